@@ -1,0 +1,122 @@
+"""Checks of shape, dtype, option and value, and the wording of what they say.
+
+Checks of shapes, dtypes and options always run. Checks of values (finite scores, labels in range, positive widths) follow
+``torch.distributions``: on by default unless Python runs with ``-O``, and only where looking at a value is free of
+charge, that is for real tensors on the CPU, outside ``torch.compile`` and ``vmap``. Elsewhere NaN in gives NaN out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_validate_values = __debug__
+
+
+def set_default_validate_args(value: bool) -> None:
+    """Turn the checks of values on or off for the whole package, as in ``torch.distributions``.
+
+    >>> set_default_validate_args(True)
+    """
+    global _validate_values
+    if not isinstance(value, bool):
+        raise TypeError(f"`value` should be True or False, got {value!r}.")
+    _validate_values = value
+
+
+def check_scores(scores: Any, name: str = "scores") -> None:
+    """A floating tensor (n, k) with k >= 2 and finite values."""
+    check_floating(scores, name)
+    if scores.ndim != 2 or scores.shape[1] < 2:
+        hint = " For one score per sample, use `binary_scores(scores)`." if scores.ndim == 1 else ""
+        raise ValueError(f"`{name}` should have shape (n, k) with k >= 2, got {tuple(scores.shape)}.{hint}")
+    check_finite(scores, name)
+
+
+def check_floating(tensor: Any, name: str) -> None:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"`{name}` should be a torch.Tensor, got {type(tensor).__name__}. Try `torch.as_tensor({name})`.")
+    if not tensor.is_floating_point():
+        raise TypeError(f"`{name}` should be of a floating dtype, got {tensor.dtype}. Try `{name}.float()`.")
+
+
+def check_finite(tensor: Tensor, name: str) -> None:
+    ends = _extremes(tensor)
+    if ends and not all(map(math.isfinite, ends)):
+        bad = int((~torch.isfinite(tensor)).sum())
+        raise ValueError(
+            f"`{name}` should be finite, got {bad} NaN or infinite of {tensor.numel()} values. "
+            "Look for a learning rate that is too high or a division by zero upstream."
+        )
+
+
+def check_labels(labels: Any, n_classes: int, shape: torch.Size, name: str = "labels") -> None:
+    """An integer tensor of the given shape with values in 0 ... k - 1."""
+    if not isinstance(labels, Tensor):
+        raise TypeError(f"`{name}` should be a torch.Tensor, got {type(labels).__name__}.")
+    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+        raise TypeError(f"`{name}` should be of an integer dtype, got {labels.dtype}. Try `{name}.long()`.")
+    if labels.shape != shape:
+        raise ValueError(f"`{name}` should have shape {tuple(shape)} to match the scores, got {tuple(labels.shape)}.")
+    check_label_range(labels, n_classes, name)
+
+
+def check_label_range(labels: Tensor, n_classes: int, name: str) -> None:
+    ends = _extremes(labels)
+    if ends and not (0 <= ends[0] and ends[1] < n_classes):
+        got = f"{ends[0]:.0f} ... {ends[1]:.0f}"
+        raise ValueError(f"`{name}` should lie in 0 ... {n_classes - 1} for scores of {n_classes} classes, got {got}.")
+
+
+def check_nonnegative(tensor: Tensor, name: str) -> None:
+    ends = _extremes(tensor)
+    if ends and not (0.0 <= ends[0] and math.isfinite(ends[1])):
+        raise ValueError(f"`{name}` should be finite and not negative, got {ends[0]:g} ... {ends[1]:g}.")
+
+
+def check_width(width: Tensor, name: str, upper: float = math.inf) -> None:
+    """A noise scale or temperature: positive, finite, below ``upper``."""
+    ends = _extremes(width)
+    if ends and not (0.0 < ends[0] and ends[1] < upper):
+        wanted = "positive and finite" if upper == math.inf else f"between 0 and {upper:g}"
+        got = f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} ... {ends[1]:g}"
+        raise ValueError(f"`{name}` should be {wanted}, got {got}.")
+
+
+def check_number(value: Any, name: str, low: float, high: float = math.inf, *, open_low: bool = False) -> float:
+    """A Python number within [low, high], or (low, high] with ``open_low``."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"`{name}` should be a number, got {value!r}.")
+    if not (low < value if open_low else low <= value) or not value <= high:
+        bounds = f"{'greater than' if open_low else 'at least'} {low:g}" + (f" and at most {high:g}" if high < math.inf else "")
+        raise ValueError(f"`{name}` should be {bounds}, got {value!r}.")
+    return float(value)
+
+
+def check_option(value: Any, name: str, options: Iterable[str]) -> str:
+    """One of a closed list of strings; a near miss gets a suggestion."""
+    options = list(options)
+    if value not in options:
+        raise ValueError(f"`{name}` should be one of {', '.join(map(repr, options))}; got {value!r}.{did_you_mean(value, options)}")
+    return str(value)
+
+
+def did_you_mean(value: Any, options: Iterable[str]) -> str:
+    close = get_close_matches(str(value), list(options), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def _extremes(tensor: Tensor) -> tuple[float, float] | None:
+    """Least and greatest value (NaN if there is one), or None where there is no value or looking would cost."""
+    if not _validate_values or torch.compiler.is_compiling() or not tensor.is_cpu or not tensor.numel():
+        return None
+    try:
+        low, high = torch.aminmax(tensor.detach())
+        return float(low), float(high)
+    except RuntimeError:  # vmap and fake tensors have no values
+        return None

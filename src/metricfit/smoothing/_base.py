@@ -1,0 +1,109 @@
+"""What every smoothing offers: scores (n, k) to a soft assignment (n, k) whose rows sum to one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from metricfit._checks import check_floating, check_labels, check_number, check_scores, check_width
+from metricfit.scores import label_gaps, working_precision
+
+Width = float | Tensor
+
+
+class Smoothing(nn.Module):
+    r"""Scores to assignment, with a width that goes to zero for the hard decision.
+
+    The width (``scale`` or ``temperature``, the subclass's word) is a buffer, so it moves with the module and travels
+    with its ``state_dict``; given as an ``nn.Parameter`` it is learned. Each call may override it by ``scale``: a number,
+    or a tensor with one entry or one per row, through which gradients flow.
+
+    A subclass says what it computes in ``_log_assign`` and, where there is a better way, in the other underscored methods.
+    They receive checked scores in float32 or float64 and a width that broadcasts against them, (1, 1) or (n, 1).
+    """
+
+    width_name: str = "scale"
+    width_limit: float = float("inf")
+
+    def __init__(self, width: Width) -> None:
+        super().__init__()
+        if isinstance(width, nn.Parameter):
+            self.register_parameter(self.width_name, width)
+        elif isinstance(width, Tensor):
+            self.register_buffer(self.width_name, width)
+        else:
+            check_number(width, self.width_name, 0.0, open_low=True)
+            # float64, so that a width of 0.1 is 0.1 for float64 scores as well
+            self.register_buffer(self.width_name, torch.tensor(float(width), dtype=torch.float64))
+        check_floating(self.width, self.width_name)
+        check_width(self.width, self.width_name, self.width_limit)
+
+    @property
+    def width(self) -> Tensor:
+        """The width by its common name."""
+        return getattr(self, self.width_name)  # type: ignore[no-any-return]
+
+    def assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
+        """Soft assignment of every sample to the classes, (n, k); rows sum to one."""
+        scores, width = self._prepare(scores, scale)
+        return self._assign(scores, width)
+
+    def log_assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
+        """Logarithm of :meth:`assign`, accurate where the assignment underflows."""
+        scores, width = self._prepare(scores, scale)
+        return self._log_assign(scores, width)
+
+    def label_probability(
+        self, scores: Tensor, labels: Tensor, margin: float | None = None, scale: Width | None = None
+    ) -> Tensor:
+        """The share assigned to each sample's label, (n,), with scores beaten by more than ``margin`` counted as beaten by it."""
+        return self.log_label_probability(scores, labels, margin, scale).exp()
+
+    def log_label_probability(
+        self, scores: Tensor, labels: Tensor, margin: float | None = None, scale: Width | None = None
+    ) -> Tensor:
+        """Logarithm of :meth:`label_probability`; it keeps its gradient where a sample is confidently wrong."""
+        scores, width = self._prepare(scores, scale)
+        check_labels(labels, scores.shape[1], scores.shape[:1])
+        if margin is not None:
+            check_number(margin, "margin", 0.0)
+        return self._log_label(scores, labels.long(), margin, width)
+
+    def forward(self, scores: Tensor) -> Tensor:
+        return self.assign(scores)
+
+    def extra_repr(self) -> str:
+        return f"{self.width_name}={self.width.item():g}" if self.width.numel() == 1 else f"{self.width_name}=(n,)"
+
+    @abstractmethod
+    def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor: ...
+
+    def _assign(self, scores: Tensor, width: Tensor) -> Tensor:
+        return self._log_assign(scores, width).exp()
+
+    def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Tensor) -> Tensor:
+        gaps = label_gaps(scores, labels, margin)
+        return self._log_assign(gaps, width).gather(1, labels[:, None]).squeeze(1)
+
+    def _prepare(self, scores: Tensor, scale: Width | None) -> tuple[Tensor, Tensor]:
+        check_scores(scores)
+        scores = working_precision(scores)
+        if scale is None:
+            width = self.width
+        else:
+            width = scale if isinstance(scale, Tensor) else torch.tensor(float(scale), dtype=torch.float64)
+            check_floating(width, "scale")
+            check_width(width, "scale", self.width_limit)
+        if width.numel() != 1 and width.shape != scores.shape[:1]:
+            raise ValueError(f"`scale` should be a number or have shape ({len(scores)},), got {tuple(width.shape)}.")
+        return scores, width.to(scores).reshape(-1, 1)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        try:
+            return super()._apply(fn, recurse)
+        except TypeError:  # a device without float64
+            return super()._apply(lambda tensor: fn(tensor.float()), recurse)

@@ -1,0 +1,95 @@
+"""Normal noise on every score: the smoothing of EXACT."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from metricfit._checks import check_option
+from metricfit.numerics._race import default_order
+from metricfit.numerics._safe import safe_log
+from metricfit.scores import label_gaps
+from metricfit.smoothing._base import Smoothing, Width
+from metricfit.smoothing._race_ops import NormalLogWin, NormalWinAll
+from metricfit.smoothing._sampled import genz_log_label, monte_carlo_assign
+
+METHODS = ("quadrature", "genz", "monte_carlo")
+
+
+class Normal(Smoothing):
+    r"""Probability of each class to come out largest when every score receives noise :math:`N(0, \sigma^2)`.
+
+    Karpukhin et al., "EXACT", arXiv 2205.09615, Eq. (8) to (19). For two classes it is
+    :math:`\Phi((s_y - s_j) / (\sigma\sqrt2))`:
+
+    >>> Normal().label_probability(torch.tensor([[1.0, 0.0]]), torch.tensor([0]))
+    tensor([0.7602])
+
+    Args:
+        scale: the noise's standard deviation; a number, or a tensor with one entry or one per row.
+        method: ``"quadrature"`` is exact to rounding, deterministic and linear in the number of classes.
+            ``"genz"`` is the paper's own algorithm (random, quadratic) and ``"monte_carlo"`` the estimator of its
+            appendix C; both are there to compare with.
+        order: number of quadrature nodes; by default 64 for float64 scores and 24 for float32.
+        samples: number of samples of the random methods (the paper uses 16).
+        generator: where they take their randomness from.
+    """
+
+    def __init__(
+        self,
+        scale: Width = 1.0,
+        method: str = "quadrature",
+        *,
+        order: int | None = None,
+        samples: int = 16,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(scale)
+        self.method = check_option(method, "method", METHODS)
+        for name, value, least in (("order", order, 4), ("samples", samples, 1)):
+            if value is not None and (not isinstance(value, int) or value < least):
+                raise ValueError(f"`{name}` should be an integer of at least {least}, got {value!r}.")
+        self.order = order
+        self.samples = samples
+        self.generator = generator
+
+    def extra_repr(self) -> str:
+        return super().extra_repr() + ("" if self.method == "quadrature" else f", method={self.method!r}")
+
+    def _assign(self, scores: Tensor, width: Tensor) -> Tensor:
+        if self.method == "quadrature":
+            return NormalWinAll.apply(scores, _per_row(width, scores), self._nodes(scores))  # type: ignore[no-any-return]
+        if self.method == "monte_carlo":
+            return monte_carlo_assign(scores / width, self.samples, self.generator)
+        return self._log_assign(scores, width).exp()
+
+    def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
+        if self.method == "monte_carlo":
+            return safe_log(self._assign(scores, width))
+        # one integral per class, each placed where that class wins: the only way to keep all tails
+        n, k = scores.shape
+        rows = scores.repeat_interleave(k, 0)
+        labels = torch.arange(k, device=scores.device).repeat(n)
+        return self._log_label(rows, labels, None, _per_row(width, scores).repeat_interleave(k)[:, None]).view(n, k)
+
+    def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Tensor) -> Tensor:
+        if self.method == "quadrature":
+            scale = _per_row(width, scores)
+            log_p, _, _ = NormalLogWin.apply(scores, labels, scale, margin, self._nodes(scores), _wants_gradient(scores, scale))
+            return log_p  # type: ignore[no-any-return]
+        gaps = label_gaps(scores, labels, margin) / width
+        if self.method == "genz":
+            return genz_log_label(gaps, labels, self.samples, self.generator)
+        wins = monte_carlo_assign(gaps, self.samples, self.generator)
+        return safe_log(wins.gather(1, labels[:, None]).squeeze(1))
+
+    def _nodes(self, scores: Tensor) -> int:
+        return self.order or default_order(scores.dtype)
+
+
+def _per_row(width: Tensor, scores: Tensor) -> Tensor:
+    return width.squeeze(1).expand(scores.shape[0])
+
+
+def _wants_gradient(*tensors: Tensor) -> bool:
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)

@@ -1,0 +1,162 @@
+"""The exact integrals of :mod:`metricfit.numerics._race` as torch operators with hand-written derivatives.
+
+Each comes in two layers. The custom operator is what ``torch.compile`` and other tools see: one opaque node. Around it an
+``autograd.Function`` carries the derivative and the ``vmap`` rule, so that ``torch.func`` works too. First derivatives
+only; a second one raises an error that says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from metricfit.numerics import _race
+from metricfit.scores import label_gaps
+
+
+@torch.library.custom_op("metricfit::normal_log_win", mutates_args=())
+def _log_win(
+    scores: Tensor, labels: Tensor, scale: Tensor, margin: float | None, order: int, with_gradient: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """log p (n,), its derivative by the scores (n, k) and by the scale (n,); the derivatives empty unless asked for."""
+    gaps = label_gaps(scores, labels, margin)
+    standard = gaps / scale[:, None]
+    log_p, slope = _race.log_win(standard, labels, order, with_gradient)
+    if not with_gradient:
+        return log_p, scores.new_empty(0), scores.new_empty(0)
+    by_scale = -(slope * standard).sum(1) / scale
+    by_scores = slope / scale[:, None]
+    if margin is not None:
+        by_scores = by_scores.masked_fill(gaps <= -margin, 0.0)
+    by_scores.scatter_(1, labels[:, None], -by_scores.sum(1, keepdim=True))
+    return log_p, by_scores, by_scale
+
+
+@_log_win.register_fake
+def _(scores, labels, scale, margin, order, with_gradient):  # type: ignore[no-untyped-def]
+    by_scores, by_scale = (torch.empty_like(scores), torch.empty_like(scale)) if with_gradient else (scores.new_empty(0),) * 2
+    return scores.new_empty(scores.shape[:1]), by_scores, by_scale.clone()
+
+
+@torch.library.custom_op("metricfit::normal_win_all", mutates_args=())
+def _win_all(scores: Tensor, scale: Tensor, order: int) -> Tensor:
+    return _race.win_all(scores / scale[:, None], order)
+
+
+@_win_all.register_fake
+def _(scores, scale, order):  # type: ignore[no-untyped-def]
+    return torch.empty_like(scores)
+
+
+@torch.library.custom_op("metricfit::normal_win_all_backward", mutates_args=())
+def _win_all_backward(incoming: Tensor, scores: Tensor, scale: Tensor, order: int) -> tuple[Tensor, Tensor]:
+    centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
+    by_standard = _race.win_all_gradient(centred, incoming, order)
+    return by_standard / scale[:, None], -(by_standard * centred).sum(1) / scale
+
+
+@_win_all_backward.register_fake
+def _(incoming, scores, scale, order):  # type: ignore[no-untyped-def]
+    return torch.empty_like(scores), torch.empty_like(scale)
+
+
+@_win_all_backward.register_vmap
+def _(info, in_dims, *args):  # type: ignore[no-untyped-def]
+    return _fold_rows(_win_all_backward, info, in_dims, args)
+
+
+class NormalLogWin(torch.autograd.Function):
+    """``apply(scores (n, k), labels (n,), scale (n,), margin, order, with_gradient)`` to log p (n,) and two auxiliaries."""
+
+    @staticmethod
+    def forward(*args: Any) -> Any:
+        return _log_win(*args)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        scores, _, scale = inputs[:3]
+        _, by_scores, by_scale = output
+        ctx.mark_non_differentiable(by_scores, by_scale)
+        ctx.save_for_backward(by_scores, by_scale, scores, scale)
+
+    @staticmethod
+    def backward(ctx: Any, incoming: Tensor, *_: Any) -> Any:
+        by_scores, by_scale, scores, scale = ctx.saved_tensors
+        grads = _only_once(incoming[:, None] * by_scores, incoming * by_scale, scores, scale)
+        return grads[0], None, grads[1], None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        return _fold_rows(NormalLogWin.apply, info, in_dims, args)
+
+
+class NormalWinAll(torch.autograd.Function):
+    """``apply(scores (n, k), scale (n,), order)`` to the probability of winning for every class (n, k)."""
+
+    @staticmethod
+    def forward(scores: Tensor, scale: Tensor, order: int) -> Tensor:
+        return _win_all(scores, scale, order)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs[:2])
+        ctx.order = inputs[2]
+
+    @staticmethod
+    def backward(ctx: Any, incoming: Tensor) -> Any:  # type: ignore[override]
+        scores, scale = ctx.saved_tensors
+        grads = _win_all_backward(incoming.detach(), scores.detach(), scale.detach(), ctx.order)
+        return *_only_once(*grads, incoming, scores, scale), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        return _fold_rows(NormalWinAll.apply, info, in_dims, args)
+
+
+class _OnlyOnce(torch.autograd.Function):
+    """The identity on first derivatives, which refuses to be differentiated again."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(by_scores: Tensor, by_scale: Tensor, *parents: Tensor) -> tuple[Tensor, Tensor]:
+        return by_scores.clone(), by_scale.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise RuntimeError(
+            "Normal(method='quadrature') has first derivatives only, and a second one was asked for. "
+            "For Hessians or gradient penalties use `Softmax`, whose temperature 0.59 matches a normal scale of 1."
+        )
+
+
+def _only_once(by_scores: Tensor, by_scale: Tensor, *parents: Tensor) -> tuple[Tensor, Tensor]:
+    """The derivatives, marked as depending on ``parents`` in a way that cannot be differentiated."""
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # someone builds a graph of the derivative
+        return _OnlyOnce.apply(by_scores, by_scale, *parents)  # type: ignore[no-any-return]
+    return by_scores, by_scale
+
+
+def _fold_rows(function: Any, info: Any, in_dims: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+    """``vmap`` for operators that treat rows one by one: the mapped dimension becomes more rows."""
+    batch = info.batch_size
+
+    def fold(dim: int | None, arg: Any) -> Any:
+        if not isinstance(arg, Tensor):
+            return arg
+        arg = arg.expand(batch, *arg.shape) if dim is None else arg.movedim(dim, 0)
+        return arg.flatten(0, 1)
+
+    def unfold(out: Tensor) -> Tensor:
+        return out.unflatten(0, (batch, -1)) if out.numel() else out.new_empty(batch, 0)
+
+    outputs = function(*map(fold, in_dims, args))
+    if isinstance(outputs, Tensor):
+        return unfold(outputs), 0
+    return tuple(map(unfold, outputs)), (0,) * len(outputs)
