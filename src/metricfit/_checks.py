@@ -68,21 +68,21 @@ def check_labels(labels: Any, n_classes: int, shape: torch.Size, name: str = "la
 
 def check_label_range(labels: Tensor, n_classes: int, name: str) -> None:
     ends = _extremes(labels)
-    if ends and not (0 <= ends[0] and ends[1] < n_classes):
+    if ends and not (ends[0] >= 0 and ends[1] < n_classes):
         got = f"{ends[0]:.0f} ... {ends[1]:.0f}"
         raise ValueError(f"`{name}` should lie in 0 ... {n_classes - 1} for scores of {n_classes} classes, got {got}.")
 
 
 def check_nonnegative(tensor: Tensor, name: str) -> None:
     ends = _extremes(tensor)
-    if ends and not (0.0 <= ends[0] and math.isfinite(ends[1])):
+    if ends and not (ends[0] >= 0.0 and math.isfinite(ends[1])):
         raise ValueError(f"`{name}` should be finite and not negative, got {ends[0]:g} ... {ends[1]:g}.")
 
 
 def check_width(width: Tensor, name: str, upper: float = math.inf) -> None:
     """A noise scale or temperature: positive, finite, below ``upper``."""
     ends = _extremes(width)
-    if ends and not (0.0 < ends[0] and ends[1] < upper):
+    if ends and not (ends[0] > 0.0 and ends[1] < upper):
         wanted = "positive and finite" if upper == math.inf else f"between 0 and {upper:g}"
         got = f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} ... {ends[1]:g}"
         raise ValueError(f"`{name}` should be {wanted}, got {got}.")
@@ -93,8 +93,9 @@ def check_number(value: Any, name: str, low: float, high: float = math.inf, *, o
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"`{name}` should be a number, got {value!r}.")
     if not (low < value if open_low else low <= value) or not value <= high:
-        bounds = f"{'greater than' if open_low else 'at least'} {low:g}" + (f" and at most {high:g}" if high < math.inf else "")
-        raise ValueError(f"`{name}` should be {bounds}, got {value!r}.")
+        least = f"{'greater than' if open_low else 'at least'} {low:g}"
+        most = f" and at most {high:g}" if high < math.inf else ""
+        raise ValueError(f"`{name}` should be {least}{most}, got {value!r}.")
     return float(value)
 
 
@@ -102,7 +103,8 @@ def check_option(value: Any, name: str, options: Iterable[str]) -> str:
     """One of a closed list of strings; a near miss gets a suggestion."""
     options = list(options)
     if value not in options:
-        raise ValueError(f"`{name}` should be one of {', '.join(map(repr, options))}; got {value!r}.{did_you_mean(value, options)}")
+        known = ", ".join(map(repr, options))
+        raise ValueError(f"`{name}` should be one of {known}; got {value!r}.{did_you_mean(value, options)}")
     return str(value)
 
 

@@ -10,12 +10,12 @@ arXiv 2205.09615, Theorem 4.3 and appendix B.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from metricfit.numerics._normal import cdf, log_cdf
-
 
 
 def coupled_cholesky(dimension: int, coupling: float) -> tuple[list[float], list[float]]:
@@ -27,8 +27,8 @@ def coupled_cholesky(dimension: int, coupling: float) -> tuple[list[float], list
     ([1.4142135623730951, 1.224744871391589], [0.7071067811865475, 0.4082482904638631])
     """
     partial = [1.0 + i * coupling for i in range(dimension + 1)]
-    diagonal = [math.sqrt(after / before) for before, after in zip(partial[:-1], partial[1:], strict=True)]
-    below = [coupling / math.sqrt(before * after) for before, after in zip(partial[:-1], partial[1:], strict=True)]
+    diagonal = [math.sqrt(after / before) for before, after in pairwise(partial)]
+    below = [coupling / math.sqrt(before * after) for before, after in pairwise(partial)]
     return diagonal, below
 
 

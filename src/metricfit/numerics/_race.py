@@ -47,7 +47,7 @@ def log_win(gaps: Tensor, labels: Tensor, order: int, with_gradient: bool) -> tu
 
     >>> log_p, slope = log_win(torch.zeros(1, 2), torch.tensor([0]), 24, True)
     >>> log_p.exp(), slope                          # slope: -phi(0) / sqrt(2) / (1/2)
-    (tensor([0.5000]), tensor([[ 0.0000, -0.5642]]))
+    (tensor([0.5000]), tensor([[-0.0000, -0.5642]]))
     """
     gaps = _bounded(gaps).scatter(1, labels[:, None], _FAR_BEHIND)
     log_p = gaps.new_empty(gaps.shape[0])

@@ -32,7 +32,7 @@ def safe_log(x: Tensor) -> Tensor:
     """``log(x)``, continued below a floor by its tangent: -67 at zero in float32, falling steeply below.
 
     >>> safe_log(torch.tensor([1.0, 0.0, -1e-29]))
-    tensor([  0.0000, -66.4891, -66.7679])
+    tensor([  0.0000, -66.5024, -66.7825])
     """
     floor = floor_of(x)
     return torch.log(x.clamp(min=floor)) + (x - floor).clamp(max=0.0) / floor

@@ -45,7 +45,7 @@ class Smoothing(nn.Module):
     @property
     def width(self) -> Tensor:
         """The width by its common name."""
-        return getattr(self, self.width_name)  # type: ignore[no-any-return]
+        return getattr(self, self.width_name)
 
     def assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
         """Soft assignment of every sample to the classes, (n, k); rows sum to one."""
@@ -60,7 +60,7 @@ class Smoothing(nn.Module):
     def label_probability(
         self, scores: Tensor, labels: Tensor, margin: float | None = None, scale: Width | None = None
     ) -> Tensor:
-        """The share assigned to each sample's label, (n,), with scores beaten by more than ``margin`` counted as beaten by it."""
+        """The share assigned to each sample's label, (n,); a score beaten by more than ``margin`` counts as beaten by it."""
         return self.log_label_probability(scores, labels, margin, scale).exp()
 
     def log_label_probability(

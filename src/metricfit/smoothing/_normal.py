@@ -58,7 +58,7 @@ class Normal(Smoothing):
 
     def _assign(self, scores: Tensor, width: Tensor) -> Tensor:
         if self.method == "quadrature":
-            return NormalWinAll.apply(scores, _per_row(width, scores), self._nodes(scores))  # type: ignore[no-any-return]
+            return NormalWinAll.apply(scores, _per_row(width, scores), self._nodes(scores))
         if self.method == "monte_carlo":
             return monte_carlo_assign(scores / width, self.samples, self.generator)
         return self._log_assign(scores, width).exp()
@@ -74,9 +74,9 @@ class Normal(Smoothing):
 
     def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Tensor) -> Tensor:
         if self.method == "quadrature":
-            scale = _per_row(width, scores)
-            log_p, _, _ = NormalLogWin.apply(scores, labels, scale, margin, self._nodes(scores), _wants_gradient(scores, scale))
-            return log_p  # type: ignore[no-any-return]
+            scale, wanted = _per_row(width, scores), _wants_gradient(scores, width)
+            log_p, _, _ = NormalLogWin.apply(scores, labels, scale, margin, self._nodes(scores), wanted)
+            return log_p
         gaps = label_gaps(scores, labels, margin) / width
         if self.method == "genz":
             return genz_log_label(gaps, labels, self.samples, self.generator)

@@ -105,7 +105,7 @@ class NormalWinAll(torch.autograd.Function):
         ctx.order = inputs[2]
 
     @staticmethod
-    def backward(ctx: Any, incoming: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, incoming: Tensor) -> Any:
         scores, scale = ctx.saved_tensors
         grads = _win_all_backward(incoming.detach(), scores.detach(), scale.detach(), ctx.order)
         return *_only_once(*grads, incoming, scores, scale), None
@@ -139,7 +139,7 @@ class _OnlyOnce(torch.autograd.Function):
 def _only_once(by_scores: Tensor, by_scale: Tensor, *parents: Tensor) -> tuple[Tensor, Tensor]:
     """The derivatives, marked as depending on ``parents`` in a way that cannot be differentiated."""
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # someone builds a graph of the derivative
-        return _OnlyOnce.apply(by_scores, by_scale, *parents)  # type: ignore[no-any-return]
+        return _OnlyOnce.apply(by_scores, by_scale, *parents)
     return by_scores, by_scale
 
 

@@ -17,9 +17,9 @@ def genz_log_label(gaps: Tensor, labels: Tensor, samples: int, generator: torch.
     :math:`m = -g` without the label's own entry. Value and gradient are independent estimates, as in the paper, so the
     gradient is not the derivative of the value that was drawn; both tend to the exact ones.
     """
-    n, k = gaps.shape
+    k = gaps.shape[1]
     others = torch.arange(k - 1, device=gaps.device) + (torch.arange(k - 1, device=gaps.device) >= labels[:, None])
-    return _GenzLogWin.apply(-gaps.gather(1, others), samples, generator)  # type: ignore[no-any-return]
+    return _GenzLogWin.apply(-gaps.gather(1, others), samples, generator)
 
 
 class _GenzLogWin(torch.autograd.Function):
@@ -32,7 +32,7 @@ class _GenzLogWin(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, incoming: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, incoming: Tensor) -> Any:
         (slope,) = ctx.saved_tensors
         return incoming[:, None] * slope, None, None
 

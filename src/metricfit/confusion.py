@@ -1,0 +1,53 @@
+"""The soft confusion matrix: rows are true classes, columns predicted ones."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from metricfit._checks import check_labels, check_nonnegative, check_scores
+from metricfit.scores import working_precision
+
+
+def confusion_matrix(assignment: Tensor, labels: Tensor, sample_weight: Tensor | None = None) -> Tensor:
+    r"""Soft counts :math:`C_{cj} = \sum_i w_i\, 1(y_i = c)\, A_{ij}`, (k, k), summed in float32 or float64.
+
+    ``labels`` are classes (n,), or shares of classes (n, k), in which case each row counts for every class by its share.
+
+    >>> confusion_matrix(torch.tensor([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]), torch.tensor([0, 1, 1]))
+    tensor([[0.9000, 0.1000],
+            [0.6000, 1.4000]])
+    """
+    check_scores(assignment, "assignment")
+    assignment = working_precision(assignment)
+    n, k = assignment.shape
+    if sample_weight is not None:
+        if sample_weight.shape != (n,):
+            raise ValueError(f"`sample_weight` should have shape ({n},), got {tuple(sample_weight.shape)}.")
+        check_nonnegative(sample_weight, "sample_weight")
+        assignment = assignment * sample_weight.to(assignment)[:, None]
+    if labels.is_floating_point() and labels.shape == assignment.shape:
+        return shares_confusion(assignment, labels)
+    check_labels(labels, k, assignment.shape[:1])
+    return labels_confusion(assignment, labels)
+
+
+def labels_confusion(assignment: Tensor, labels: Tensor) -> Tensor:
+    """Rows of the assignment added up by class, O(n k)."""
+    k = assignment.shape[1]
+    return assignment.new_zeros(k, k).index_add(0, labels.long(), assignment)
+
+
+def shares_confusion(assignment: Tensor, shares: Tensor) -> Tensor:
+    """``shares.T @ assignment`` in the precision of the assignment, whatever autocast would like."""
+    with torch.autocast(assignment.device.type, enabled=False):
+        return shares.to(assignment).T @ assignment
+
+
+def anchored(total: Tensor, local: Tensor, factor: Tensor | float = 1.0) -> Tensor:
+    r"""A total with the derivative of one part of it: the value is ``total``, the derivative ``factor`` times ``local``'s.
+
+    For a sum over micro-batches, over recent batches or over processes, of which only one part has a graph here.
+    A function of the result is then linearised at the total, :math:`dM = \langle \partial M/\partial C, dC \rangle`.
+    """
+    return total.detach() + factor * (local - local.detach())

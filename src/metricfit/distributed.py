@@ -1,0 +1,18 @@
+"""Sums over the processes of a training run."""
+
+from __future__ import annotations
+
+import torch.distributed as dist
+from torch import Tensor
+
+
+def world_size() -> int:
+    """The number of processes that train together; 1 outside of any process group."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def sum_over_processes(tensor: Tensor) -> Tensor:
+    """The sum of every process's tensor, without a graph."""
+    total = tensor.detach().clone()
+    dist.all_reduce(total)
+    return total

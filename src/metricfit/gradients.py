@@ -1,0 +1,57 @@
+"""Gradients of an even size, however the loss is scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from metricfit._checks import check_number
+
+
+class GradientNormalizer(nn.Module):
+    """Divides gradients by a running mean of their norm (arXiv 2205.09615, section 4.5.4).
+
+    EXACT's gradient grows by orders of magnitude as its scale shrinks; after this the optimiser sees steps of size one.
+    Call it between ``backward`` and ``step``:
+
+    >>> weight = torch.nn.Parameter(torch.ones(2))
+    >>> normalizer = GradientNormalizer()
+    >>> weight.grad = torch.tensor([3.0, 4.0])
+    >>> normalizer([weight]), weight.grad           # the norm found; running mean: 5
+    (tensor(5.), tensor([0.6000, 0.8000]))
+    >>> weight.grad = torch.tensor([30.0, 40.0])
+    >>> normalizer([weight]), weight.grad           # running mean: 0.9 * 5 + 0.1 * 50
+    (tensor(50.), tensor([3.1579, 4.2105]))
+
+    The running mean is a buffer: it travels with ``state_dict``. A norm of zero or one that is not finite is not learned
+    from and its gradients are left alone.
+    """
+
+    running_norm: Tensor
+
+    def __init__(self, momentum: float = 0.9) -> None:
+        super().__init__()
+        self.momentum = check_number(momentum, "momentum", 0.0, 1.0)
+        self.register_buffer("running_norm", torch.zeros(()))
+
+    def extra_repr(self) -> str:
+        return f"momentum={self.momentum}"
+
+    @torch.no_grad()
+    def forward(self, parameters: Tensor | Iterable[Tensor]) -> Tensor:
+        """Normalise the gradients of these parameters in place; returns their norm as it was."""
+        parameters = [parameters] if isinstance(parameters, Tensor) else parameters
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        if not gradients:
+            return self.running_norm.new_zeros(())
+        norm = torch.nn.utils.get_total_norm(gradients)
+        running = self.running_norm.to(norm)
+        usable = norm.isfinite() & (norm > 0.0)
+        updated = torch.where(running > 0.0, self.momentum * running + (1.0 - self.momentum) * norm, norm)
+        self.running_norm.copy_(torch.where(usable, updated, running))
+        divisor = torch.where(usable, updated, 1.0)
+        for gradient in gradients:
+            gradient.div_(divisor.to(gradient.device))
+        return norm

@@ -1,0 +1,97 @@
+r"""Links: from how good something is to a loss.
+
+A link sees a value :math:`p`, 1 at best, and its logarithm, and is zero with slope -1 at :math:`p = 1`, so near the optimum
+all of them are the metric's own shortfall. They differ in how hard they pull where :math:`p` is small: the rule of the
+critique of EXACT (002) that the loss should go to infinity in the wrong direction, made a parameter.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from metricfit._checks import check_number, did_you_mean
+
+
+class Link(ABC):
+    @abstractmethod
+    def __call__(self, value: Tensor, log_value: Tensor) -> Tensor:
+        """The loss, elementwise."""
+
+
+@dataclass(frozen=True)
+class Linear(Link):
+    """1 - p: expected error (003), EXACT (000), EAST (004)."""
+
+    def __call__(self, value: Tensor, log_value: Tensor) -> Tensor:
+        return 1.0 - value
+
+
+@dataclass(frozen=True)
+class Log(Link):
+    """-log p: cross-entropy, and EXACT in the log form of 002."""
+
+    def __call__(self, value: Tensor, log_value: Tensor) -> Tensor:
+        return -log_value
+
+
+@dataclass(frozen=True)
+class Leaky(Link):
+    """(1 - p) - alpha log p: leaky expected error, 003 Eq. (6) plus 1.
+
+    >>> half = torch.tensor(0.5)
+    >>> Leaky(0.1)(half, half.log())                # 0.5 + 0.1 log 2
+    tensor(0.5693)
+    """
+
+    alpha: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_number(self.alpha, "alpha", 0.0)
+
+    def __call__(self, value: Tensor, log_value: Tensor) -> Tensor:
+        return 1.0 - value - self.alpha * log_value
+
+
+@dataclass(frozen=True)
+class Power(Link):
+    """(1 - p**q) / q: from cross-entropy (q towards 0) to expected error (q = 1).
+
+    >>> quarter = torch.tensor(0.25)
+    >>> Power(0.5)(quarter, quarter.log())          # (1 - 1/2) / (1/2)
+    tensor(1.)
+    """
+
+    q: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_number(self.q, "q", 0.0, 1.0, open_low=True)
+
+    def __call__(self, value: Tensor, log_value: Tensor) -> Tensor:
+        return -torch.expm1(self.q * log_value) / self.q
+
+
+_LINKS: dict[str, type[Link]] = {"linear": Linear, "log": Log, "leaky": Leaky, "power": Power}
+
+
+def get(link: str | Link) -> Link:
+    """A link by name, with its number in brackets if it has one; a link is returned as it is.
+
+    >>> get("linear"), get("leaky"), get("power(0.7)")
+    (Linear(), Leaky(alpha=0.1), Power(q=0.7))
+    """
+    if isinstance(link, Link):
+        return link
+    if not isinstance(link, str):
+        raise TypeError(f"`link` should be a name or a link such as `mf.links.Leaky(0.1)`, got {link!r}.")
+    match = re.fullmatch(r"(\w+)(?:\((\d*\.?\d+(?:e-?\d+)?)\))?", link)
+    name, number = match.groups() if match else (link, None)
+    if name not in _LINKS or (number and name in ("linear", "log")):
+        raise ValueError(
+            f"`link` should be 'linear', 'log', 'leaky(alpha)' or 'power(q)', got {link!r}.{did_you_mean(name, _LINKS)}"
+        )
+    return _LINKS[name](*([float(number)] if number else []))

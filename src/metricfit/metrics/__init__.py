@@ -1,0 +1,25 @@
+"""Metrics: confusion matrix (k, k) to a number that goes up when things get better."""
+
+from metricfit.metrics._accuracy import Accuracy, BalancedAccuracy, Cost, GMean
+from metricfit.metrics._agreement import CohenKappa, MatthewsCorrelation
+from metricfit.metrics._averaged import FBeta, FowlkesMallows, Jaccard, Precision, Recall
+from metricfit.metrics._base import Custom, Metric
+from metricfit.metrics._registry import get, names
+
+__all__ = [
+    "Accuracy",
+    "BalancedAccuracy",
+    "CohenKappa",
+    "Cost",
+    "Custom",
+    "FBeta",
+    "FowlkesMallows",
+    "GMean",
+    "Jaccard",
+    "MatthewsCorrelation",
+    "Metric",
+    "Precision",
+    "Recall",
+    "get",
+    "names",
+]

@@ -1,0 +1,76 @@
+"""Agreement beyond chance: Matthews correlation, Cohen's kappa."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from metricfit._checks import check_option
+from metricfit.metrics._base import Counts, Metric
+from metricfit.numerics._safe import safe_divide, safe_sqrt
+
+
+@dataclass(frozen=True)
+class MatthewsCorrelation(Metric):
+    r"""Matthews correlation coefficient; for more than two classes Gorodkin's :math:`R_K`.
+
+    With shares of hits :math:`c`, of true classes :math:`t_k` and of predicted ones :math:`p_k`:
+
+    .. math:: \frac{c - \sum_k p_k t_k}{\sqrt{(1 - \sum_k p_k^2)(1 - \sum_k t_k^2)}}
+
+    >>> MatthewsCorrelation()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # (3*2 - 1*2) / sqrt(4 * 4 * 5 * 3)
+    tensor(0.2582)
+    """
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    def value(self, matrix: Tensor) -> Tensor:
+        hits, true, predicted = _shares(matrix)
+        covariance = hits - (predicted * true).sum(-1)
+        # 1 - sum of squares, without the cancellation
+        variances = (predicted * (1.0 - predicted)).sum(-1) * (true * (1.0 - true)).sum(-1)
+        return safe_divide(covariance, safe_sqrt(variances))
+
+
+@dataclass(frozen=True)
+class CohenKappa(Metric):
+    r"""Cohen's kappa, :math:`1 - \sum_{cj} w_{cj} C_{cj} / \sum_{cj} w_{cj} t_c p_j`: disagreement over that of chance.
+
+    ``weights`` None counts every miss as one, ``"linear"`` by its distance :math:`|c - j|` and ``"quadratic"`` by the distance
+    squared, for classes in order.
+
+    >>> CohenKappa()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))          # 1 - (3/8) / (1/2)
+    tensor(0.2500)
+    """
+
+    weights: str | None = None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    def __post_init__(self) -> None:
+        if self.weights is not None:
+            check_option(self.weights, "weights", ("linear", "quadratic"))
+
+    def value(self, matrix: Tensor) -> Tensor:
+        _, true, predicted = _shares(matrix)
+        share = safe_divide(matrix, matrix.sum((-2, -1), keepdim=True))
+        index = torch.arange(matrix.shape[-1], device=matrix.device, dtype=matrix.dtype)
+        distance = (index[:, None] - index).abs()
+        weight = {None: distance.sign(), "linear": distance, "quadratic": distance.square()}[self.weights]
+        chance = (weight * true[..., :, None] * predicted[..., None, :]).sum((-2, -1))
+        # where chance leaves nothing to disagree on the ratio is 1: kappa 0
+        return 1.0 - safe_divide((weight * share).sum((-2, -1)), chance, otherwise=1.0)
+
+
+def _shares(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Hits in all (...), true and predicted per class (..., k), as shares of the total."""
+    counts = Counts.of(matrix)
+    total = counts.total[..., None]
+    hits = safe_divide(counts.hits, total).sum(-1)
+    return hits, safe_divide(counts.support, total), safe_divide(counts.predicted, total)

@@ -1,0 +1,163 @@
+"""Scores of one class, averaged over classes: precision, recall, F-beta, Jaccard, Fowlkes-Mallows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from metricfit._checks import check_number, check_option
+from metricfit.metrics._base import Counts, Metric, masked_mean, occurs
+from metricfit.numerics._safe import safe_divide, safe_sqrt
+
+AVERAGES = ("binary", "macro", "micro", "weighted")
+
+
+class Averaged(Metric):
+    """A score per class, combined as scikit-learn combines it with ``zero_division=0``.
+
+    ``"macro"`` is the mean over the classes that occur as a true or a predicted class, ``"weighted"`` weighs it by support,
+    ``"micro"`` takes the score of all counts added up, and ``"binary"`` that of class ``positive`` of two.
+    """
+
+    average: str
+    positive: int
+
+    def __post_init__(self) -> None:
+        check_option(self.average, "average", AVERAGES)
+        if self.positive not in (0, 1):
+            raise ValueError(f"`positive` should be 0 or 1, a class of two, got {self.positive!r}.")
+
+    @abstractmethod
+    def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
+        """The formula for one class, elementwise."""
+
+    def value(self, matrix: Tensor) -> Tensor:
+        self.check_classes(matrix.shape[-1])
+        counts = Counts.of(matrix)
+        if self.average == "micro":
+            return self.score(counts.hits.sum(-1), counts.total, counts.total)
+        scores = self.score(counts.hits, counts.support, counts.predicted)
+        if self.average == "binary":
+            return scores[..., self.positive]
+        if self.average == "weighted":
+            return safe_divide((scores * counts.support).sum(-1), counts.total)
+        return masked_mean(scores, occurs(counts.support) | occurs(counts.predicted))
+
+    def check_classes(self, n_classes: int) -> None:
+        if self.average == "binary" and n_classes != 2:
+            raise ValueError(
+                f'`{type(self).__name__}(average="binary")` is for two classes, the scores have {n_classes}. '
+                'Use average="macro", "micro" or "weighted", or a name such as "f1_macro".'
+            )
+
+
+@dataclass(frozen=True)
+class Precision(Averaged):
+    """Share of the predicted that are right.
+
+    >>> Precision("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # 2 / 3
+    tensor(0.6667)
+    """
+
+    average: str = "macro"
+    positive: int = 1
+
+    @property
+    def counts_hits(self) -> bool:
+        return self.average == "micro"
+
+    def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
+        return safe_divide(hits, predicted)
+
+
+@dataclass(frozen=True)
+class Recall(Averaged):
+    """Share of the true that are found.
+
+    >>> Recall("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))     # 2 / 4
+    tensor(0.5000)
+    """
+
+    average: str = "macro"
+    positive: int = 1
+
+    @property
+    def counts_hits(self) -> bool:
+        return self.average == "micro"
+
+    def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
+        return safe_divide(hits, support)
+
+
+@dataclass(frozen=True)
+class FBeta(Averaged):
+    r"""Weighted harmonic mean of precision and recall, 004 Eq. (2); beta > 1 favours recall.
+
+    .. math:: F_\beta = \frac{(1 + \beta^2)\,tp}{(1 + \beta^2)\,tp + \beta^2 fn + fp}
+
+    ``beta`` is a number or one per class (004, appendix F.3): ``FBeta([1, 1, 0.25])`` asks for precision in class 2.
+
+    >>> FBeta(1.0, "binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # 2 * 2 / (4 + 3)
+    tensor(0.5714)
+    """
+
+    beta: float | Sequence[float] = 1.0
+    average: str = "macro"
+    positive: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.beta, int | float):
+            check_number(self.beta, "beta", 0.0)
+            return
+        object.__setattr__(self, "beta", tuple(check_number(beta, "beta", 0.0) for beta in self.beta))
+        if self.average in ("micro", "binary"):
+            raise ValueError(f"`beta` should be one number with average={self.average!r}, got {len(self.beta)} of them.")
+
+    @property
+    def counts_hits(self) -> bool:
+        return self.average == "micro"
+
+    def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
+        square = hits.new_tensor(self.beta).square()
+        return safe_divide((1.0 + square) * hits, square * support + predicted)
+
+    def check_classes(self, n_classes: int) -> None:
+        super().check_classes(n_classes)
+        if not isinstance(self.beta, int | float) and len(self.beta) != n_classes:
+            raise ValueError(f"`beta` should have one entry per class, {n_classes}, got {len(self.beta)}.")
+
+
+@dataclass(frozen=True)
+class Jaccard(Averaged):
+    """Intersection over union of the true and the predicted.
+
+    >>> Jaccard("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))    # 2 / (4 + 3 - 2)
+    tensor(0.4000)
+    """
+
+    average: str = "macro"
+    positive: int = 1
+
+    def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
+        return safe_divide(hits, support + predicted - hits)
+
+
+@dataclass(frozen=True)
+class FowlkesMallows(Averaged):
+    """Geometric mean of precision and recall.
+
+    Of the confusion matrix, that is; scikit-learn's function of this name compares clusterings pair by pair.
+
+    >>> FowlkesMallows("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # sqrt(2/3 * 2/4)
+    tensor(0.5774)
+    """
+
+    average: str = "macro"
+    positive: int = 1
+
+    def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
+        return safe_sqrt(safe_divide(hits, support) * safe_divide(hits, predicted))

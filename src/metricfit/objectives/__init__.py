@@ -1,0 +1,25 @@
+"""Objectives: everything before, put together into something to minimise."""
+
+from metricfit.objectives._accumulate import accumulate_gradients
+from metricfit.objectives._modules import (
+    ClassificationLoss,
+    DiceLoss,
+    EastLoss,
+    ExactLoss,
+    ExpectedErrorLoss,
+    HingeLoss,
+    LeakyExpectedErrorLoss,
+    MetricLoss,
+)
+
+__all__ = [
+    "ClassificationLoss",
+    "DiceLoss",
+    "EastLoss",
+    "ExactLoss",
+    "ExpectedErrorLoss",
+    "HingeLoss",
+    "LeakyExpectedErrorLoss",
+    "MetricLoss",
+    "accumulate_gradients",
+]

@@ -1,0 +1,65 @@
+"""The papers' baselines: hinge and Dice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from metricfit.numerics._safe import safe_divide
+from metricfit.objectives._objective import Objective, PerRow
+from metricfit.objectives._rows import AnyRows, LabelRows
+
+
+@dataclass(frozen=True)
+class Hinge(PerRow):
+    """Multi-class hinge of Crammer and Singer: max(0, margin - (s_y - max of the others))."""
+
+    margin: float
+
+    def losses(self, rows: AnyRows) -> Tensor:
+        best, second = rows.scores.topk(2, dim=1).values.unbind(1)
+        leader = rows.scores.argmax(1, keepdim=True)
+        if isinstance(rows, LabelRows):
+            own = rows.scores.gather(1, rows.labels[:, None]).squeeze(1)
+            rival = torch.where(leader.squeeze(1) == rows.labels, second, best)
+            return rows.weight * (self.margin - own + rival).clamp(min=0.0)
+        is_leader = torch.zeros_like(rows.scores, dtype=torch.bool).scatter(1, leader, True)
+        rivals = torch.where(is_leader, second[:, None], best[:, None])
+        return (rows.shares * (self.margin - rows.scores + rivals).clamp(min=0.0)).sum(1)
+
+
+@dataclass(frozen=True)
+class Dice(Objective):
+    r"""Soft Dice of Milletari et al., averaged over classes.
+
+    .. math:: 1 - \frac1k \sum_c \frac{2 \sum_i p_{ic} g_{ic}}{\sum_i p_{ic}^2 + \sum_i g_{ic}^2}
+
+    With :math:`p` the softmax and :math:`g` the target. Classes that the batch does not hold take no part.
+    """
+
+    def statistics(self, rows: AnyRows) -> Tensor:
+        p = rows.scores.softmax(1)
+        weight = rows.weight[:, None]
+        if isinstance(rows, LabelRows):
+            target = torch.zeros_like(p).scatter(1, rows.labels[:, None], 1.0)
+        else:
+            target = safe_divide(rows.shares, weight)
+        return torch.stack(
+            [
+                (weight * p * target).sum(0),
+                (weight * p.square()).sum(0),
+                (weight * target.square()).sum(0),
+                weight.sum(0).expand(p.shape[1]),
+            ]
+        )
+
+    def value(self, statistics: Tensor) -> Tensor:
+        overlap, predicted, true, _ = statistics
+        present = (true > 0.0).to(overlap)
+        dice = safe_divide(2.0 * overlap, predicted + true) * present
+        return 1.0 - safe_divide(dice.sum(), present.sum())
+
+    def size(self, statistics: Tensor) -> Tensor:
+        return statistics[3, 0]

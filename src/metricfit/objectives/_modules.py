@@ -1,0 +1,257 @@
+"""Losses as modules: thin shells that keep options and call the objective behind them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from metricfit import links, metrics
+from metricfit._checks import check_number, check_option
+from metricfit.confusion import anchored
+from metricfit.distributed import sum_over_processes, world_size
+from metricfit.links import Link
+from metricfit.metrics._registry import MetricLike
+from metricfit.numerics._safe import safe_divide
+from metricfit.objectives._baselines import Dice, Hinge
+from metricfit.objectives._objective import Objective, Smoothed, objective_for, reduced
+from metricfit.objectives._rows import AnyRows, as_rows
+from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+class ClassificationLoss(nn.Module):
+    """Layouts, options and reduction of ``nn.CrossEntropyLoss`` around an objective.
+
+    Args:
+        weight: one weight per class, (k,).
+        ignore_index: rows with this target take no part.
+        reduction: ``"mean"``; ``"sum"``, the mean times the sum of the rows' weights; or, where the loss is a mean over
+            samples, ``"none"``.
+        label_smoothing: share of each label that is spread over all classes.
+        memory: None, or how much of the running statistics survives each step, in 0 ... 1. With a memory the loss is
+            that of recent batches together and each batch is trained on its linearisation, which makes small batches
+            as good as large ones for metrics that are not a mean over samples. Updated in training mode only.
+        distributed: whether to take the loss over the batches of all processes; None does so in training mode if there
+            is a process group. Gradients then are those of the joint batch once averaged over processes, as
+            ``DistributedDataParallel`` does.
+    """
+
+    weight: Tensor | None
+    running: Tensor | None
+
+    def __init__(
+        self,
+        *,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+        memory: float | None = None,
+        distributed: bool | None = None,
+    ) -> None:
+        super().__init__()
+        if weight is not None and not isinstance(weight, Tensor):
+            raise TypeError(f"`weight` should be a torch.Tensor with one entry per class, got {weight!r}.")
+        self.register_buffer("weight", weight)
+        self.register_buffer("running", None)
+        self.ignore_index = ignore_index
+        self.reduction = check_option(reduction, "reduction", REDUCTIONS)
+        self.label_smoothing = check_number(label_smoothing, "label_smoothing", 0.0, 1.0)
+        self.memory = None if memory is None else check_number(memory, "memory", 0.0, 1.0)
+        self.distributed = distributed
+
+    @abstractmethod
+    def objective(self) -> Objective:
+        """What this module minimises."""
+
+    def forward(
+        self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None, scale: float | Tensor | None = None
+    ) -> Tensor:
+        """The loss of raw scores ``input`` (n, k), (k,) or (n, k, d1, ...) against labels or class probabilities.
+
+        ``sample_weight`` has the shape of the labels; ``scale`` overrides the smoothing's width for this call.
+        """
+        return reduced(self.objective(), self._rows(input, target, sample_weight, scale), self.reduction, self._joint)
+
+    def statistics(
+        self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None, scale: float | Tensor | None = None
+    ) -> Tensor:
+        """What the loss is a function of, for this batch alone. Statistics of several batches add up."""
+        return self.objective().statistics(self._rows(input, target, sample_weight, scale))
+
+    def from_statistics(self, statistics: Tensor) -> Tensor:
+        """The loss of everything that went into the (added-up) statistics."""
+        return self.objective().value(statistics)
+
+    def forget(self) -> None:
+        """Empty the memory."""
+        self.running = None
+
+    def _rows(self, input: Tensor, target: Tensor, sample_weight: Tensor | None, scale: float | Tensor | None) -> AnyRows:
+        return as_rows(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            sample_weight=sample_weight,
+            scale=scale,
+        )
+
+    def _joint(self, objective: Objective, local: Tensor) -> Tensor:
+        """The batch's statistics with those of the other processes and of recent batches."""
+        total, factor = local, torch.ones_like(objective.size(local))
+        shared = self.training if self.distributed is None else self.distributed
+        if shared and (processes := world_size()) > 1:
+            total, factor = sum_over_processes(local), factor * processes
+        if self.memory is not None and self.training:
+            fresh = total.detach()
+            total = fresh if self.running is None else self.memory * self.running.to(fresh) + fresh
+            factor = factor * safe_divide(objective.size(total), objective.size(fresh))
+            self.running = total
+        return local if total is local else anchored(total, local, factor)
+
+    def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
+        # the memory has a shape only after the first batch; take whatever shape was saved
+        saved = state_dict.get(prefix + "running")
+        self.running = None if saved is None else torch.empty_like(saved)
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+class MetricLoss(ClassificationLoss):
+    """Train for a metric: ``loss = MetricLoss("mcc")`` where ``nn.CrossEntropyLoss()`` stood.
+
+    Args:
+        metric: a name (``metricfit.metrics.names()``), a metric, or a function of the confusion matrix.
+        smoothing: how scores become soft assignments; ``Softmax()`` by default.
+        link: ``"linear"``, ``"log"``, ``"leaky(alpha)"`` or ``"power(q)"``. For a metric that is a mean over samples
+            (accuracy, a cost) it applies sample by sample, for the others to the metric.
+        margin: a class beaten by more than this counts as beaten by this (000, Eq. 19).
+        normalize_scores: subtract the batch's mean score and divide by its standard deviation (000, Listing 1).
+        **options: those of :class:`ClassificationLoss`.
+
+    >>> loss = MetricLoss("f1_macro")
+    >>> loss(torch.tensor([[5.0, -5.0], [-5.0, 5.0]]), torch.tensor([0, 1]))
+    tensor(4.5419e-05)
+    """
+
+    smoothing: Smoothing
+
+    def __init__(
+        self,
+        metric: MetricLike = "accuracy",
+        smoothing: Smoothing | None = None,
+        link: str | Link = "linear",
+        *,
+        margin: float | None = None,
+        normalize_scores: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.metric = metrics.get(metric)
+        self.smoothing = Softmax() if smoothing is None else smoothing
+        if not isinstance(self.smoothing, Smoothing):
+            raise TypeError(f"`smoothing` should be one of `mf.smoothing`, for example `Softmax()`, got {smoothing!r}.")
+        self.link = links.get(link)
+        self.margin = None if margin is None else check_number(margin, "margin", 0.0)
+        self.normalize_scores = normalize_scores
+
+    def objective(self) -> Objective:
+        return objective_for(self.metric, Smoothed(self.smoothing, self.margin, self.normalize_scores), self.link)
+
+    def extra_repr(self) -> str:
+        return f"metric={self.metric}, link={self.link}"
+
+
+class ExactLoss(MetricLoss):
+    """EXACT: expected accuracy under normal noise on the scores (arXiv 2205.09615, Eq. 15 to 19, Listing 1).
+
+    The four improvements of its section 4.5 can be switched one by one: ``margin``; ``normalize_scores``; the scale's
+    schedule, by passing ``scale=schedule(step)`` to each call; and :class:`metricfit.GradientNormalizer` after
+    ``backward``. ``link="log"`` is the form the critique (002) asks about.
+
+    >>> loss = ExactLoss(normalize_scores=False)
+    >>> loss(torch.tensor([[1.0, 0.0]]), torch.tensor([0]))          # 1 - Phi(1 / sqrt 2)
+    tensor(0.2398)
+    """
+
+    def __init__(
+        self,
+        scale: float | Tensor = 1.0,
+        margin: float | None = None,
+        normalize_scores: bool = True,
+        link: str | Link = "linear",
+        method: str = "quadrature",
+        **options: Any,
+    ) -> None:
+        smoothing = Normal(scale, method)
+        super().__init__("accuracy", smoothing, link, margin=margin, normalize_scores=normalize_scores, **options)
+
+
+class ExpectedErrorLoss(MetricLoss):
+    """Expected error of a class drawn from the softmax, 1 - p_y (003, Eq. 3 to 5).
+
+    >>> ExpectedErrorLoss()(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))
+    tensor(0.5000)
+    """
+
+    def __init__(self, temperature: float | Tensor = 1.0, **options: Any) -> None:
+        super().__init__("accuracy", Softmax(temperature), "linear", **options)
+
+
+class LeakyExpectedErrorLoss(MetricLoss):
+    """Expected error with a leak of cross-entropy, (1 - p_y) - alpha log p_y (003, Eq. 6, plus the constant 1).
+
+    >>> LeakyExpectedErrorLoss()(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))   # 0.5 + 0.1 log 2
+    tensor(0.5693)
+    """
+
+    def __init__(self, alpha: float = 0.1, temperature: float | Tensor = 1.0, **options: Any) -> None:
+        super().__init__("accuracy", Softmax(temperature), links.Leaky(alpha), **options)
+
+
+class EastLoss(MetricLoss):
+    """EAST: a metric of the soft-set confusion matrix (004, Eq. 3 to 6).
+
+    Its annealing trains at T_k = 0.2 r**k, each until early stopping: ``scale=0.2 * r**k`` in each call.
+
+    >>> EastLoss("accuracy")(torch.tensor([[0.0, 1.0986123]]), torch.tensor([1]))  # 1 - 0.8, see SoftSet
+    tensor(0.2000)
+    """
+
+    def __init__(self, metric: MetricLike = "f1_macro", temperature: float | Tensor = 0.2, **options: Any) -> None:
+        super().__init__(metric, SoftSet(temperature), "linear", **options)
+
+
+class HingeLoss(ClassificationLoss):
+    """Multi-class hinge of Crammer and Singer, max(0, margin - s_y + max of the others): a baseline of 000.
+
+    >>> HingeLoss()(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))
+    tensor(0.5000)
+    """
+
+    def __init__(self, margin: float = 1.0, **options: Any) -> None:
+        super().__init__(**options)
+        self.margin = check_number(margin, "margin", 0.0)
+
+    def objective(self) -> Objective:
+        return Hinge(self.margin)
+
+    def extra_repr(self) -> str:
+        return f"margin={self.margin}"
+
+
+class DiceLoss(ClassificationLoss):
+    """Soft Dice of Milletari et al. with squares below, averaged over the classes of the batch: a baseline of 004.
+
+    >>> DiceLoss()(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))  # 1 - 2 * 0.5 / (0.5 + 1)
+    tensor(0.3333)
+    """
+
+    def objective(self) -> Objective:
+        return Dice()

@@ -1,0 +1,181 @@
+r"""What is minimised, as two pure functions: rows to statistics that add up, and statistics to a loss.
+
+Statistics of batches add: those of micro-batches, of recent batches, of processes. The loss of all of them together is a
+function of the sum, so gradient accumulation, running memory and distributed training need nothing but additions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from metricfit._checks import check_option
+from metricfit.confusion import labels_confusion, shares_confusion
+from metricfit.links import Link
+from metricfit.metrics import Cost, Metric
+from metricfit.numerics._safe import safe_divide, safe_log
+from metricfit.objectives._rows import AnyRows, LabelRows, ShareRows
+from metricfit.scores import label_gaps, normalize_scores
+from metricfit.smoothing import Smoothing
+
+
+class Objective(ABC):
+    @abstractmethod
+    def statistics(self, rows: AnyRows) -> Tensor:
+        """What the loss depends on, a sum over rows."""
+
+    @abstractmethod
+    def value(self, statistics: Tensor) -> Tensor:
+        """The loss, a scalar."""
+
+    @abstractmethod
+    def size(self, statistics: Tensor) -> Tensor:
+        """The sum of the rows' weights, a scalar."""
+
+
+class PerRow(Objective):
+    """A mean of one loss per row; the statistics are the weighted sum and the sum of weights."""
+
+    @abstractmethod
+    def losses(self, rows: AnyRows) -> Tensor:
+        """Each row's loss times its weight, (n,)."""
+
+    def statistics(self, rows: AnyRows) -> Tensor:
+        return torch.stack([self.losses(rows).sum(), rows.weight.sum()])
+
+    def value(self, statistics: Tensor) -> Tensor:
+        return safe_divide(statistics[0], statistics[1])
+
+    def size(self, statistics: Tensor) -> Tensor:
+        return statistics[1]
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """How scores become assignments, before any metric is taken."""
+
+    smoothing: Smoothing
+    margin: float | None = None
+    normalize: bool = False
+
+    def scores(self, rows: AnyRows) -> Tensor:
+        return normalize_scores(rows.scores, rows.weight) if self.normalize else rows.scores
+
+    def log_label(self, rows: LabelRows) -> Tensor:
+        return self.smoothing.log_label_probability(self.scores(rows), rows.labels, self.margin, rows.scale)
+
+    def log_assign(self, rows: ShareRows) -> Tensor:
+        self._refuse_margin()
+        return self.smoothing.log_assign(self.scores(rows), rows.scale)
+
+    def assign(self, rows: AnyRows) -> Tensor:
+        scores = self.scores(rows)
+        if isinstance(rows, LabelRows):
+            scores = scores if self.margin is None else label_gaps(scores, rows.labels, self.margin)
+        else:
+            self._refuse_margin()
+        return self.smoothing.assign(scores, rows.scale)
+
+    def _refuse_margin(self) -> None:
+        if self.margin is not None:
+            raise ValueError(
+                f"`margin` should be None with class probabilities or label smoothing, got {self.margin}: "
+                "a margin is a distance to the one label."
+            )
+
+
+@dataclass(frozen=True)
+class Hits(PerRow):
+    """The link of each row's probability of hitting its label: accuracy, sample by sample."""
+
+    smoothed: Smoothed
+    link: Link
+
+    def losses(self, rows: AnyRows) -> Tensor:
+        if isinstance(rows, LabelRows):
+            log_p = self.smoothed.log_label(rows)
+            return rows.weight * self.link(log_p.exp(), log_p)
+        log_p = self.smoothed.log_assign(rows)
+        return (rows.shares * self.link(log_p.exp(), log_p)).sum(1)
+
+
+@dataclass(frozen=True)
+class Gains(PerRow):
+    """The link of each row's expected gain, brought to 0 ... 1: costs, sample by sample."""
+
+    smoothed: Smoothed
+    link: Link
+    metric: Cost
+
+    def losses(self, rows: AnyRows) -> Tensor:
+        self.metric.check_classes(rows.scores.shape[1])
+        assignment = self.smoothed.assign(rows)
+        gains = self.metric.gains(assignment)
+        if isinstance(rows, LabelRows):
+            gain = (assignment * gains[rows.labels]).sum(1)
+            return rows.weight * _linked(gain, self.metric, self.link)
+        gain = assignment @ gains.T  # for each class a row may count for
+        return (rows.shares * _linked(gain, self.metric, self.link)).sum(1)
+
+
+@dataclass(frozen=True)
+class OfMatrix(Objective):
+    """The link of a metric of the whole confusion matrix; the statistics are that matrix."""
+
+    smoothed: Smoothed
+    link: Link
+    metric: Metric
+
+    def statistics(self, rows: AnyRows) -> Tensor:
+        self.metric.check_classes(rows.scores.shape[1])
+        assignment = self.smoothed.assign(rows)
+        if isinstance(rows, LabelRows):
+            return labels_confusion(rows.weight[:, None] * assignment, rows.labels)
+        return shares_confusion(assignment, rows.shares)
+
+    def value(self, statistics: Tensor) -> Tensor:
+        return _linked(self.metric(statistics), self.metric, self.link)
+
+    def size(self, statistics: Tensor) -> Tensor:
+        return statistics.sum()
+
+
+def objective_for(metric: Metric, smoothed: Smoothed, link: Link) -> Objective:
+    """Sample by sample where the metric is a mean over samples, of the whole matrix otherwise."""
+    if metric.counts_hits:
+        return Hits(smoothed, link)
+    if isinstance(metric, Cost):
+        return Gains(smoothed, link, metric)
+    return OfMatrix(smoothed, link, metric)
+
+
+def reduced(
+    objective: Objective, rows: AnyRows, reduction: str = "mean", joint: Callable[[Objective, Tensor], Tensor] | None = None
+) -> Tensor:
+    """The loss of these rows; ``joint`` may put their statistics together with others' before the loss is taken."""
+    check_option(reduction, "reduction", ("mean", "sum", "none"))
+    if reduction == "none":
+        if not isinstance(objective, PerRow):
+            raise ValueError(
+                '`reduction` should be "mean" or "sum" for a loss that is a function of the whole batch, got "none".'
+            )
+        return objective.losses(rows).reshape(rows.shape)
+    local = objective.statistics(rows)
+    loss = objective.value(local if joint is None else joint(objective, local))
+    return loss * objective.size(local).detach() if reduction == "sum" else loss
+
+
+def _linked(value: Tensor, metric: Metric, link: Link) -> Tensor:
+    r"""A link on a metric with bounds :math:`(a, b)`: :math:`(b - a)\, L\bigl((M - a)/(b - a)\bigr)`.
+
+    For bounds (0, 1) that is :math:`L(M)`, and for the linear link always :math:`b - M`. The other links keep slope -1 at
+    the best value and go off where the metric is at its worst: at -1 for a correlation.
+    """
+    low, high = metric.bounds
+    span = (high - low) or 1.0
+    unit = (value - low) / span
+    return span * link(unit, safe_log(unit))

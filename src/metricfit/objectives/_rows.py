@@ -1,0 +1,128 @@
+"""Scores and targets in any of the layouts of ``nn.CrossEntropyLoss``, as rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from metricfit._checks import (
+    check_finite,
+    check_floating,
+    check_label_range,
+    check_nonnegative,
+)
+from metricfit.scores import working_precision
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One row per sample (or pixel, or token), with class weights and sample weights already worked in."""
+
+    scores: Tensor  # (n, k), float32 or float64
+    weight: Tensor  # (n,), what the row counts in a mean
+    scale: float | Tensor | None  # a number, () or (n,)
+    shape: torch.Size  # of one value per row in the caller's layout
+
+
+@dataclass(frozen=True)
+class LabelRows(Rows):
+    """Every row has one label."""
+
+    labels: Tensor  # (n,)
+
+
+@dataclass(frozen=True)
+class ShareRows(Rows):
+    """Every row counts for each class by a share: class probabilities, or labels with label smoothing."""
+
+    shares: Tensor  # (n, k), weights included
+
+
+AnyRows = LabelRows | ShareRows
+
+
+def as_rows(
+    input: Tensor,
+    target: Tensor,
+    *,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    sample_weight: Tensor | None = None,
+    scale: float | Tensor | None = None,
+) -> AnyRows:
+    """Check and flatten: (k,), (n, k) or (n, k, d1, ...) with labels, or with class probabilities of the same shape."""
+    check_floating(input, "input")
+    if not isinstance(target, Tensor):
+        raise TypeError(f"`target` should be a torch.Tensor, got {type(target).__name__}.")
+    if input.ndim == 0:
+        raise ValueError("`input` should have shape (k,), (n, k) or (n, k, d1, ...), got ().")
+    class_dim = min(1, input.ndim - 1)
+    n_classes = input.shape[class_dim]
+    if n_classes < 2:
+        raise ValueError(
+            f"`input` should have at least 2 classes in dimension {class_dim}, got shape {tuple(input.shape)}. "
+            "For one score per sample, use `mf.binary_scores(input)`."
+        )
+    check_finite(input, "input")
+    shape = input.shape[:class_dim] + input.shape[class_dim + 1 :]
+    scores = _flatten(working_precision(input), class_dim)
+
+    row_weight = torch.ones_like(scores[:, 0])
+    if sample_weight is not None:
+        _check_shape(sample_weight, shape, "sample_weight")
+        check_nonnegative(sample_weight, "sample_weight")
+        row_weight = row_weight * sample_weight.to(scores).reshape(-1)
+    if isinstance(scale, Tensor) and scale.numel() != 1:
+        _check_shape(scale, shape, "scale")
+        scale = scale.reshape(-1)
+    if weight is not None:
+        _check_shape(weight, torch.Size([n_classes]), "weight")
+        weight = weight.to(scores)
+
+    def shared(shares: Tensor) -> Tensor:
+        smooth = (1.0 - label_smoothing) * shares + label_smoothing / n_classes
+        return smooth * row_weight[:, None] * (1.0 if weight is None else weight)
+
+    if target.is_floating_point() and target.shape == input.shape:
+        check_finite(target, "target")
+        return ShareRows(scores, row_weight, scale, shape, shared(_flatten(target.to(scores), class_dim)))
+    _check_label_layout(target, input, shape)
+    labels = target.reshape(-1).long()
+    kept = labels != ignore_index
+    labels = labels.where(kept, 0)
+    check_label_range(labels, n_classes, "target")
+    row_weight = row_weight * kept
+    label_weight = row_weight if weight is None else row_weight * weight[labels]
+    if label_smoothing:
+        return ShareRows(scores, label_weight, scale, shape, shared(F.one_hot(labels, n_classes).to(scores)))
+    return LabelRows(scores, label_weight, scale, shape, labels)
+
+
+def _flatten(tensor: Tensor, class_dim: int) -> Tensor:
+    return tensor.movedim(class_dim, -1).reshape(-1, tensor.shape[class_dim])
+
+
+def _check_shape(tensor: Any, shape: torch.Size, name: str) -> None:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"`{name}` should be a torch.Tensor, got {type(tensor).__name__}.")
+    if tensor.shape != shape:
+        raise ValueError(f"`{name}` should have shape {tuple(shape)}, got {tuple(tensor.shape)}.")
+
+
+def _check_label_layout(target: Tensor, input: Tensor, shape: torch.Size) -> None:
+    if target.is_floating_point():
+        raise ValueError(
+            f"`target` should be integer labels of shape {tuple(shape)} or probabilities of shape {tuple(input.shape)}, "
+            f"got {target.dtype} of shape {tuple(target.shape)}."
+        )
+    if target.dtype == torch.bool or target.is_complex():
+        raise TypeError(f"`target` should be of an integer dtype, got {target.dtype}. Try `target.long()`.")
+    if target.shape != shape:
+        raise ValueError(
+            f"`target` should have shape {tuple(shape)} for `input` of shape {tuple(input.shape)}, got {tuple(target.shape)}."
+        )

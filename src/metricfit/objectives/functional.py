@@ -1,0 +1,112 @@
+"""The losses as functions, in the order of arguments of ``torch.nn.functional.cross_entropy``.
+
+Each takes ``input`` and ``target`` in the layouts of ``nn.CrossEntropyLoss``, and as keywords its own parameters and
+``weight``, ``ignore_index``, ``reduction``, ``label_smoothing``, ``sample_weight``, ``scale``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from metricfit import links, metrics
+from metricfit.links import Link
+from metricfit.metrics._registry import MetricLike
+from metricfit.objectives._baselines import Dice, Hinge
+from metricfit.objectives._objective import Objective, Smoothed, objective_for, reduced
+from metricfit.objectives._rows import as_rows
+from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
+
+
+def metric_loss(
+    input: Tensor,
+    target: Tensor,
+    metric: MetricLike = "accuracy",
+    smoothing: Smoothing | None = None,
+    link: str | Link = "linear",
+    *,
+    margin: float | None = None,
+    normalize_scores: bool = False,
+    **options: Any,
+) -> Tensor:
+    """The loss behind :class:`metricfit.MetricLoss`: a link of a metric of the smoothed confusion matrix.
+
+    >>> metric_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]), "accuracy", link="log")   # log 2
+    tensor(0.6931)
+    """
+    smoothed = Smoothed(Softmax() if smoothing is None else smoothing, margin, normalize_scores)
+    return _loss(objective_for(metrics.get(metric), smoothed, links.get(link)), input, target, **options)
+
+
+def exact_loss(
+    input: Tensor,
+    target: Tensor,
+    scale: float | Tensor = 1.0,
+    margin: float | None = None,
+    normalize_scores: bool = True,
+    link: str | Link = "linear",
+    method: str = "quadrature",
+    **options: Any,
+) -> Tensor:
+    """The loss behind :class:`metricfit.ExactLoss`: expected error under normal noise (arXiv 2205.09615).
+
+    >>> exact_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([0]), normalize_scores=False)    # 1 - Phi(1 / sqrt 2)
+    tensor(0.2398)
+    """
+    noise = Normal(method=method)
+    options |= {"margin": margin, "normalize_scores": normalize_scores, "scale": scale}
+    return metric_loss(input, target, "accuracy", noise, link, **options)
+
+
+def expected_error_loss(input: Tensor, target: Tensor, temperature: float | Tensor = 1.0, **options: Any) -> Tensor:
+    """The loss behind :class:`metricfit.ExpectedErrorLoss`: 1 - p_y under the softmax (003, Eq. 3 to 5).
+
+    >>> expected_error_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))
+    tensor(0.5000)
+    """
+    return metric_loss(input, target, "accuracy", Softmax(), "linear", scale=temperature, **options)
+
+
+def leaky_expected_error_loss(
+    input: Tensor, target: Tensor, alpha: float = 0.1, temperature: float | Tensor = 1.0, **options: Any
+) -> Tensor:
+    """The loss behind :class:`metricfit.LeakyExpectedErrorLoss`: (1 - p_y) - alpha log p_y (003, Eq. 6, plus 1).
+
+    >>> leaky_expected_error_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))             # 0.5 + 0.1 log 2
+    tensor(0.5693)
+    """
+    return metric_loss(input, target, "accuracy", Softmax(), links.Leaky(alpha), scale=temperature, **options)
+
+
+def east_loss(
+    input: Tensor, target: Tensor, metric: MetricLike = "f1_macro", temperature: float | Tensor = 0.2, **options: Any
+) -> Tensor:
+    """The loss behind :class:`metricfit.EastLoss`: a metric of the soft-set confusion matrix (004, Eq. 3 to 6).
+
+    >>> east_loss(torch.tensor([[0.0, 1.0986123]]), torch.tensor([1]), "accuracy")           # 1 - 0.8, see SoftSet
+    tensor(0.2000)
+    """
+    return metric_loss(input, target, metric, SoftSet(), "linear", scale=temperature, **options)
+
+
+def hinge_loss(input: Tensor, target: Tensor, margin: float = 1.0, **options: Any) -> Tensor:
+    """The loss behind :class:`metricfit.HingeLoss`: max(0, margin - s_y + max of the others).
+
+    >>> hinge_loss(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))
+    tensor(0.5000)
+    """
+    return _loss(Hinge(margin), input, target, **options)
+
+
+def dice_loss(input: Tensor, target: Tensor, **options: Any) -> Tensor:
+    """The loss behind :class:`metricfit.DiceLoss`: soft Dice with squares below, averaged over classes.
+
+    >>> dice_loss(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))              # 1 - 2 * 0.5 / (0.5 + 1)
+    tensor(0.3333)
+    """
+    return _loss(Dice(), input, target, **options)
+
+
+def _loss(objective: Objective, input: Tensor, target: Tensor, *, reduction: str = "mean", **options: Any) -> Tensor:
+    return reduced(objective, as_rows(input, target, **options), reduction)

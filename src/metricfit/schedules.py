@@ -1,0 +1,83 @@
+"""Schedules: functions from a step to a value. Nothing to register, nothing to save.
+
+    scale = schedules.geometric(10, 0.01, steps=8000)
+    for step, (x, y) in enumerate(batches):
+        loss(model(x), y, scale=scale(step)).backward()
+
+Before step 0 the first value holds, after the last step the last one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from metricfit._checks import check_number
+
+Schedule = Callable[[float], float]
+
+
+def constant(value: float) -> Schedule:
+    """The same value at every step.
+
+    >>> constant(0.5)(100)
+    0.5
+    """
+    check_number(value, "value", -math.inf)
+    return lambda step: float(value)
+
+
+def linear(start: float, stop: float, steps: int) -> Schedule:
+    """Equal differences: start + (stop - start) t, t from 0 to 1 in ``steps``.
+
+    >>> linear(10, 0, steps=4)(1)
+    7.5
+    """
+    return _between(start, stop, steps, lambda t: start + (stop - start) * t)
+
+
+def geometric(start: float, stop: float, steps: int) -> Schedule:
+    """Equal ratios: start (stop / start)**t. EXACT's scale goes 10 to 0.01 (000, section 5.4), EAST's T_k = 0.2 r**k.
+
+    >>> round(geometric(10, 0.1, steps=4)(2), 12)
+    1.0
+    """
+    check_number(start, "start", 0.0, open_low=True)
+    check_number(stop, "stop", 0.0, open_low=True)
+    return _between(start, stop, steps, lambda t: start * (stop / start) ** t)
+
+
+def cosine(start: float, stop: float, steps: int) -> Schedule:
+    """Half a cosine wave: slow at both ends.
+
+    >>> round(cosine(1, 0, steps=2)(1), 12)
+    0.5
+    """
+    return _between(start, stop, steps, lambda t: stop + (start - stop) * 0.5 * (1.0 + math.cos(math.pi * t)))
+
+
+def join(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
+    """One schedule after another, each counting from zero at its own boundary.
+
+    >>> warm = join([linear(0, 1, steps=10), constant(1)], boundaries=[10])
+    >>> warm(5), warm(50)
+    (0.5, 1.0)
+    """
+    schedules, boundaries = list(schedules), list(boundaries)
+    if len(boundaries) != len(schedules) - 1 or boundaries != sorted(boundaries):
+        raise ValueError(
+            f"`boundaries` should be rising and one fewer than the {len(schedules)} schedules, got {boundaries!r}."
+        )
+
+    def joined(step: float) -> float:
+        index = sum(step >= boundary for boundary in boundaries)
+        return schedules[index](step - (boundaries[index - 1] if index else 0))
+
+    return joined
+
+
+def _between(start: float, stop: float, steps: int, curve: Callable[[float], float]) -> Schedule:
+    check_number(start, "start", -math.inf)
+    check_number(stop, "stop", -math.inf)
+    check_number(steps, "steps", 1)
+    return lambda step: float(curve(min(max(step / steps, 0.0), 1.0)))
