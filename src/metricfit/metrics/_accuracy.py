@@ -70,7 +70,7 @@ class GMean(Metric):
         recall = safe_divide(counts.hits, counts.support)
         mean = torch.exp(masked_mean(safe_log(recall), present))
         missed = (present & (recall <= 0.0)).any(-1) | ~present.any(-1)
-        return mean.masked_fill(missed, 0.0)
+        return mean * (~missed).to(mean)
 
 
 @dataclass(frozen=True)

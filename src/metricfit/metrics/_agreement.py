@@ -41,7 +41,8 @@ class CohenKappa(Metric):
     r"""Cohen's kappa, :math:`1 - \sum_{cj} w_{cj} C_{cj} / \sum_{cj} w_{cj} t_c p_j`: disagreement over that of chance.
 
     ``weights`` None counts every miss as one, ``"linear"`` by its distance :math:`|c - j|` and ``"quadratic"`` by the distance
-    squared, for classes in order.
+    squared, for classes in order. Distances are between all k classes; scikit-learn closes the gap that a class leaves which
+    is neither true nor predicted, unless it is given ``labels=range(k)``.
 
     >>> CohenKappa()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))          # 1 - (3/8) / (1/2)
     tensor(0.2500)

@@ -18,14 +18,14 @@ def floor_of(x: Tensor) -> float:
 def safe_divide(numerator: Tensor, denominator: Tensor, otherwise: float = 0.0) -> Tensor:
     """``numerator / denominator``, and ``otherwise``, with zero gradient, where the denominator is not positive.
 
-    This is the one place where 0/0 is decided.
+    This is the one place where 0/0 is decided. NaN stays NaN.
 
     >>> safe_divide(torch.tensor([1.0, 0.0]), torch.tensor([4.0, 0.0]))
     tensor([0.2500, 0.0000])
     """
     undefined = denominator <= floor_of(denominator)
     quotient = numerator / denominator.masked_fill(undefined, 1.0)
-    return quotient.masked_fill(undefined, otherwise)
+    return torch.where(undefined, otherwise + 0.0 * numerator, quotient)
 
 
 def safe_log(x: Tensor) -> Tensor:

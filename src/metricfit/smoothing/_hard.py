@@ -25,7 +25,8 @@ class Hard(Smoothing):
 
     def _assign(self, scores: Tensor, width: Tensor) -> Tensor:
         one_hot = torch.zeros_like(scores).scatter(1, scores.argmax(1, keepdim=True), 1.0)
-        return one_hot + 0.0 * (scores - scores.detach())  # NaN stays NaN, and there is a (zero) gradient to take
+        # NaN stays NaN, and there is a (zero) gradient to take
+        return one_hot + 0.0 * (scores - scores.detach()).sum(1, keepdim=True)
 
     def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
         log_zero = math.log(torch.finfo(scores.dtype).tiny)  # finite, so that a link of it can still be averaged

@@ -7,6 +7,7 @@ only; a second one raises an error that says so.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -21,15 +22,14 @@ def _log_win(
     scores: Tensor, labels: Tensor, scale: Tensor, margin: float | None, order: int, with_gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """log p (n,), its derivative by the scores (n, k) and by the scale (n,); the derivatives empty unless asked for."""
-    gaps = label_gaps(scores, labels, margin)
-    standard = gaps / scale[:, None]
+    gaps = label_gaps(scores, labels)
+    least = -math.inf if margin is None else -margin
+    standard = gaps.clamp(min=least) / scale[:, None]
     log_p, slope = _race.log_win(standard, labels, order, with_gradient)
     if not with_gradient:
         return log_p, scores.new_empty(0), scores.new_empty(0)
     by_scale = -(slope * standard).sum(1) / scale
-    by_scores = slope / scale[:, None]
-    if margin is not None:
-        by_scores = by_scores.masked_fill(gaps <= -margin, 0.0)
+    by_scores = (slope / scale[:, None]).masked_fill_(gaps < least, 0.0)
     by_scores.scatter_(1, labels[:, None], -by_scores.sum(1, keepdim=True))
     return log_p, by_scores, by_scale
 

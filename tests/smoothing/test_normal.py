@@ -1,0 +1,67 @@
+"""Three algorithms, one answer."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from metricfit.smoothing import Normal
+
+SCORES = torch.tensor([[0.5, -0.2, 0.1, 1.2], [2.0, 0.0, -1.0, 0.3]], dtype=torch.float64)
+LABELS = torch.tensor([0, 3])
+ROUNDS = 400  # independent estimates, from whose spread the standard error of their mean is taken
+
+
+def value_and_gradient(smoothing, scores, labels, margin):
+    scores = scores.clone().requires_grad_()
+    p = smoothing.label_probability(scores, labels, margin)
+    return p.detach(), torch.autograd.grad(p.sum(), scores)[0]
+
+
+@pytest.mark.parametrize("margin", [None, 0.4])
+@pytest.mark.parametrize(("method", "samples"), [("genz", 32), ("monte_carlo", 256)])
+def test_sampling_agrees_with_quadrature_within_four_standard_errors(method, samples, margin):
+    sampled = Normal(0.7, method, samples=samples, generator=torch.Generator().manual_seed(5))
+    rows = SCORES.repeat(ROUNDS, 1)
+    estimates = value_and_gradient(sampled, rows, LABELS.repeat(ROUNDS), margin)
+    exact = value_and_gradient(Normal(0.7), SCORES, LABELS, margin)
+    for estimate, truth in zip(estimates, exact, strict=True):
+        estimate = estimate.view(ROUNDS, *truth.shape)
+        standard_error = estimate.std(0) / ROUNDS**0.5
+        assert ((estimate.mean(0) - truth).abs() <= 4 * standard_error + 1e-12).all()
+
+
+def test_monte_carlo_assigns_all_classes():
+    sampled = Normal(method="monte_carlo", samples=100_000, generator=torch.Generator().manual_seed(2))
+    assert_close(sampled.assign(SCORES), Normal().assign(SCORES), rtol=0, atol=2 * 100_000**-0.5)
+
+
+def test_genz_assigns_all_classes():
+    sampled = Normal(method="genz", samples=4000, generator=torch.Generator().manual_seed(2))
+    assert_close(sampled.assign(SCORES), Normal().assign(SCORES), rtol=0, atol=0.01)
+
+
+def test_more_samples_are_better_and_genz_is_better_than_monte_carlo():
+    """The finding of arXiv 2205.09615, appendix C, in its setting; the script in reproductions/ has the whole figure."""
+    mean = torch.tensor([1, 2, 0.5, 10, 6, -3, -4, 5, 1, 0], dtype=torch.float64)
+    scores = torch.cat([torch.zeros(1, dtype=torch.float64), -mean]).repeat(300, 1)
+    labels = torch.zeros(300, dtype=torch.long)
+    truth = value_and_gradient(Normal(), scores[:1], labels[:1], None)
+
+    def errors(method, samples):
+        sampled = Normal(method=method, samples=samples, generator=torch.Generator().manual_seed(samples))
+        estimates = value_and_gradient(sampled, scores, labels, None)
+        return [(e - t).square().mean().sqrt().item() for e, t in zip(estimates, truth, strict=True)]
+
+    for genz_4, genz_64, carlo_64 in zip(errors("genz", 4), errors("genz", 64), errors("monte_carlo", 64), strict=True):
+        assert genz_64 == pytest.approx(genz_4 / 4, rel=0.35)  # error falls with the root of the samples
+        assert genz_64 < carlo_64 / 3
+
+
+def test_scale_divides_the_scores():
+    scale = torch.tensor([0.3, 2.0], dtype=torch.float64)
+    assert_close(Normal().assign(SCORES, scale=scale), Normal().assign(SCORES / scale[:, None]))
+
+
+def test_the_order_can_be_chosen():
+    coarse = Normal(order=8).assign(SCORES) - Normal().assign(SCORES)
+    assert 1e-12 < coarse.abs().max() < 1e-2
