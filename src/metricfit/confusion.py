@@ -39,9 +39,19 @@ def labels_confusion(assignment: Tensor, labels: Tensor) -> Tensor:
 
 
 def shares_confusion(assignment: Tensor, shares: Tensor) -> Tensor:
-    """``shares.T @ assignment`` in the precision of the assignment, whatever autocast would like."""
-    with torch.autocast(assignment.device.type, enabled=False):
-        return shares.to(assignment).T @ assignment
+    """Every row of the assignment added to every class by its share, O(n k**2)."""
+    return exact_product(shares.to(assignment).T, assignment)
+
+
+def exact_product(left: Tensor, right: Tensor) -> Tensor:
+    """``left @ right`` in the precision of the two, whatever autocast would like."""
+    with torch.autocast(left.device.type, enabled=False):
+        return left @ right
+
+
+def one_hot(labels: Tensor, like: Tensor) -> Tensor:
+    """1 at each label, (n,) to the shape and dtype of ``like`` (n, k)."""
+    return torch.zeros_like(like).scatter(1, labels[:, None], 1.0)
 
 
 def anchored(total: Tensor, local: Tensor, factor: Tensor | float = 1.0) -> Tensor:

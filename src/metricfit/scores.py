@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -9,8 +11,28 @@ from metricfit._checks import check_floating
 
 
 def working_precision(scores: Tensor) -> Tensor:
-    """Half precision becomes float32, float32 and float64 stay: sums over a batch do not fit into 8 or 11 bits."""
-    return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+    """Half precision becomes float32, float32 and float64 stay: sums over a batch do not fit into 8 or 11 bits.
+
+    On the way back a gradient beyond the range of float16 becomes its largest number, not infinity.
+    """
+    return _FromHalf.apply(scores) if scores.dtype in (torch.float16, torch.bfloat16) else scores
+
+
+class _FromHalf(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(scores: Tensor) -> Tensor:
+        return scores.float()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.dtype = inputs[0].dtype
+
+    @staticmethod
+    def backward(ctx: Any, incoming: Tensor) -> Tensor:
+        limit = torch.finfo(ctx.dtype).max
+        return incoming.clamp(-limit, limit).to(ctx.dtype)
 
 
 def binary_scores(scores: Tensor) -> Tensor:

@@ -58,7 +58,7 @@ def log_win(gaps: Tensor, labels: Tensor, order: int, with_gradient: bool) -> tu
         log_mass = log_weight - 0.5 * nodes.square() + log_cdf(x).sum(1)  # (n, q)
         log_p[rows] = (torch.logsumexp(log_mass, 1) - _LOG_SQRT_2PI).clamp(max=0.0)
         if with_gradient:
-            slopes[rows] = -torch.einsum("nq,nkq->nk", log_mass.softmax(1), ratio(x))
+            slopes[rows] = -_integral(log_mass.softmax(1), ratio(x))
     return log_p, slopes
 
 
@@ -76,7 +76,7 @@ def win_all(scores: Tensor, order: int) -> Tensor:
     wins = torch.empty_like(scores)
     for rows in _row_chunks(scores, order):
         mass, node_ratio = _maximum_nodes(scores[rows], order)
-        wins[rows] = torch.einsum("nq,nkq->nk", mass, node_ratio)
+        wins[rows] = _integral(mass, node_ratio)
     return wins / wins.sum(1, keepdim=True)
 
 
@@ -93,7 +93,7 @@ def win_all_gradient(scores: Tensor, incoming: Tensor, order: int) -> Tensor:
         mass, node_ratio = _maximum_nodes(scores[rows], order)
         coefficients = incoming[rows][:, :, None]
         spread = coefficients * node_ratio.sum(1, keepdim=True) - (coefficients * node_ratio).sum(1, keepdim=True)
-        gradient[rows] = torch.einsum("nq,nkq->nk", mass, node_ratio * spread)
+        gradient[rows] = _integral(mass, node_ratio * spread)
     return gradient
 
 
@@ -166,6 +166,11 @@ def _nodes_between(left: Tensor, right: Tensor, order: int) -> tuple[Tensor, Ten
     unit_nodes, unit_weights = legendre_nodes(order, left.dtype, left.device)
     half = 0.5 * (right - left)[:, None]
     return 0.5 * (right + left)[:, None] + half * unit_nodes, torch.log(half * unit_weights)
+
+
+def _integral(mass: Tensor, values: Tensor) -> Tensor:
+    """Sum over the nodes, (n, q) and (n, k, q) to (n, k); not as a matrix product, which autocast would round."""
+    return (mass[:, None, :] * values).sum(2)
 
 
 def _drop(order: int) -> float:

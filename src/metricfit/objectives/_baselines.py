@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from metricfit.confusion import one_hot
 from metricfit.numerics._safe import safe_divide
 from metricfit.objectives._objective import Objective, PerRow
 from metricfit.objectives._rows import AnyRows, LabelRows
@@ -42,10 +43,7 @@ class Dice(Objective):
     def statistics(self, rows: AnyRows) -> Tensor:
         p = rows.scores.softmax(1)
         weight = rows.weight[:, None]
-        if isinstance(rows, LabelRows):
-            target = torch.zeros_like(p).scatter(1, rows.labels[:, None], 1.0)
-        else:
-            target = safe_divide(rows.shares, weight)
+        target = one_hot(rows.labels, p) if isinstance(rows, LabelRows) else safe_divide(rows.shares, weight)
         return torch.stack(
             [
                 (weight * p * target).sum(0),

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import check_option
-from metricfit.confusion import labels_confusion, shares_confusion
+from metricfit.confusion import exact_product, labels_confusion, shares_confusion
 from metricfit.links import Link
 from metricfit.metrics import Cost, Metric
 from metricfit.numerics._safe import safe_divide, safe_log
@@ -118,7 +118,7 @@ class Gains(PerRow):
         if isinstance(rows, LabelRows):
             gain = (assignment * gains[rows.labels]).sum(1)
             return rows.weight * _linked(gain, self.metric, self.link)
-        gain = assignment @ gains.T  # for each class a row may count for
+        gain = exact_product(assignment, gains.T)  # for each class a row may count for
         return (rows.shares * _linked(gain, self.metric, self.link)).sum(1)
 
 

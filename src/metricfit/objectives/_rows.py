@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from metricfit._checks import (
@@ -15,6 +14,7 @@ from metricfit._checks import (
     check_label_range,
     check_nonnegative,
 )
+from metricfit.confusion import one_hot
 from metricfit.scores import working_precision
 
 
@@ -99,7 +99,7 @@ def as_rows(
     row_weight = row_weight * kept
     label_weight = row_weight if weight is None else row_weight * weight[labels]
     if label_smoothing:
-        return ShareRows(scores, label_weight, scale, shape, shared(F.one_hot(labels, n_classes).to(scores)))
+        return ShareRows(scores, label_weight, scale, shape, shared(one_hot(labels, scores)))
     return LabelRows(scores, label_weight, scale, shape, labels)
 
 

@@ -1,0 +1,162 @@
+"""Small batches as good as one large one: two passes, and a memory."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+import metricfit as mf
+
+LOSSES = [
+    mf.MetricLoss("f1_macro"),
+    mf.MetricLoss("mcc", mf.smoothing.Normal(), "log", label_smoothing=0.1),
+    mf.EastLoss("g_mean"),
+    mf.ExactLoss(normalize_scores=False, margin=1.0),
+    mf.MetricLoss("accuracy", link="log"),
+    mf.DiceLoss(),
+    mf.HingeLoss(),
+]
+
+
+def data(n=67, k=3, rare=0.06):
+    random = torch.Generator().manual_seed(0)
+    x = torch.randn(n, 5, dtype=torch.float64, generator=random)
+    y = torch.multinomial(torch.tensor([rare, 0.6, 0.4 - rare]), n, replacement=True, generator=random)
+    return x, y, 0.5 + torch.rand(n, dtype=torch.float64, generator=random)
+
+
+def gradient_of(model):
+    gradient = torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+    model.zero_grad()
+    return gradient
+
+
+def model_for(seed=1, dropout=0.0):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Dropout(dropout), nn.Linear(8, 3)).double()
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_two_passes_over_micro_batches_give_the_full_gradient(loss):
+    model, (x, y, w) = model_for(), data()
+    full = loss(model(x), y, w)
+    full.backward()
+    expected = gradient_of(model)
+    batches = list(zip(x.split(8), y.split(8), w.split(8), strict=True))
+    value = mf.accumulate_gradients(model, loss, batches)
+    assert_close(value, full.detach())
+    assert_close(gradient_of(model), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_two_passes_in_float32_within_1e_6():
+    model, (x, y, _) = model_for().float(), data()
+    loss = mf.MetricLoss("f1_macro", mf.smoothing.Normal())
+    loss(model(x.float()), y).backward()
+    expected = gradient_of(model)
+    mf.accumulate_gradients(model, loss, list(zip(x.float().split(8), y.split(8), strict=True)))
+    assert_close(gradient_of(model), expected, rtol=0, atol=1e-6)
+
+
+def test_adding_up_gradients_of_micro_batches_points_elsewhere():
+    """Why two passes: the plain way is off by tens of degrees where a class is rare."""
+    model, (x, y, _) = model_for(), data()
+    loss = mf.MetricLoss("mcc")
+    loss(model(x), y).backward()
+    expected = gradient_of(model)
+    for part, labels in zip(x.split(8), y.split(8), strict=True):
+        (loss(model(part), labels) * len(part) / len(x)).backward()
+    assert torch.cosine_similarity(gradient_of(model), expected, dim=0) < 0.9
+
+
+def test_dropout_draws_the_same_masks_in_both_passes():
+    model, (x, y, _) = model_for(dropout=0.5), data()
+    loss = mf.MetricLoss("mcc")
+    batches = list(zip(x.split(8), y.split(8), strict=True))
+    torch.manual_seed(3)
+    state = torch.get_rng_state()
+    value = mf.accumulate_gradients(model, loss, batches)
+    accumulated = gradient_of(model)
+    torch.set_rng_state(state)
+    whole = loss(torch.cat([model(part) for part, _ in batches]), y)
+    whole.backward()
+    assert_close(value, whole.detach())
+    assert_close(accumulated, gradient_of(model))
+
+
+def test_what_two_passes_cannot_do_is_said():
+    model, (x, y, _) = model_for(), data()
+    with pytest.raises(ValueError, match=r"`loss` should have normalize_scores=False"):
+        mf.accumulate_gradients(model, mf.ExactLoss(), [(x, y)])
+    with pytest.raises(TypeError, match=r"`batches` should be something to iterate over twice, got an iterator"):
+        mf.accumulate_gradients(model, mf.MetricLoss(), iter([(x, y)]))
+    with pytest.raises(ValueError, match=r"`batches` should hold at least one batch"):
+        mf.accumulate_gradients(model, mf.MetricLoss(), [])
+
+
+@pytest.mark.parametrize("loss_type", [mf.MetricLoss, mf.EastLoss])
+def test_a_memory_of_one_pass_gives_the_full_gradient(loss_type):
+    """With nothing forgotten, the last batch of a pass at frozen weights is trained on the metric of the whole pass."""
+    model, (x, y, w) = model_for(), data(n=64)
+    loss = loss_type("f1_macro", memory=1.0)
+    with torch.no_grad():
+        for part, labels, weights in zip(x.split(8), y.split(8), w.split(8), strict=True):
+            value = loss(model(part), labels, weights)
+    plain = loss_type("f1_macro")
+    assert_close(value, plain(model(x), y, w))
+    assert_close(loss.running, plain.statistics(model(x), y, w))
+
+    # from here each batch contributes its part of the full gradient, whatever its size
+    total = torch.zeros_like(torch.cat([p.flatten() for p in model.parameters()]))
+    frozen = loss.running.clone()
+    for part, labels, weights in zip(x.split(8), y.split(8), w.split(8), strict=True):
+        loss.running = frozen - plain.statistics(model(part), labels, weights).detach()  # it is about to be added again
+        loss(model(part), labels, weights).backward()
+        total += gradient_of(model) * weights.sum() / w.sum()
+    plain(model(x), y, w).backward()
+    assert_close(total, gradient_of(model))
+
+
+def test_memory_forgets_counts_rows_and_rests_in_evaluation():
+    loss = mf.MetricLoss("f1_macro", memory=0.5)
+    scores, labels = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
+    loss(scores, labels)
+    loss(scores[:1], labels[:1])
+    assert loss.running.sum().item() == pytest.approx(0.5 * 4 + 1)
+    before = loss.running.clone()
+    evaluated = loss.eval()(scores, labels)
+    assert_close(loss.running, before)
+    assert_close(evaluated, mf.MetricLoss("f1_macro")(scores, labels))
+    loss.forget()
+    assert loss.running is None
+
+
+def test_memory_trains_where_a_batch_rarely_holds_the_rare_class():
+    """A batch of 4 rarely holds one of the 6 % positives; with a memory the metric of recent batches is trained for."""
+    x, y, _ = data(n=400)
+    y = (y == 0).long()
+    x[:, 0] += 2.5 * y
+
+    def trained(memory):
+        torch.manual_seed(0)
+        model = nn.Linear(5, 2).double()
+        loss = mf.MetricLoss("f1", memory=memory)
+        optimiser = torch.optim.SGD(model.parameters(), lr=0.5)
+        for _ in range(8):
+            for rows in torch.randperm(400).split(4):
+                optimiser.zero_grad()
+                loss(model(x[rows]), y[rows]).backward()
+                optimiser.step()
+        hard = mf.confusion_matrix(mf.smoothing.Hard().assign(model(x)), y)
+        return mf.metrics.get("f1")(hard).item()
+
+    assert trained(0.99) > trained(None)
+
+
+def test_running_statistics_travel_with_the_state():
+    loss = mf.MetricLoss("mcc", memory=0.9)
+    loss(torch.randn(4, 3), torch.tensor([0, 1, 2, 0]))
+    fresh = mf.MetricLoss("mcc", memory=0.9)
+    fresh.load_state_dict(loss.state_dict())
+    assert_close(fresh.running, loss.running)
+    fresh.load_state_dict(mf.MetricLoss("mcc", memory=0.9).state_dict())
+    assert fresh.running is None

@@ -1,0 +1,242 @@
+"""Values that can be checked by hand, for every loss of the papers."""
+
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+import metricfit as mf
+from metricfit import functional
+
+SCORES = torch.tensor([[2.0, 0.0, -1.0], [0.5, 1.0, 0.0], [-1.0, 0.0, 0.3], [0.0, 0.0, 0.0]], dtype=torch.float64)
+LABELS = torch.tensor([0, 2, 2, 1])
+
+
+def test_leaky_expected_error_is_equation_6():
+    """003, Eq. (6): minus the mean of Y_r + alpha log Y_r; ours adds the constant 1 of the error rate."""
+    total = 0.0
+    for row, label in zip(SCORES.tolist(), LABELS.tolist(), strict=True):
+        probability = math.exp(row[label]) / sum(map(math.exp, row))
+        total += probability + 0.1 * math.log(probability)
+    assert mf.LeakyExpectedErrorLoss(0.1)(SCORES, LABELS).item() == pytest.approx(1 - total / 4, rel=1e-12)
+    # two equal classes: 1 - (0.5 + 0.1 log 0.5)
+    even = mf.LeakyExpectedErrorLoss()(torch.zeros(1, 2, dtype=torch.float64), torch.tensor([0]))
+    assert even.item() == pytest.approx(0.5 + 0.1 * math.log(2), rel=1e-12)
+
+
+def test_expected_error_is_the_chance_of_a_wrong_draw():
+    wrong = 1 - SCORES.softmax(1).gather(1, LABELS[:, None]).mean()
+    assert_close(mf.ExpectedErrorLoss()(SCORES, LABELS), wrong)
+
+
+def test_exact_follows_listing_1():
+    normal = (SCORES - SCORES.mean()) / SCORES.std()
+    noise = mf.smoothing.Normal(0.5)
+    expected = 1 - noise.label_probability(normal, LABELS, margin=0.7).mean()
+    assert_close(mf.ExactLoss(0.5, margin=0.7)(SCORES, LABELS), expected)
+    assert_close(mf.ExactLoss(10.0, margin=0.7)(SCORES, LABELS, scale=0.5), expected)
+    plain = mf.ExactLoss(0.5, normalize_scores=False)(SCORES, LABELS)
+    assert_close(plain, 1 - noise.label_probability(SCORES, LABELS).mean())
+    log_form = mf.ExactLoss(0.5, normalize_scores=False, link="log")(SCORES, LABELS)
+    assert_close(log_form, -noise.log_label_probability(SCORES, LABELS).mean())
+
+
+def test_exact_with_a_predicted_scale():
+    scale = torch.tensor([0.2, 1.0, 3.0, 0.5], dtype=torch.float64, requires_grad=True)
+    loss = mf.ExactLoss(normalize_scores=False)(SCORES, LABELS, scale=scale)
+    rows = [mf.ExactLoss(s.item(), normalize_scores=False)(SCORES[[i]], LABELS[[i]]) for i, s in enumerate(scale)]
+    assert_close(loss, torch.stack(rows).mean())
+    loss.backward()
+    assert scale.grad[0] > 0  # more noise for a sample that is right: a larger loss
+
+
+def test_exact_by_genz_is_the_same_loss():
+    torch.manual_seed(0)
+    exact = mf.ExactLoss(margin=1.0)(SCORES, LABELS)
+    assert mf.ExactLoss(margin=1.0, method="genz")(SCORES, LABELS).item() == pytest.approx(exact.item(), abs=0.1)
+
+
+def test_east_by_hand():
+    """004, Eq. (4) and (5), for p = (0.2, 0.8) and (0.4, 0.6) at T = 0.1: tau = 1/2, tau_m = 1/4, corners 3/8 and 5/8.
+
+    0.2 is below: 0.2 * 0.1 / 0.375 = 0.0533; 0.8 above: 0.9 + (0.8 - 0.625) * 0.1 / 0.375 = 0.9467; they sum to 1.
+    0.4 and 0.6 are between: 0.5 -+ 0.1 * 0.8 / 0.25 = 0.18 and 0.82.
+    True classes 1 and 0: the matrix is [[0.18, 0.82], [0.0533, 0.9467]].
+    """
+    scores = torch.tensor([[0.2, 0.8], [0.4, 0.6]], dtype=torch.float64).log()
+    labels = torch.tensor([1, 0])
+    assert mf.EastLoss("accuracy", 0.1)(scores, labels).item() == pytest.approx(1 - (0.18 + 0.946666667) / 2)
+    # F1 of class 0: 2 * 0.18 / (1 + 0.23333), of class 1: 2 * 0.94667 / (1 + 1.76667)
+    f1 = (2 * 0.18 / 1.2333333333 + 2 * 0.9466666667 / 2.7666666667) / 2
+    assert mf.EastLoss("f1_macro", 0.1)(scores, labels).item() == pytest.approx(1 - f1)
+    assert mf.EastLoss("f1_macro")(scores, labels, scale=0.1).item() == pytest.approx(1 - f1)
+
+
+def test_hinge_by_a_plain_loop():
+    total = 0.0
+    for row, label in zip(SCORES.tolist(), LABELS.tolist(), strict=True):
+        rival = max(score for i, score in enumerate(row) if i != label)
+        total += max(0.0, 0.8 - row[label] + rival)
+    assert mf.HingeLoss(0.8)(SCORES, LABELS).item() == pytest.approx(total / 4, rel=1e-12)
+
+
+def test_dice_by_a_plain_loop():
+    p = SCORES.softmax(1).tolist()
+    dice = []
+    for c in range(3):
+        overlap = sum(p[i][c] for i in range(4) if LABELS[i] == c)
+        dice.append(2 * overlap / (sum(p[i][c] ** 2 for i in range(4)) + LABELS.tolist().count(c)))
+    assert mf.DiceLoss()(SCORES, LABELS).item() == pytest.approx(1 - sum(dice) / 3, rel=1e-12)
+
+
+def test_cost_is_taken_sample_by_sample():
+    cost = torch.tensor([[0.0, 1.0, 2.0], [3.0, 0.0, 1.0], [5.0, 1.0, 0.0]], dtype=torch.float64)
+    mean_cost = (SCORES.softmax(1) * cost[LABELS]).sum(1)
+    loss = mf.MetricLoss(mf.metrics.Cost(cost), reduction="none")(SCORES, LABELS)
+    assert_close(loss, mean_cost)
+    # the log link is steep where a cost nears its worst: 5 * -log(1 - cost / 5)
+    steep = mf.MetricLoss(mf.metrics.Cost(cost), link="log", reduction="none")(SCORES, LABELS)
+    assert_close(steep, -5 * torch.log1p(-mean_cost / 5))
+
+
+@pytest.mark.parametrize("name", ["mcc", "kappa", "informedness"])
+def test_links_of_a_correlation(name):
+    value = mf.metrics.get(name)(mf.confusion_matrix(SCORES.softmax(1), LABELS))
+    assert_close(mf.MetricLoss(name)(SCORES, LABELS), 1 - value)
+    assert_close(mf.MetricLoss(name, link="log")(SCORES, LABELS), -2 * torch.log((1 + value) / 2))
+    assert_close(mf.MetricLoss(name, link="power(1)")(SCORES, LABELS), 1 - value)
+
+
+def test_accuracy_by_another_name_is_taken_sample_by_sample_too():
+    for name in ("f1_micro", "recall_micro", "precision_micro"):
+        assert_close(mf.MetricLoss(name, link="log")(SCORES, LABELS), torch.nn.functional.cross_entropy(SCORES, LABELS))
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "options"),
+    [
+        (mf.MetricLoss, functional.metric_loss, {"metric": "f1_macro", "link": "log"}),
+        (mf.ExactLoss, functional.exact_loss, {"scale": 0.3, "margin": 0.5, "link": "leaky(0.2)"}),
+        (mf.ExpectedErrorLoss, functional.expected_error_loss, {"temperature": 2.0}),
+        (mf.LeakyExpectedErrorLoss, functional.leaky_expected_error_loss, {"alpha": 0.3}),
+        (mf.EastLoss, functional.east_loss, {"metric": "mcc", "temperature": 0.1}),
+        (mf.HingeLoss, functional.hinge_loss, {"margin": 0.4}),
+        (mf.DiceLoss, functional.dice_loss, {}),
+    ],
+)
+def test_a_function_behind_every_module(module, function, options):
+    shared = {"weight": torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64), "ignore_index": 1, "reduction": "sum"}
+    sample_weight = torch.tensor([1.0, 0.5, 2.0, 1.0], dtype=torch.float64)
+    assert_close(
+        module(**options, **shared)(SCORES, LABELS, sample_weight),
+        function(SCORES, LABELS, **options, **shared, sample_weight=sample_weight),
+    )
+
+
+def test_margin_with_a_matrix_metric_moves_rows_towards_the_label():
+    loss = mf.MetricLoss("f1_macro", margin=0.1)
+    capped = mf.scores.label_gaps(SCORES, LABELS, 0.1)
+    assert_close(loss(SCORES, LABELS), mf.MetricLoss("f1_macro")(capped, LABELS))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: mf.MetricLoss("mcc", reduction="none")(SCORES, LABELS),
+            ValueError,
+            r'`reduction` should be "mean" or "sum" for a loss that is a function of the whole batch',
+        ),
+        (
+            lambda: mf.MetricLoss(reduction="average"),
+            ValueError,
+            r"`reduction` should be one of 'mean', 'sum', 'none'; got 'average'",
+        ),
+        (lambda: mf.MetricLoss("accurcy"), ValueError, r"Did you mean 'accuracy'\?"),
+        (lambda: mf.MetricLoss(smoothing="softmax"), TypeError, r"`smoothing` should be one of `mf.smoothing`.*got 'softmax'"),
+        (
+            lambda: mf.MetricLoss(link="leeky"),
+            ValueError,
+            r"`link` should be 'linear', 'log', 'leaky\(alpha\)' or 'power\(q\)', got 'leeky'. Did you mean 'leaky'\?",
+        ),
+        (lambda: mf.MetricLoss(link="log(2)"), ValueError, r"got 'log\(2\)'"),
+        (lambda: mf.MetricLoss(link="power(2)"), ValueError, r"`q` should be greater than 0 and at most 1, got 2.0"),
+        (lambda: mf.MetricLoss(memory=1.5), ValueError, r"`memory` should be at least 0 and at most 1, got 1.5"),
+        (
+            lambda: mf.MetricLoss(label_smoothing=-0.1),
+            ValueError,
+            r"`label_smoothing` should be at least 0 and at most 1, got -0.1",
+        ),
+        (
+            lambda: mf.MetricLoss(weight=[1.0, 2.0]),
+            TypeError,
+            r"`weight` should be a torch.Tensor with one entry per class, got \[1.0, 2.0\]",
+        ),
+        (lambda: mf.ExactLoss(margin=-1.0), ValueError, r"`margin` should be at least 0, got -1.0"),
+        (lambda: mf.MetricLoss("f1")(SCORES, LABELS), ValueError, r"is for two classes, the scores have 3"),
+        (lambda: mf.MetricLoss()(SCORES.tolist(), LABELS), TypeError, r"`input` should be a torch.Tensor, got list"),
+        (lambda: mf.MetricLoss()(SCORES.long(), LABELS), TypeError, r"`input` should be of a floating dtype, got torch.int64"),
+        (
+            lambda: mf.MetricLoss()(torch.tensor(1.0), LABELS),
+            ValueError,
+            r"`input` should have shape \(k,\), \(n, k\) or \(n, k, d1, ...\), got \(\)",
+        ),
+        (
+            lambda: mf.MetricLoss()(SCORES[:, :1], LABELS),
+            ValueError,
+            r"`input` should have at least 2 classes in dimension 1, got shape \(4, 1\)",
+        ),
+        (lambda: mf.MetricLoss()(SCORES, LABELS.tolist()), TypeError, r"`target` should be a torch.Tensor, got list"),
+        (
+            lambda: mf.MetricLoss()(SCORES, LABELS[:2]),
+            ValueError,
+            r"`target` should have shape \(4,\) for `input` of shape \(4, 3\), got \(2,\)",
+        ),
+        (
+            lambda: mf.MetricLoss()(SCORES, LABELS.double()),
+            ValueError,
+            r"`target` should be integer labels of shape \(4,\) or probabilities of shape \(4, 3\), got torch.float64 of shape \(4,\)",
+        ),
+        (lambda: mf.MetricLoss()(SCORES, LABELS > 0), TypeError, r"`target` should be of an integer dtype, got torch.bool"),
+        (
+            lambda: mf.MetricLoss()(SCORES, LABELS + 1),
+            ValueError,
+            r"`target` should lie in 0 ... 2 for scores of 3 classes, got 1 ... 3",
+        ),
+        (
+            lambda: mf.MetricLoss()(SCORES / 0, LABELS),
+            ValueError,
+            r"`input` should be finite, got 12 NaN or infinite of 12 values",
+        ),
+        (
+            lambda: mf.MetricLoss(weight=torch.ones(2))(SCORES, LABELS),
+            ValueError,
+            r"`weight` should have shape \(3,\), got \(2,\)",
+        ),
+        (
+            lambda: mf.MetricLoss()(SCORES, LABELS, torch.ones(3)),
+            ValueError,
+            r"`sample_weight` should have shape \(4,\), got \(3,\)",
+        ),
+        (
+            lambda: mf.MetricLoss()(SCORES, LABELS, -torch.ones(4)),
+            ValueError,
+            r"`sample_weight` should be finite and not negative, got -1 ... -1",
+        ),
+        (
+            lambda: mf.MetricLoss()(SCORES, LABELS, scale=torch.ones(3)),
+            ValueError,
+            r"`scale` should have shape \(4,\), got \(3,\)",
+        ),
+        (lambda: mf.MetricLoss()(SCORES, LABELS, scale=0.0), ValueError, r"`scale` should be positive and finite, got 0"),
+        (
+            lambda: mf.ExactLoss(margin=1.0)(SCORES, SCORES.softmax(1)),
+            ValueError,
+            r"`margin` should be None with class probabilities or label smoothing, got 1.0",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

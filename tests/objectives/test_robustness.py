@@ -1,0 +1,141 @@
+"""Nothing returns NaN, and no gradient is infinite, whatever finite numbers come in."""
+
+import os
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import metricfit as mf
+
+FACTOR = int(os.environ.get("METRICFIT_EXPLORE", "1"))
+LARGEST = {torch.float64: 1e4, torch.float32: 1e4, torch.bfloat16: 300.0, torch.float16: 300.0}
+SMOOTHINGS = [mf.smoothing.Softmax, mf.smoothing.Normal, mf.smoothing.SoftSet, mf.smoothing.Hard]
+LINKS = ["linear", "log", "leaky", "power(0.3)"]
+MULTICLASS = [name for name in mf.metrics.names() if getattr(mf.metrics.get(name), "average", "") != "binary"]
+
+
+@st.composite
+def losses(draw):
+    kind = draw(st.sampled_from(["metric", "exact", "cost", "hinge", "dice"]))
+    reduction = draw(st.sampled_from(["mean", "sum"]))
+    options = {"reduction": reduction, "ignore_index": 0 if draw(st.booleans()) else -100}
+    if kind == "metric":
+        memory = draw(st.sampled_from([None, 0.9]))
+        smoothing = draw(st.sampled_from(SMOOTHINGS))()
+        return mf.MetricLoss(
+            draw(st.sampled_from(MULTICLASS)), smoothing, draw(st.sampled_from(LINKS)), memory=memory, **options
+        )
+    if kind == "exact":
+        margin, scale = draw(st.sampled_from([None, 0.0, 0.5])), draw(st.sampled_from([0.01, 1.0, 10.0]))
+        return mf.ExactLoss(scale, margin, draw(st.booleans()), draw(st.sampled_from(LINKS)), **options)
+    if kind == "cost":
+        cost = mf.metrics.Cost(draw(st.sampled_from([[[0, 1], [5, 0]], [[1, 1], [1, 1]]])))
+        return mf.MetricLoss(cost, draw(st.sampled_from(SMOOTHINGS))(), draw(st.sampled_from(LINKS)), **options)
+    return (mf.HingeLoss if kind == "hinge" else mf.DiceLoss)(**options)
+
+
+@st.composite
+def batches(draw, n_classes):
+    dtype = draw(st.sampled_from(list(LARGEST)))
+    n = draw(st.integers(0, 6))
+    kind = draw(st.sampled_from(["any", "extreme", "constant", "rows"]))
+    limit = LARGEST[dtype]
+    number = st.floats(-limit, limit, width=32)
+    if kind == "constant":
+        values = np.full((n, n_classes), draw(number))
+    elif kind == "rows":
+        values = np.tile(draw(st.lists(number, min_size=n_classes, max_size=n_classes)), (n, 1))
+    else:
+        element = st.sampled_from([-limit, 0.0, limit]) if kind == "extreme" else number
+        values = np.array(draw(st.lists(element, min_size=n * n_classes, max_size=n * n_classes)))
+    scores = torch.tensor(values.reshape(n, n_classes)).to(dtype).requires_grad_()
+    labels = torch.tensor(draw(st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n)), dtype=torch.long)
+    weight = draw(st.sampled_from([None, 0.0, 1e-6, 1.0]))
+    return scores, labels, None if weight is None else torch.full((n,), weight)
+
+
+@settings(max_examples=400 * FACTOR)
+@given(st.data())
+def test_losses_and_gradients_are_finite(data):
+    loss = data.draw(losses())
+    n_classes = 2 if isinstance(getattr(loss, "metric", None), mf.metrics.Cost) else data.draw(st.integers(2, 5))
+    scores, labels, weight = data.draw(batches(n_classes))
+    for _ in range(2):  # a memory has something to remember the second time
+        value = loss(scores, labels, weight)
+        (gradient,) = torch.autograd.grad(value, scores)
+        assert value.isfinite(), loss
+        assert gradient.isfinite().all(), (loss, gradient)
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+@pytest.mark.parametrize("dtype", LARGEST)
+@settings(max_examples=40 * FACTOR)
+@given(data=st.data())
+def test_assignments_are_probabilities(smoothing, dtype, data):
+    limit = LARGEST[dtype]
+    k = data.draw(st.integers(2, 6))
+    row = data.draw(st.lists(st.floats(-limit, limit, width=32), min_size=k, max_size=k))
+    scores = torch.tensor([row]).to(dtype)
+    assignment = smoothing().assign(scores)
+    assert ((assignment >= 0) & (assignment <= 1 + 1e-6)).all()
+    assert abs(assignment.sum().item() - 1) < 1e-6
+    log_p = smoothing().log_label_probability(scores, torch.tensor([0]))
+    assert log_p.isfinite()
+    assert log_p <= 1e-6
+
+
+@settings(max_examples=60 * FACTOR)
+@given(st.lists(st.floats(-50, 50, width=32), min_size=3, max_size=6), st.integers(0, 2), st.floats(0.01, 20))
+def test_normal_pulls_the_label_up_and_the_others_down(row, label, scale):
+    scores = torch.tensor([row], dtype=torch.float64, requires_grad=True)
+    log_p = mf.smoothing.Normal(scale).log_label_probability(scores, torch.tensor([label]))
+    (gradient,) = torch.autograd.grad(log_p.sum(), scores)
+    others = gradient[0, torch.arange(len(row)) != label]
+    assert gradient[0, label] >= 0
+    assert (others <= 0).all()
+    assert abs(gradient.sum().item()) <= 1e-9 * max(1.0, gradient.abs().max().item())
+
+
+@pytest.fixture
+def _no_looking():
+    mf.set_default_validate_args(False)
+    yield
+    mf.set_default_validate_args(True)
+
+
+@pytest.mark.usefixtures("_no_looking")
+@pytest.mark.parametrize("name", MULTICLASS)
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+def test_where_nothing_is_checked_nan_gives_nan(smoothing, name):
+    """As with cross-entropy on a GPU: never a plausible number."""
+    scores = torch.randn(5, 3)
+    scores[2, 1] = float("nan")
+    for link in LINKS:
+        assert mf.MetricLoss(name, smoothing(), link)(scores, torch.tensor([0, 1, 2, 0, 1])).isnan()
+
+
+@pytest.mark.usefixtures("_no_looking")
+@pytest.mark.parametrize("loss", [mf.HingeLoss(), mf.DiceLoss(), mf.ExactLoss()], ids=lambda loss: type(loss).__name__)
+def test_where_nothing_is_checked_nan_gives_nan_for_the_others_too(loss):
+    scores = torch.randn(5, 3)
+    scores[2, 1] = float("nan")
+    assert loss(scores, torch.tensor([0, 1, 2, 0, 1])).isnan()
+
+
+def test_all_targets_ignored_and_no_rows():
+    for loss in (mf.MetricLoss("mcc"), mf.ExactLoss(), mf.HingeLoss(), mf.DiceLoss(), mf.MetricLoss("accuracy", link="log")):
+        for scores, labels in (
+            (torch.randn(3, 4, requires_grad=True), torch.full((3,), -100)),
+            (torch.empty(0, 4, requires_grad=True), torch.empty(0, dtype=torch.long)),
+        ):
+            value = loss(scores, labels)
+            assert value.isfinite()
+            assert torch.autograd.grad(value, scores)[0].abs().sum() == 0
+
+
+def test_validation_switch_wants_a_bool():
+    with pytest.raises(TypeError, match=r"`value` should be True or False, got 1"):
+        mf.set_default_validate_args(1)
