@@ -2,7 +2,7 @@ r"""Links: from how good something is to a loss.
 
 A link sees a value :math:`p`, 1 at best, and its logarithm, and is zero with slope -1 at :math:`p = 1`, so near the optimum
 all of them are the metric's own shortfall. They differ in how hard they pull where :math:`p` is small: the rule of the
-critique of EXACT (002) that the loss should go to infinity in the wrong direction, made a parameter.
+critique of EXACT (kexue.fm/archives/9098) that the loss should go to infinity in the wrong direction, made a parameter.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Link(ABC):
 
 @dataclass(frozen=True)
 class Linear(Link):
-    """1 - p: expected error (003), EXACT (000), EAST (004)."""
+    """1 - p: expected error, EXACT, EAST."""
 
     def __call__(self, value: Tensor, log_value: Tensor) -> Tensor:
         return 1.0 - value
@@ -33,7 +33,7 @@ class Linear(Link):
 
 @dataclass(frozen=True)
 class Log(Link):
-    """-log p: cross-entropy, and EXACT in the log form of 002."""
+    """-log p: cross-entropy, and EXACT in the log form of its critique."""
 
     def __call__(self, value: Tensor, log_value: Tensor) -> Tensor:
         return -log_value
@@ -41,7 +41,7 @@ class Log(Link):
 
 @dataclass(frozen=True)
 class Leaky(Link):
-    """(1 - p) - alpha log p: leaky expected error, 003 Eq. (6) plus 1.
+    """(1 - p) - alpha log p: leaky expected error, arXiv 1905.00448, Eq. (6) plus 1.
 
     >>> half = torch.tensor(0.5)
     >>> Leaky(0.1)(half, half.log())                # 0.5 + 0.1 log 2

@@ -37,7 +37,9 @@ def linear(start: float, stop: float, steps: int) -> Schedule:
 
 
 def geometric(start: float, stop: float, steps: int) -> Schedule:
-    """Equal ratios: start (stop / start)**t. EXACT's scale goes 10 to 0.01 (000, section 5.4), EAST's T_k = 0.2 r**k.
+    """Equal ratios: start (stop / start)**t.
+
+    EXACT's scale goes from 10 to 0.01 or 1 (arXiv 2205.09615, section 5.4), EAST's temperature is 0.2 r**k.
 
     >>> round(geometric(10, 0.1, steps=4)(2), 12)
     1.0

@@ -14,7 +14,7 @@ LABELS = torch.tensor([0, 2, 2, 1])
 
 
 def test_leaky_expected_error_is_equation_6():
-    """003, Eq. (6): minus the mean of Y_r + alpha log Y_r; ours adds the constant 1 of the error rate."""
+    """arXiv 1905.00448, Eq. (6): minus the mean of Y_r + alpha log Y_r; ours adds the constant 1 of the error rate."""
     total = 0.0
     for row, label in zip(SCORES.tolist(), LABELS.tolist(), strict=True):
         probability = math.exp(row[label]) / sum(map(math.exp, row))
@@ -58,7 +58,7 @@ def test_exact_by_genz_is_the_same_loss():
 
 
 def test_east_by_hand():
-    """004, Eq. (4) and (5), for p = (0.2, 0.8) and (0.4, 0.6) at T = 0.1: tau = 1/2, tau_m = 1/4, corners 3/8 and 5/8.
+    """arXiv 2405.20954, Eq. (4) and (5), for p = (0.2, 0.8) and (0.4, 0.6) at T = 0.1: tau = 1/2, tau_m = 1/4, corners 3/8 and 5/8.
 
     0.2 is below: 0.2 * 0.1 / 0.375 = 0.0533; 0.8 above: 0.9 + (0.8 - 0.625) * 0.1 / 0.375 = 0.9467; they sum to 1.
     0.4 and 0.6 are between: 0.5 -+ 0.1 * 0.8 / 0.25 = 0.18 and 0.82.

@@ -94,11 +94,12 @@ class Recall(Averaged):
 
 @dataclass(frozen=True)
 class FBeta(Averaged):
-    r"""Weighted harmonic mean of precision and recall, 004 Eq. (2); beta > 1 favours recall.
+    r"""Weighted harmonic mean of precision and recall, arXiv 2405.20954, Eq. (2); beta > 1 favours recall.
 
     .. math:: F_\beta = \frac{(1 + \beta^2)\,tp}{(1 + \beta^2)\,tp + \beta^2 fn + fp}
 
-    ``beta`` is a number or one per class (004, appendix F.3): ``FBeta([1, 1, 0.25])`` asks for precision in class 2.
+    ``beta`` is a number or one per class (arXiv 2405.20954, appendix F.3): ``FBeta([1, 1, 0.25])`` asks for precision in
+    class 2.
 
     >>> FBeta(1.0, "binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # 2 * 2 / (4 + 3)
     tensor(0.5714)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import torch
-from scipy.special import roots_legendre
+from numpy.polynomial.legendre import leggauss
 from torch import Tensor
 
 
@@ -17,5 +17,5 @@ def legendre_nodes(order: int, dtype: torch.dtype, device: torch.device) -> tupl
     >>> nodes, weights                              # +-1/sqrt(3), 1
     (tensor([-0.5774,  0.5774], dtype=torch.float64), tensor([1., 1.], dtype=torch.float64))
     """
-    nodes, weights = roots_legendre(order)
+    nodes, weights = leggauss(order)
     return torch.tensor(nodes, dtype=dtype, device=device), torch.tensor(weights, dtype=dtype, device=device)

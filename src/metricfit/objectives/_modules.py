@@ -131,8 +131,8 @@ class MetricLoss(ClassificationLoss):
         smoothing: how scores become soft assignments; ``Softmax()`` by default.
         link: ``"linear"``, ``"log"``, ``"leaky(alpha)"`` or ``"power(q)"``. For a metric that is a mean over samples
             (accuracy, a cost) it applies sample by sample, for the others to the metric.
-        margin: a class beaten by more than this counts as beaten by this (000, Eq. 19).
-        normalize_scores: subtract the batch's mean score and divide by its standard deviation (000, Listing 1).
+        margin: a class beaten by more than this counts as beaten by this (arXiv 2205.09615, Eq. 19).
+        normalize_scores: subtract the batch's mean score and divide by its standard deviation (arXiv 2205.09615, Listing 1).
         **options: those of :class:`ClassificationLoss`.
 
     >>> loss = MetricLoss("f1_macro")
@@ -173,7 +173,7 @@ class ExactLoss(MetricLoss):
 
     The four improvements of its section 4.5 can be switched one by one: ``margin``; ``normalize_scores``; the scale's
     schedule, by passing ``scale=schedule(step)`` to each call; and :class:`metricfit.GradientNormalizer` after
-    ``backward``. ``link="log"`` is the form the critique (002) asks about.
+    ``backward``. ``link="log"`` is the form its critique asks about.
 
     >>> loss = ExactLoss(normalize_scores=False)
     >>> loss(torch.tensor([[1.0, 0.0]]), torch.tensor([0]))          # 1 - Phi(1 / sqrt 2)
@@ -194,7 +194,7 @@ class ExactLoss(MetricLoss):
 
 
 class ExpectedErrorLoss(MetricLoss):
-    """Expected error of a class drawn from the softmax, 1 - p_y (003, Eq. 3 to 5).
+    """Expected error of a class drawn from the softmax, 1 - p_y (arXiv 1905.00448, Eq. 3 to 5).
 
     >>> ExpectedErrorLoss()(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))
     tensor(0.5000)
@@ -205,7 +205,7 @@ class ExpectedErrorLoss(MetricLoss):
 
 
 class LeakyExpectedErrorLoss(MetricLoss):
-    """Expected error with a leak of cross-entropy, (1 - p_y) - alpha log p_y (003, Eq. 6, plus the constant 1).
+    """Expected error with a leak of cross-entropy, (1 - p_y) - alpha log p_y (arXiv 1905.00448, Eq. 6, plus the constant 1).
 
     >>> LeakyExpectedErrorLoss()(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))   # 0.5 + 0.1 log 2
     tensor(0.5693)
@@ -216,7 +216,7 @@ class LeakyExpectedErrorLoss(MetricLoss):
 
 
 class EastLoss(MetricLoss):
-    """EAST: a metric of the soft-set confusion matrix (004, Eq. 3 to 6).
+    """EAST: a metric of the soft-set confusion matrix (arXiv 2405.20954, Eq. 3 to 6).
 
     Its annealing trains at T_k = 0.2 r**k, each until early stopping: ``scale=0.2 * r**k`` in each call.
 
@@ -229,7 +229,7 @@ class EastLoss(MetricLoss):
 
 
 class HingeLoss(ClassificationLoss):
-    """Multi-class hinge of Crammer and Singer, max(0, margin - s_y + max of the others): a baseline of 000.
+    """Multi-class hinge of Crammer and Singer, max(0, margin - s_y + max of the others): a baseline of the EXACT paper.
 
     >>> HingeLoss()(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))
     tensor(0.5000)
@@ -247,7 +247,7 @@ class HingeLoss(ClassificationLoss):
 
 
 class DiceLoss(ClassificationLoss):
-    """Soft Dice of Milletari et al. with squares below, averaged over the classes of the batch: a baseline of 004.
+    """Soft Dice of Milletari et al. with squares below, averaged over the classes of the batch: a baseline of the EAST paper.
 
     >>> DiceLoss()(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))  # 1 - 2 * 0.5 / (0.5 + 1)
     tensor(0.3333)

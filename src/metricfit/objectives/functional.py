@@ -60,7 +60,7 @@ def exact_loss(
 
 
 def expected_error_loss(input: Tensor, target: Tensor, temperature: float | Tensor = 1.0, **options: Any) -> Tensor:
-    """The loss behind :class:`metricfit.ExpectedErrorLoss`: 1 - p_y under the softmax (003, Eq. 3 to 5).
+    """The loss behind :class:`metricfit.ExpectedErrorLoss`: 1 - p_y under the softmax (arXiv 1905.00448, Eq. 3 to 5).
 
     >>> expected_error_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))
     tensor(0.5000)
@@ -71,7 +71,7 @@ def expected_error_loss(input: Tensor, target: Tensor, temperature: float | Tens
 def leaky_expected_error_loss(
     input: Tensor, target: Tensor, alpha: float = 0.1, temperature: float | Tensor = 1.0, **options: Any
 ) -> Tensor:
-    """The loss behind :class:`metricfit.LeakyExpectedErrorLoss`: (1 - p_y) - alpha log p_y (003, Eq. 6, plus 1).
+    """The loss behind :class:`metricfit.LeakyExpectedErrorLoss`: (1 - p_y) - alpha log p_y (arXiv 1905.00448, Eq. 6, plus 1).
 
     >>> leaky_expected_error_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))             # 0.5 + 0.1 log 2
     tensor(0.5693)
@@ -82,7 +82,7 @@ def leaky_expected_error_loss(
 def east_loss(
     input: Tensor, target: Tensor, metric: MetricLike = "f1_macro", temperature: float | Tensor = 0.2, **options: Any
 ) -> Tensor:
-    """The loss behind :class:`metricfit.EastLoss`: a metric of the soft-set confusion matrix (004, Eq. 3 to 6).
+    """The loss behind :class:`metricfit.EastLoss`: a metric of the soft-set confusion matrix (arXiv 2405.20954, Eq. 3 to 6).
 
     >>> east_loss(torch.tensor([[0.0, 1.0986123]]), torch.tensor([1]), "accuracy")           # 1 - 0.8, see SoftSet
     tensor(0.2000)

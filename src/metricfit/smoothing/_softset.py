@@ -9,7 +9,7 @@ from metricfit.smoothing._base import Smoothing, Width
 
 
 class SoftSet(Smoothing):
-    r"""Soft-set membership of "Evaluation Aligned Surrogate Training" (004), Eq. (3) to (5).
+    r"""Soft-set membership of "Evaluation Aligned Surrogate Training" (arXiv 2405.20954), Eq. (3) to (5).
 
     With :math:`p` the softmax of the scores, :math:`\tau` the mean of its two largest entries and
     :math:`\tau_m = 5T \min(\tau, 1 - \tau)`, the step at :math:`\tau` is replaced by three straight pieces, Eq. (4):

@@ -1,0 +1,31 @@
+"""The code in README runs as it stands, and the package stays light."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("code", BLOCKS, ids=range(len(BLOCKS)))
+def test_block_runs(code):
+    exec(compile(code, "README.md", "exec"), {})
+
+
+def test_there_are_blocks():
+    assert len(BLOCKS) >= 3
+
+
+def test_the_first_block_learns_something(capsys):
+    exec(compile(BLOCKS[0], "README.md", "exec"), {})
+    assert float(capsys.readouterr().out.split()[1]) > 0.7
+
+
+def test_importing_brings_in_nothing_heavy_beyond_torch():
+    code = "import sys, metricfit; print(*sorted({'sklearn', 'matplotlib', 'pandas', 'numba'} & {m.split('.')[0] for m in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
