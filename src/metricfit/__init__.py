@@ -5,7 +5,7 @@
 
 from importlib.metadata import version
 
-from metricfit import links, metrics, schedules, smoothing
+from metricfit import functional, links, metrics, schedules, smoothing
 from metricfit._checks import set_default_validate_args
 from metricfit.confusion import confusion_matrix
 from metricfit.gradients import GradientNormalizer
@@ -18,7 +18,6 @@ from metricfit.objectives import (
     LeakyExpectedErrorLoss,
     MetricLoss,
     accumulate_gradients,
-    functional,
 )
 from metricfit.scores import binary_scores
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any
 
 import torch
@@ -39,8 +40,7 @@ def check_scores(scores: Any, name: str = "scores") -> None:
 
 
 def check_floating(tensor: Any, name: str) -> None:
-    if not isinstance(tensor, Tensor):
-        raise TypeError(f"`{name}` should be a torch.Tensor, got {type(tensor).__name__}. Try `torch.as_tensor({name})`.")
+    check_tensor(tensor, name)
     if not tensor.is_floating_point():
         raise TypeError(f"`{name}` should be of a floating dtype, got {tensor.dtype}. Try `{name}.float()`.")
 
@@ -57,8 +57,7 @@ def check_finite(tensor: Tensor, name: str) -> None:
 
 def check_labels(labels: Any, n_classes: int, shape: torch.Size, name: str = "labels") -> None:
     """An integer tensor of the given shape with values in 0 ... k - 1."""
-    if not isinstance(labels, Tensor):
-        raise TypeError(f"`{name}` should be a torch.Tensor, got {type(labels).__name__}.")
+    check_tensor(labels, name)
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         raise TypeError(f"`{name}` should be of an integer dtype, got {labels.dtype}. Try `{name}.long()`.")
     if labels.shape != shape:
@@ -73,10 +72,10 @@ def check_label_range(labels: Tensor, n_classes: int, name: str) -> None:
         raise ValueError(f"`{name}` should lie in 0 ... {n_classes - 1} for scores of {n_classes} classes, got {got}.")
 
 
-def check_nonnegative(tensor: Tensor, name: str) -> None:
+def check_nonnegative(tensor: Tensor, name: str, hint: str = "") -> None:
     ends = _extremes(tensor)
     if ends and not (ends[0] >= 0.0 and math.isfinite(ends[1])):
-        raise ValueError(f"`{name}` should be finite and not negative, got {ends[0]:g} ... {ends[1]:g}.")
+        raise ValueError(f"`{name}` should be finite and not negative, got {ends[0]:g} ... {ends[1]:g}.{hint}")
 
 
 def check_width(width: Tensor, name: str, upper: float = math.inf) -> None:
@@ -84,15 +83,18 @@ def check_width(width: Tensor, name: str, upper: float = math.inf) -> None:
     ends = _extremes(width)
     if ends and not (ends[0] > 0.0 and ends[1] < upper):
         wanted = "positive and finite" if upper == math.inf else f"between 0 and {upper:g}"
-        got = f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} ... {ends[1]:g}"
+        got = f"{ends[0]:g}" if str(ends[0]) == str(ends[1]) else f"{ends[0]:g} ... {ends[1]:g}"
         raise ValueError(f"`{name}` should be {wanted}, got {got}.")
 
 
 def check_number(value: Any, name: str, low: float, high: float = math.inf, *, open_low: bool = False) -> float:
-    """A Python number within [low, high], or (low, high] with ``open_low``."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """A finite number within [low, high], or (low, high] with ``open_low``."""
+    if isinstance(value, Tensor) and value.numel() == 1 and not value.requires_grad:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"`{name}` should be a number, got {value!r}.")
-    if not (low < value if open_low else low <= value) or not value <= high:
+    value = float(value)
+    if not (low < value if open_low else low <= value) or not value <= high or not math.isfinite(value):
         least = f"{'greater than' if open_low else 'at least'} {low:g}"
         most = f" and at most {high:g}" if high < math.inf else ""
         raise ValueError(f"`{name}` should be {least}{most}, got {value!r}.")
@@ -108,8 +110,25 @@ def check_option(value: Any, name: str, options: Iterable[str]) -> str:
     return str(value)
 
 
+def check_flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"`{name}` should be True or False, got {value!r}.")
+    return value
+
+
+def check_tensor(value: Any, name: str) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"`{name}` should be a torch.Tensor, got {type(value).__name__}. Try `torch.as_tensor({name})`.")
+
+
+def check_shape(tensor: Any, shape: torch.Size | tuple[int, ...], name: str) -> None:
+    check_tensor(tensor, name)
+    if tensor.shape != shape:
+        raise ValueError(f"`{name}` should have shape {tuple(shape)}, got {tuple(tensor.shape)}.")
+
+
 def did_you_mean(value: Any, options: Iterable[str]) -> str:
-    close = get_close_matches(str(value), list(options), n=1)
+    close = get_close_matches(str(value).lower(), list(options), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 

@@ -40,8 +40,10 @@ class GradientNormalizer(nn.Module):
         return f"momentum={self.momentum}"
 
     @torch.no_grad()
-    def forward(self, parameters: Tensor | Iterable[Tensor]) -> Tensor:
-        """Normalise the gradients of these parameters in place; returns their norm as it was."""
+    def forward(self, parameters: nn.Module | Tensor | Iterable[Tensor]) -> Tensor:
+        """Normalise the gradients of these parameters (or of a module's) in place; returns their norm as it was."""
+        if isinstance(parameters, nn.Module):
+            parameters = parameters.parameters()
         parameters = [parameters] if isinstance(parameters, Tensor) else parameters
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         if not gradients:

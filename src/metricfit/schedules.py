@@ -66,6 +66,9 @@ def join(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
     (0.5, 1.0)
     """
     schedules, boundaries = list(schedules), list(boundaries)
+    for schedule in schedules:
+        if not callable(schedule):
+            raise TypeError(f"`schedules` should be functions of a step, got {schedule!r}. Try `constant({schedule!r})`.")
     if len(boundaries) != len(schedules) - 1 or boundaries != sorted(boundaries):
         raise ValueError(
             f"`boundaries` should be rising and one fewer than the {len(schedules)} schedules, got {boundaries!r}."

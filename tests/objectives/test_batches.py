@@ -83,6 +83,25 @@ def test_dropout_draws_the_same_masks_in_both_passes():
     assert_close(accumulated, gradient_of(model))
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_two_passes_keep_the_reduction_and_the_scale(reduction):
+    model, (x, y, _) = model_for(), data()
+    loss = mf.MetricLoss("mcc", reduction=reduction)
+    whole = loss(model(x), y, scale=0.3)
+    whole.backward()
+    expected = gradient_of(model)
+    value = mf.accumulate_gradients(model, loss, list(zip(x.split(8), y.split(8), strict=True)), scale=0.3)
+    assert_close(value, whole.detach())
+    assert_close(gradient_of(model), expected)
+
+
+def test_two_passes_over_a_data_loader():
+    model, (x, y, _) = model_for(), data()
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=8)
+    value = mf.accumulate_gradients(model, mf.MetricLoss("mcc"), loader)
+    assert_close(value, mf.MetricLoss("mcc")(model(x), y).detach())
+
+
 def test_what_two_passes_cannot_do_is_said():
     model, (x, y, _) = model_for(), data()
     with pytest.raises(ValueError, match=r"`loss` should have normalize_scores=False"):
@@ -91,6 +110,10 @@ def test_what_two_passes_cannot_do_is_said():
         mf.accumulate_gradients(model, mf.MetricLoss(), iter([(x, y)]))
     with pytest.raises(ValueError, match=r"`batches` should hold at least one batch"):
         mf.accumulate_gradients(model, mf.MetricLoss(), [])
+    with pytest.raises(ValueError, match=r"`loss` should have memory=None here"):
+        mf.accumulate_gradients(model, mf.MetricLoss(memory=0.9), [(x, y)])
+    with pytest.raises(TypeError, match=r"`loss` should be a loss of metricfit, got CrossEntropyLoss"):
+        mf.accumulate_gradients(model, nn.CrossEntropyLoss(), [(x, y)])
 
 
 @pytest.mark.parametrize("loss_type", [mf.MetricLoss, mf.EastLoss])
@@ -150,6 +173,20 @@ def test_memory_trains_where_a_batch_rarely_holds_the_rare_class():
         return mf.metrics.get("f1")(hard).item()
 
     assert trained(0.99) > trained(None)
+
+
+def test_memory_survives_a_bad_batch_and_another_number_of_classes_is_said():
+    loss = mf.MetricLoss("mcc", memory=0.9)
+    scores, labels = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
+    loss(scores, labels)
+    mf.set_default_validate_args(False)
+    try:
+        assert loss(scores * float("nan"), labels).isnan()
+        assert loss(scores, labels).isfinite()
+    finally:
+        mf.set_default_validate_args(True)
+    with pytest.raises(ValueError, match=r"`input` should have 3 classes as in the batches before, got 4. Call `forget\(\)`"):
+        loss(torch.randn(4, 4), labels)
 
 
 def test_running_statistics_travel_with_the_state():

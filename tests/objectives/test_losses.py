@@ -144,9 +144,9 @@ def test_margin_with_a_matrix_metric_moves_rows_towards_the_label():
     ("call", "error", "message"),
     [
         (
-            lambda: mf.MetricLoss("mcc", reduction="none")(SCORES, LABELS),
+            lambda: mf.MetricLoss("mcc", reduction="none"),
             ValueError,
-            r'`reduction` should be "mean" or "sum" for a loss that is a function of the whole batch',
+            r'`reduction` should be "mean" or "sum" for MatthewsCorrelation\(\), a function of the whole batch, got "none"',
         ),
         (
             lambda: mf.MetricLoss(reduction="average"),
@@ -162,6 +162,81 @@ def test_margin_with_a_matrix_metric_moves_rows_towards_the_label():
         ),
         (lambda: mf.MetricLoss(link="log(2)"), ValueError, r"got 'log\(2\)'"),
         (lambda: mf.MetricLoss(link="power(2)"), ValueError, r"`q` should be greater than 0 and at most 1, got 2.0"),
+        (
+            lambda: mf.MetricLoss(mf.metrics.FBeta),
+            TypeError,
+            r"`metric` should be an instance, got the class FBeta. Try `FBeta\(\)`",
+        ),
+        (
+            lambda: mf.MetricLoss(lambda c: c.diagonal())(SCORES, LABELS),
+            ValueError,
+            r"`metric` should be a function that returns one number.*got shape \(3,\)",
+        ),
+        (
+            lambda: mf.MetricLoss(lambda c: 0.5)(SCORES, LABELS),
+            ValueError,
+            r"`metric` should be a function that returns one number.*got 0.5",
+        ),
+        (
+            lambda: mf.MetricLoss(lambda c: c.trace(), link="log"),
+            ValueError,
+            r"`link` should be 'linear' for a function whose values have no known limits",
+        ),
+        (lambda: mf.MetricLoss("MCC"), ValueError, r"Did you mean 'mcc'\?"),
+        (lambda: mf.MetricLoss(memory=0.9, reduction="sum"), ValueError, r'`reduction` should be "mean" with a memory'),
+        (lambda: mf.MetricLoss(ignore_index="a"), TypeError, r"`ignore_index` should be an integer, got 'a'"),
+        (lambda: mf.MetricLoss(distributed="yes"), TypeError, r"`distributed` should be True or False, got 'yes'"),
+        (lambda: mf.MetricLoss(normalize_scores="no"), TypeError, r"`normalize_scores` should be True or False, got 'no'"),
+        (
+            lambda: mf.MetricLoss(weight=-torch.ones(3))(SCORES, LABELS),
+            ValueError,
+            r"`weight` should be finite and not negative, got -1 ... -1",
+        ),
+        (lambda: mf.MetricLoss()(SCORES, LABELS, scale="a"), TypeError, r"`scale` should be a number, got 'a'"),
+        (
+            lambda: mf.MetricLoss()(SCORES, torch.eye(4)[:, :3].long()),
+            ValueError,
+            r"For one-hot targets try `target.argmax\(1\)`",
+        ),
+        (
+            lambda: mf.HingeLoss()(SCORES, LABELS, scale=1.0),
+            ValueError,
+            r"`scale` should be None: HingeLoss smooths nothing, got 1.0",
+        ),
+        (lambda: mf.HingeLoss(float("inf")), ValueError, r"`margin` should be at least 0, got inf"),
+        (lambda: functional.metric_loss(SCORES, LABELS, margin=-1.0), ValueError, r"`margin` should be at least 0, got -1.0"),
+        (
+            lambda: functional.metric_loss(SCORES, LABELS, label_smoothing="a"),
+            TypeError,
+            r"`label_smoothing` should be a number, got 'a'",
+        ),
+        (
+            lambda: functional.metric_loss(SCORES, LABELS, smoothing=mf.smoothing.Softmax),
+            TypeError,
+            r"`smoothing` should be one of `mf.smoothing`",
+        ),
+        (lambda: functional.hinge_loss(SCORES, LABELS, -5), ValueError, r"`margin` should be at least 0, got -5"),
+        (
+            lambda: mf.confusion_matrix(SCORES, LABELS),
+            ValueError,
+            r"`assignment` should be finite and not negative, got -1 ... 2. For raw scores, try `smoothing.assign\(scores\)`",
+        ),
+        (
+            lambda: mf.confusion_matrix(SCORES.softmax(1), LABELS.tolist()),
+            TypeError,
+            r"`labels` should be a torch.Tensor, got list",
+        ),
+        (
+            lambda: mf.smoothing.Normal(method="genz", generator=3),
+            TypeError,
+            r"`generator` should be a torch.Generator, got 3",
+        ),
+        (
+            lambda: mf.smoothing.Normal(torch.ones(2, 2)),
+            ValueError,
+            r"`scale` should be a number or one per row, got shape \(2, 2\)",
+        ),
+        (lambda: mf.schedules.join([1, 2], [1]), TypeError, r"`schedules` should be functions of a step, got 1"),
         (lambda: mf.MetricLoss(memory=1.5), ValueError, r"`memory` should be at least 0 and at most 1, got 1.5"),
         (
             lambda: mf.MetricLoss(label_smoothing=-0.1),

@@ -14,6 +14,7 @@ FACTOR = int(os.environ.get("METRICFIT_EXPLORE", "1"))
 LARGEST = {torch.float64: 1e4, torch.float32: 1e4, torch.bfloat16: 300.0, torch.float16: 300.0}
 SMOOTHINGS = [mf.smoothing.Softmax, mf.smoothing.Normal, mf.smoothing.SoftSet, mf.smoothing.Hard]
 LINKS = ["linear", "log", "leaky", "power(0.3)"]
+BINARY = [name for name in mf.metrics.names() if getattr(mf.metrics.get(name), "average", "") == "binary"]
 MULTICLASS = [name for name in mf.metrics.names() if getattr(mf.metrics.get(name), "average", "") != "binary"]
 
 
@@ -23,7 +24,7 @@ def losses(draw):
     reduction = draw(st.sampled_from(["mean", "sum"]))
     options = {"reduction": reduction, "ignore_index": 0 if draw(st.booleans()) else -100}
     if kind == "metric":
-        memory = draw(st.sampled_from([None, 0.9]))
+        memory = draw(st.sampled_from([None, 0.9])) if reduction == "mean" else None
         smoothing = draw(st.sampled_from(SMOOTHINGS))()
         return mf.MetricLoss(
             draw(st.sampled_from(MULTICLASS)), smoothing, draw(st.sampled_from(LINKS)), memory=memory, **options
@@ -115,6 +116,14 @@ def test_where_nothing_is_checked_nan_gives_nan(smoothing, name):
     scores[2, 1] = float("nan")
     for link in LINKS:
         assert mf.MetricLoss(name, smoothing(), link)(scores, torch.tensor([0, 1, 2, 0, 1])).isnan()
+
+
+@pytest.mark.usefixtures("_no_looking")
+@pytest.mark.parametrize("name", BINARY)
+def test_nan_in_a_row_that_the_metric_does_not_look_at(name):
+    scores = torch.randn(5, 2)
+    scores[0, 1] = float("nan")
+    assert mf.MetricLoss(name)(scores, torch.tensor([0, 1, 1, 0, 1])).isnan()
 
 
 @pytest.mark.usefixtures("_no_looking")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -85,25 +85,35 @@ class Cost(Metric):
     """
 
     matrix: Sequence[Sequence[float]] | Tensor
+    gains: Tensor = field(init=False, repr=False, compare=False)  # what calling class c class j adds to the mean, in float64
+    limits: tuple[float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        costs = torch.as_tensor(self.matrix, dtype=torch.float64)
-        if costs.ndim != 2 or costs.shape[0] != costs.shape[1] or len(costs) < 2 or not costs.isfinite().all():
+        try:
+            costs = torch.as_tensor(self.matrix, dtype=torch.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"`matrix` should be a finite (k, k) matrix of costs, got {self.matrix!r}.") from error
+        if costs.ndim != 2 or costs.shape[0] != costs.shape[1] or len(costs) < 2:
             raise ValueError(f"`matrix` should be a finite (k, k) matrix of costs, got shape {tuple(costs.shape)}.")
+        if not costs.isfinite().all():
+            raise ValueError(f"`matrix` should be a finite (k, k) matrix of costs, got {costs.tolist()}.")
         object.__setattr__(self, "matrix", tuple(map(tuple, costs.tolist())))
+        object.__setattr__(self, "gains", -costs)
+        object.__setattr__(self, "limits", (-costs.max().item(), -costs.min().item()))
 
     @property
     def bounds(self) -> tuple[float, float]:
-        entries = [cost for row in self.matrix for cost in row]
-        return -max(entries), -min(entries)
+        return self.limits
 
-    def gains(self, like: Tensor) -> Tensor:
-        """What a sample of true class c adds to the mean if it is called class j, (k, k)."""
-        return -like.new_tensor(self.matrix)
+    def unit_gains(self, like: Tensor) -> tuple[Tensor, float]:
+        """The gains brought to 0 ... 1, and what they were divided by. Equal costs all count as the best."""
+        low, high = self.bounds
+        gains = (self.gains - low) / (high - low) if high > low else torch.ones_like(self.gains)
+        return gains.to(like), (high - low) or 1.0
 
     def value(self, matrix: Tensor) -> Tensor:
         self.check_classes(matrix.shape[-1])
-        return safe_divide((matrix * self.gains(matrix)).sum((-2, -1)), matrix.sum((-2, -1)))
+        return safe_divide((matrix * self.gains.to(matrix)).sum((-2, -1)), matrix.sum((-2, -1)))
 
     def check_classes(self, n_classes: int) -> None:
         if n_classes != len(self.matrix):

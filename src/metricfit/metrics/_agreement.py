@@ -31,7 +31,6 @@ class MatthewsCorrelation(Metric):
     def value(self, matrix: Tensor) -> Tensor:
         hits, true, predicted = _shares(matrix)
         covariance = hits - (predicted * true).sum(-1)
-        # 1 - sum of squares, without the cancellation
         variances = (predicted * (1.0 - predicted)).sum(-1) * (true * (1.0 - true)).sum(-1)
         return safe_divide(covariance, safe_sqrt(variances))
 

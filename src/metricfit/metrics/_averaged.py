@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -86,7 +86,7 @@ class Recall(Averaged):
 
     @property
     def counts_hits(self) -> bool:
-        return self.average == "micro"
+        return self.average in ("micro", "weighted")
 
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
         return safe_divide(hits, support)
@@ -111,8 +111,8 @@ class FBeta(Averaged):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.beta, int | float):
-            check_number(self.beta, "beta", 0.0)
+        if not isinstance(self.beta, Iterable) or getattr(self.beta, "ndim", 1) == 0:
+            object.__setattr__(self, "beta", check_number(self.beta, "beta", 0.0))
             return
         object.__setattr__(self, "beta", tuple(check_number(beta, "beta", 0.0) for beta in self.beta))
         if self.average in ("micro", "binary"):
@@ -123,12 +123,13 @@ class FBeta(Averaged):
         return self.average == "micro"
 
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
-        square = hits.new_tensor(self.beta).square()
-        return safe_divide((1.0 + square) * hits, square * support + predicted)
+        odds = hits.new_tensor(self.beta).square().clamp(max=1e30)
+        recall_weight = odds / (1.0 + odds)
+        return safe_divide(hits, recall_weight * support + (1.0 - recall_weight) * predicted)
 
     def check_classes(self, n_classes: int) -> None:
         super().check_classes(n_classes)
-        if not isinstance(self.beta, int | float) and len(self.beta) != n_classes:
+        if isinstance(self.beta, tuple) and len(self.beta) != n_classes:
             raise ValueError(f"`beta` should have one entry per class, {n_classes}, got {len(self.beta)}.")
 
 
@@ -159,6 +160,10 @@ class FowlkesMallows(Averaged):
 
     average: str = "macro"
     positive: int = 1
+
+    @property
+    def counts_hits(self) -> bool:
+        return self.average == "micro"
 
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
         return safe_sqrt(safe_divide(hits, support) * safe_divide(hits, predicted))

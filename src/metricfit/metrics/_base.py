@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from metricfit._checks import check_floating
+from metricfit._checks import check_tensor
 from metricfit.numerics._safe import floor_of, safe_divide
 from metricfit.scores import working_precision
 
@@ -44,16 +44,24 @@ class Metric(ABC):
         return False
 
     def __call__(self, matrix: Tensor) -> Tensor:
-        if isinstance(matrix, Tensor) and not matrix.is_floating_point():
+        check_tensor(matrix, "matrix")
+        if not matrix.is_floating_point():
             matrix = matrix.double()  # integer counts are fine
-        check_floating(matrix, "matrix")
         if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
             raise ValueError(f"`matrix` should have shape (..., k, k), got {tuple(matrix.shape)}.")
-        return self.value(working_precision(matrix))
+        matrix = working_precision(matrix)
+        return self.value(self.prepared(matrix)).to(matrix.dtype)
 
     @abstractmethod
     def value(self, matrix: Tensor) -> Tensor:
         """The formula."""
+
+    def prepared(self, matrix: Tensor) -> Tensor:
+        """In float64: formulas subtract counts from each other, and k x k entries are cheap to do that with."""
+        try:
+            return matrix.double()
+        except TypeError:  # a device without it
+            return matrix
 
     def check_classes(self, n_classes: int) -> None:
         """Raise a ValueError if the metric is not made for this number of classes."""
@@ -62,21 +70,28 @@ class Metric(ABC):
 
 @dataclass(frozen=True)
 class Custom(Metric):
-    """Any function of the confusion matrix, with the bounds of its values for links other than ``linear``.
+    """Any function of the confusion matrix; links other than ``linear`` need to know the limits of its values.
 
-    >>> Custom(lambda c: c[0, 0] / c.sum())(torch.eye(2))
+    >>> Custom(lambda c: c[0, 0] / c.sum(), limits=(0, 1))(torch.eye(2))
     tensor(0.5000)
     """
 
     function: Callable[[Tensor], Tensor]
-    limits: tuple[float, float] = (0.0, 1.0)
+    limits: tuple[float, float] | None = None
 
     @property
     def bounds(self) -> tuple[float, float]:
-        return self.limits
+        return self.limits or (0.0, 1.0)
+
+    def prepared(self, matrix: Tensor) -> Tensor:
+        return matrix  # the function may have tensors of its own, of the scores' dtype
 
     def value(self, matrix: Tensor) -> Tensor:
-        return self.function(matrix)
+        value = self.function(matrix)
+        if not isinstance(value, Tensor) or value.shape != matrix.shape[:-2]:
+            got = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else repr(value)
+            raise ValueError(f"`metric` should be a function that returns one number, a tensor of shape (), got {got}.")
+        return value
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:

@@ -68,6 +68,8 @@ def get(metric: MetricLike) -> Metric:
     """
     if isinstance(metric, Metric):
         return metric
+    if isinstance(metric, type):
+        raise TypeError(f"`metric` should be an instance, got the class {metric.__name__}. Try `{metric.__name__}()`.")
     if isinstance(metric, str):
         if metric not in REGISTRY:
             raise ValueError(

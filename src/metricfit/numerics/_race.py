@@ -189,9 +189,9 @@ def _behind_best(scores: Tensor) -> Tensor:
 
 
 def _bounded(gaps: Tensor) -> Tensor:
-    """Gaps whose squares, summed over any number of classes, cannot overflow. NaN stays NaN."""
+    """Gaps whose squares, summed over any number of classes, cannot overflow. NaN stays NaN, and infinity becomes it."""
     limit = 1e100 if gaps.dtype == torch.float64 else 1e15
-    return gaps.clamp(-limit, limit)
+    return gaps.clamp(-limit, limit).masked_fill(gaps == math.inf, math.nan)
 
 
 def _row_chunks(gaps: Tensor, order: int) -> Iterator[slice]:

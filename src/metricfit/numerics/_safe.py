@@ -28,13 +28,15 @@ def safe_divide(numerator: Tensor, denominator: Tensor, otherwise: float = 0.0) 
     return torch.where(undefined, otherwise + 0.0 * numerator, quotient)
 
 
-def safe_log(x: Tensor) -> Tensor:
+def safe_log(x: Tensor, floor: float | None = None) -> Tensor:
     """``log(x)``, continued below a floor by its tangent: -67 at zero in float32, falling steeply below.
+
+    Give a larger floor for an x that is a difference, whose rounding errors are no small numbers to be taken seriously.
 
     >>> safe_log(torch.tensor([1.0, 0.0, -1e-29]))
     tensor([  0.0000, -66.5024, -66.7825])
     """
-    floor = floor_of(x)
+    floor = floor_of(x) if floor is None else floor
     return torch.log(x.clamp(min=floor)) + (x - floor).clamp(max=0.0) / floor
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from metricfit._checks import check_number
 from metricfit.confusion import one_hot
 from metricfit.numerics._safe import safe_divide
 from metricfit.objectives._objective import Objective, PerRow
@@ -18,6 +19,9 @@ class Hinge(PerRow):
     """Multi-class hinge of Crammer and Singer: max(0, margin - (s_y - max of the others))."""
 
     margin: float
+
+    def __post_init__(self) -> None:
+        check_number(self.margin, "margin", 0.0)
 
     def losses(self, rows: AnyRows) -> Tensor:
         best, second = rows.scores.topk(2, dim=1).values.unbind(1)

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
 
 from metricfit import links, metrics
-from metricfit._checks import check_number, check_option
+from metricfit._checks import check_flag, check_number, check_option
 from metricfit.confusion import anchored
 from metricfit.distributed import sum_over_processes, world_size
 from metricfit.links import Link
 from metricfit.metrics._registry import MetricLike
 from metricfit.numerics._safe import safe_divide
 from metricfit.objectives._baselines import Dice, Hinge
-from metricfit.objectives._objective import Objective, Smoothed, objective_for, reduced
+from metricfit.objectives._fused_hits import fused_hits
+from metricfit.objectives._objective import REDUCTIONS, Objective, PerRow, Smoothed, loss_of, objective_for, reduced
 from metricfit.objectives._rows import AnyRows, as_rows
 from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
 
-REDUCTIONS = ("mean", "sum", "none")
+
+class CrossEntropyOptions(TypedDict, total=False):
+    """The options of ``nn.CrossEntropyLoss``, as :class:`ClassificationLoss` explains them."""
+
+    weight: Tensor | None
+    ignore_index: int
+    reduction: str
+    label_smoothing: float
 
 
-class ClassificationLoss(nn.Module):
+class LossOptions(CrossEntropyOptions, total=False):
+    """The options that every loss takes."""
+
+    memory: float | None
+    distributed: bool | None
+
+
+class ClassificationLoss(nn.Module, ABC):
     """Layouts, options and reduction of ``nn.CrossEntropyLoss`` around an objective.
 
     Args:
@@ -59,11 +74,15 @@ class ClassificationLoss(nn.Module):
             raise TypeError(f"`weight` should be a torch.Tensor with one entry per class, got {weight!r}.")
         self.register_buffer("weight", weight)
         self.register_buffer("running", None)
+        if not isinstance(ignore_index, int):
+            raise TypeError(f"`ignore_index` should be an integer, got {ignore_index!r}.")
         self.ignore_index = ignore_index
         self.reduction = check_option(reduction, "reduction", REDUCTIONS)
         self.label_smoothing = check_number(label_smoothing, "label_smoothing", 0.0, 1.0)
         self.memory = None if memory is None else check_number(memory, "memory", 0.0, 1.0)
-        self.distributed = distributed
+        if memory is not None and reduction != "mean":
+            raise ValueError(f'`reduction` should be "mean" with a memory, got {reduction!r}.')
+        self.distributed = None if distributed is None else check_flag(distributed, "distributed")
 
     @abstractmethod
     def objective(self) -> Objective:
@@ -76,6 +95,9 @@ class ClassificationLoss(nn.Module):
 
         ``sample_weight`` has the shape of the labels; ``scale`` overrides the smoothing's width for this call.
         """
+        loss = self._fused(input, target, scale) if sample_weight is None else None
+        if loss is not None:
+            return loss
         return reduced(self.objective(), self._rows(input, target, sample_weight, scale), self.reduction, self._joint)
 
     def statistics(
@@ -86,11 +108,15 @@ class ClassificationLoss(nn.Module):
 
     def from_statistics(self, statistics: Tensor) -> Tensor:
         """The loss of everything that went into the (added-up) statistics."""
-        return self.objective().value(statistics)
+        return loss_of(self.objective(), statistics, self.reduction)
 
     def forget(self) -> None:
         """Empty the memory."""
         self.running = None
+
+    def _fused(self, input: Tensor, target: Tensor, scale: float | Tensor | None) -> Tensor | None:
+        """The same loss by a shorter way, where there is one."""
+        return None
 
     def _rows(self, input: Tensor, target: Tensor, sample_weight: Tensor | None, scale: float | Tensor | None) -> AnyRows:
         return as_rows(
@@ -103,18 +129,33 @@ class ClassificationLoss(nn.Module):
             scale=scale,
         )
 
+    def shared_by(self) -> int:
+        """How many processes the loss is taken over."""
+        together = self.training if self.distributed is None else self.distributed
+        return world_size() if together else 1
+
     def _joint(self, objective: Objective, local: Tensor) -> Tensor:
         """The batch's statistics with those of the other processes and of recent batches."""
         total, factor = local, torch.ones_like(objective.size(local))
-        shared = self.training if self.distributed is None else self.distributed
-        if shared and (processes := world_size()) > 1:
+        if (processes := self.shared_by()) > 1:
             total, factor = sum_over_processes(local), factor * processes
         if self.memory is not None and self.training:
             fresh = total.detach()
-            total = fresh if self.running is None else self.memory * self.running.to(fresh) + fresh
+            before = self._remembered(fresh)
+            total = before + fresh
             factor = factor * safe_divide(objective.size(total), objective.size(fresh))
-            self.running = total
+            self.running = torch.where(fresh.isfinite().all(), total, before)  # a batch of NaN is not remembered for ever
         return local if total is local else anchored(total, local, factor)
+
+    def _remembered(self, like: Tensor) -> Tensor:
+        if self.running is None:
+            return torch.zeros_like(like)
+        if self.running.shape != like.shape:
+            raise ValueError(
+                f"`input` should have {self.running.shape[-1]} classes as in the batches before, got {like.shape[-1]}. "
+                "Call `forget()` to start the memory anew."
+            )
+        return (self.memory or 0.0) * self.running.to(like)
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
         # the memory has a shape only after the first batch; take whatever shape was saved
@@ -150,22 +191,48 @@ class MetricLoss(ClassificationLoss):
         *,
         margin: float | None = None,
         normalize_scores: bool = False,
-        **options: Any,
+        memory: float | None = None,
+        distributed: bool | None = None,
+        **options: Unpack[CrossEntropyOptions],
     ) -> None:
-        super().__init__(**options)
+        super().__init__(memory=memory, distributed=distributed, **options)
         self.metric = metrics.get(metric)
         self.smoothing = Softmax() if smoothing is None else smoothing
-        if not isinstance(self.smoothing, Smoothing):
-            raise TypeError(f"`smoothing` should be one of `mf.smoothing`, for example `Softmax()`, got {smoothing!r}.")
         self.link = links.get(link)
         self.margin = None if margin is None else check_number(margin, "margin", 0.0)
         self.normalize_scores = normalize_scores
+        objective = self.objective()  # which checks its parts
+        if self.reduction == "none" and not isinstance(objective, PerRow):
+            raise ValueError(
+                f'`reduction` should be "mean" or "sum" for {self.metric}, a function of the whole batch, got "none".'
+            )
+        if self.margin is not None and self.label_smoothing > 0.0:
+            raise ValueError(f"`margin` should be None with label smoothing, got {self.margin}: a distance to the one label.")
 
     def objective(self) -> Objective:
         return objective_for(self.metric, Smoothed(self.smoothing, self.margin, self.normalize_scores), self.link)
 
+    def _fused(self, input: Tensor, target: Tensor, scale: float | Tensor | None) -> Tensor | None:
+        plain = self.metric.counts_hits and self.weight is None and self.memory is None and self.label_smoothing == 0.0
+        if not plain or self.reduction == "none" or not isinstance(input, Tensor) or not isinstance(target, Tensor):
+            return None
+        if self.shared_by() > 1:
+            return None
+        return fused_hits(
+            input,
+            target,
+            self.smoothing,
+            self.link,
+            scale=scale,
+            margin=self.margin,
+            normalize=self.normalize_scores,
+            ignore_index=self.ignore_index,
+            mean=self.reduction == "mean",
+        )
+
     def extra_repr(self) -> str:
-        return f"metric={self.metric}, link={self.link}"
+        extra = f", margin={self.margin}" if self.margin is not None else ""
+        return f"metric={self.metric}, link={self.link}{extra}" + (", normalize_scores=True" if self.normalize_scores else "")
 
 
 class ExactLoss(MetricLoss):
@@ -187,9 +254,13 @@ class ExactLoss(MetricLoss):
         normalize_scores: bool = True,
         link: str | Link = "linear",
         method: str = "quadrature",
-        **options: Any,
+        *,
+        order: int | None = None,
+        samples: int = 16,
+        generator: torch.Generator | None = None,
+        **options: Unpack[LossOptions],
     ) -> None:
-        smoothing = Normal(scale, method)
+        smoothing = Normal(scale, method, order=order, samples=samples, generator=generator)
         super().__init__("accuracy", smoothing, link, margin=margin, normalize_scores=normalize_scores, **options)
 
 
@@ -200,7 +271,7 @@ class ExpectedErrorLoss(MetricLoss):
     tensor(0.5000)
     """
 
-    def __init__(self, temperature: float | Tensor = 1.0, **options: Any) -> None:
+    def __init__(self, temperature: float | Tensor = 1.0, **options: Unpack[LossOptions]) -> None:
         super().__init__("accuracy", Softmax(temperature), "linear", **options)
 
 
@@ -211,7 +282,7 @@ class LeakyExpectedErrorLoss(MetricLoss):
     tensor(0.5693)
     """
 
-    def __init__(self, alpha: float = 0.1, temperature: float | Tensor = 1.0, **options: Any) -> None:
+    def __init__(self, alpha: float = 0.1, temperature: float | Tensor = 1.0, **options: Unpack[LossOptions]) -> None:
         super().__init__("accuracy", Softmax(temperature), links.Leaky(alpha), **options)
 
 
@@ -224,18 +295,29 @@ class EastLoss(MetricLoss):
     tensor(0.2000)
     """
 
-    def __init__(self, metric: MetricLike = "f1_macro", temperature: float | Tensor = 0.2, **options: Any) -> None:
+    def __init__(
+        self, metric: MetricLike = "f1_macro", temperature: float | Tensor = 0.2, **options: Unpack[LossOptions]
+    ) -> None:
         super().__init__(metric, SoftSet(temperature), "linear", **options)
 
 
-class HingeLoss(ClassificationLoss):
+class Unsmoothed(ClassificationLoss):
+    """A loss without a width."""
+
+    def _rows(self, input: Tensor, target: Tensor, sample_weight: Tensor | None, scale: float | Tensor | None) -> AnyRows:
+        if scale is not None:
+            raise ValueError(f"`scale` should be None: {type(self).__name__} smooths nothing, got {scale!r}.")
+        return super()._rows(input, target, sample_weight, scale)
+
+
+class HingeLoss(Unsmoothed):
     """Multi-class hinge of Crammer and Singer, max(0, margin - s_y + max of the others): a baseline of the EXACT paper.
 
     >>> HingeLoss()(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))
     tensor(0.5000)
     """
 
-    def __init__(self, margin: float = 1.0, **options: Any) -> None:
+    def __init__(self, margin: float = 1.0, **options: Unpack[LossOptions]) -> None:
         super().__init__(**options)
         self.margin = check_number(margin, "margin", 0.0)
 
@@ -246,7 +328,7 @@ class HingeLoss(ClassificationLoss):
         return f"margin={self.margin}"
 
 
-class DiceLoss(ClassificationLoss):
+class DiceLoss(Unsmoothed):
     """Soft Dice of Milletari et al. with squares below, averaged over the classes of the batch: a baseline of the EAST paper.
 
     >>> DiceLoss()(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))  # 1 - 2 * 0.5 / (0.5 + 1)

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from metricfit._checks import check_option
+from metricfit._checks import check_flag, check_number, check_option
 from metricfit.confusion import exact_product, labels_confusion, shares_confusion
-from metricfit.links import Link
-from metricfit.metrics import Cost, Metric
+from metricfit.links import Linear, Link
+from metricfit.metrics import Cost, Custom, Metric
 from metricfit.numerics._safe import safe_divide, safe_log
 from metricfit.objectives._rows import AnyRows, LabelRows, ShareRows
 from metricfit.scores import label_gaps, normalize_scores
 from metricfit.smoothing import Smoothing
+
+REDUCTIONS = ("mean", "sum", "none")
 
 
 class Objective(ABC):
@@ -35,6 +37,10 @@ class Objective(ABC):
     @abstractmethod
     def size(self, statistics: Tensor) -> Tensor:
         """The sum of the rows' weights, a scalar."""
+
+    def total(self, statistics: Tensor) -> Tensor:
+        """The loss times the sum of the rows' weights."""
+        return self.value(statistics) * self.size(statistics)
 
 
 class PerRow(Objective):
@@ -53,6 +59,9 @@ class PerRow(Objective):
     def size(self, statistics: Tensor) -> Tensor:
         return statistics[1]
 
+    def total(self, statistics: Tensor) -> Tensor:
+        return statistics[0]
+
 
 @dataclass(frozen=True)
 class Smoothed:
@@ -61,6 +70,13 @@ class Smoothed:
     smoothing: Smoothing
     margin: float | None = None
     normalize: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.smoothing, Smoothing):
+            raise TypeError(f"`smoothing` should be one of `mf.smoothing`, for example `Softmax()`, got {self.smoothing!r}.")
+        if self.margin is not None:
+            check_number(self.margin, "margin", 0.0)
+        check_flag(self.normalize, "normalize_scores")
 
     def scores(self, rows: AnyRows) -> Tensor:
         return normalize_scores(rows.scores, rows.weight) if self.normalize else rows.scores
@@ -99,6 +115,8 @@ class Hits(PerRow):
         if isinstance(rows, LabelRows):
             log_p = self.smoothed.log_label(rows)
             return rows.weight * self.link(log_p.exp(), log_p)
+        if isinstance(self.link, Linear):  # one integral for all classes; their logarithms would take one each
+            return (rows.shares * (1.0 - self.smoothed.assign(rows))).sum(1)
         log_p = self.smoothed.log_assign(rows)
         return (rows.shares * self.link(log_p.exp(), log_p)).sum(1)
 
@@ -114,12 +132,12 @@ class Gains(PerRow):
     def losses(self, rows: AnyRows) -> Tensor:
         self.metric.check_classes(rows.scores.shape[1])
         assignment = self.smoothed.assign(rows)
-        gains = self.metric.gains(assignment)
+        gains, span = self.metric.unit_gains(assignment)
         if isinstance(rows, LabelRows):
             gain = (assignment * gains[rows.labels]).sum(1)
-            return rows.weight * _linked(gain, self.metric, self.link)
+            return rows.weight * span * self.link(gain, safe_log(gain))
         gain = exact_product(assignment, gains.T)  # for each class a row may count for
-        return (rows.shares * _linked(gain, self.metric, self.link)).sum(1)
+        return (rows.shares * span * self.link(gain, safe_log(gain))).sum(1)
 
 
 @dataclass(frozen=True)
@@ -138,7 +156,8 @@ class OfMatrix(Objective):
         return shares_confusion(assignment, rows.shares)
 
     def value(self, statistics: Tensor) -> Tensor:
-        return _linked(self.metric(statistics), self.metric, self.link)
+        value = self.metric(statistics) + 0.0 * statistics.sum()  # NaN anywhere is NaN, also where the metric does not look
+        return _linked(value, self.metric, self.link)
 
     def size(self, statistics: Tensor) -> Tensor:
         return statistics.sum()
@@ -146,6 +165,11 @@ class OfMatrix(Objective):
 
 def objective_for(metric: Metric, smoothed: Smoothed, link: Link) -> Objective:
     """Sample by sample where the metric is a mean over samples, of the whole matrix otherwise."""
+    if isinstance(metric, Custom) and metric.limits is None and not isinstance(link, Linear):
+        raise ValueError(
+            f"`link` should be 'linear' for a function whose values have no known limits, got {link}. "
+            "Try `mf.metrics.Custom(function, limits=(0, 1))`."
+        )
     if metric.counts_hits:
         return Hits(smoothed, link)
     if isinstance(metric, Cost):
@@ -157,16 +181,20 @@ def reduced(
     objective: Objective, rows: AnyRows, reduction: str = "mean", joint: Callable[[Objective, Tensor], Tensor] | None = None
 ) -> Tensor:
     """The loss of these rows; ``joint`` may put their statistics together with others' before the loss is taken."""
-    check_option(reduction, "reduction", ("mean", "sum", "none"))
+    check_option(reduction, "reduction", REDUCTIONS)
     if reduction == "none":
         if not isinstance(objective, PerRow):
             raise ValueError(
                 '`reduction` should be "mean" or "sum" for a loss that is a function of the whole batch, got "none".'
             )
         return objective.losses(rows).reshape(rows.shape)
-    local = objective.statistics(rows)
-    loss = objective.value(local if joint is None else joint(objective, local))
-    return loss * objective.size(local).detach() if reduction == "sum" else loss
+    statistics = objective.statistics(rows)
+    return loss_of(objective, statistics if joint is None else joint(objective, statistics), reduction)
+
+
+def loss_of(objective: Objective, statistics: Tensor, reduction: str) -> Tensor:
+    """The loss as a mean or as a sum over rows."""
+    return objective.total(statistics) if reduction == "sum" else objective.value(statistics)
 
 
 def _linked(value: Tensor, metric: Metric, link: Link) -> Tensor:
@@ -178,4 +206,4 @@ def _linked(value: Tensor, metric: Metric, link: Link) -> Tensor:
     low, high = metric.bounds
     span = (high - low) or 1.0
     unit = (value - low) / span
-    return span * link(unit, safe_log(unit))
+    return span * link(unit, safe_log(unit, torch.finfo(unit.dtype).eps))

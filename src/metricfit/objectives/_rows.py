@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,6 +12,9 @@ from metricfit._checks import (
     check_floating,
     check_label_range,
     check_nonnegative,
+    check_number,
+    check_shape,
+    check_tensor,
 )
 from metricfit.confusion import one_hot
 from metricfit.scores import working_precision
@@ -57,8 +59,10 @@ def as_rows(
 ) -> AnyRows:
     """Check and flatten: (k,), (n, k) or (n, k, d1, ...) with labels, or with class probabilities of the same shape."""
     check_floating(input, "input")
-    if not isinstance(target, Tensor):
-        raise TypeError(f"`target` should be a torch.Tensor, got {type(target).__name__}.")
+    check_tensor(target, "target")
+    check_number(label_smoothing, "label_smoothing", 0.0, 1.0)
+    if not isinstance(ignore_index, int):
+        raise TypeError(f"`ignore_index` should be an integer, got {ignore_index!r}.")
     if input.ndim == 0:
         raise ValueError("`input` should have shape (k,), (n, k) or (n, k, d1, ...), got ().")
     class_dim = min(1, input.ndim - 1)
@@ -74,44 +78,38 @@ def as_rows(
 
     row_weight = torch.ones_like(scores[:, 0])
     if sample_weight is not None:
-        _check_shape(sample_weight, shape, "sample_weight")
+        check_shape(sample_weight, shape, "sample_weight")
         check_nonnegative(sample_weight, "sample_weight")
         row_weight = row_weight * sample_weight.to(scores).reshape(-1)
     if isinstance(scale, Tensor) and scale.numel() != 1:
-        _check_shape(scale, shape, "scale")
+        check_shape(scale, shape, "scale")
         scale = scale.reshape(-1)
     if weight is not None:
-        _check_shape(weight, torch.Size([n_classes]), "weight")
+        check_shape(weight, (n_classes,), "weight")
+        check_nonnegative(weight, "weight")
         weight = weight.to(scores)
 
-    def shared(shares: Tensor) -> Tensor:
+    def shared(shares: Tensor, row_weight: Tensor) -> Tensor:
         smooth = (1.0 - label_smoothing) * shares + label_smoothing / n_classes
         return smooth * row_weight[:, None] * (1.0 if weight is None else weight)
 
     if target.is_floating_point() and target.shape == input.shape:
-        check_finite(target, "target")
-        return ShareRows(scores, row_weight, scale, shape, shared(_flatten(target.to(scores), class_dim)))
+        check_nonnegative(target, "target")
+        return ShareRows(scores, row_weight, scale, shape, shared(_flatten(target.to(scores), class_dim), row_weight))
     _check_label_layout(target, input, shape)
     labels = target.reshape(-1).long()
     kept = labels != ignore_index
     labels = labels.where(kept, 0)
     check_label_range(labels, n_classes, "target")
-    row_weight = row_weight * kept
-    label_weight = row_weight if weight is None else row_weight * weight[labels]
+    kept_weight = row_weight * kept
+    label_weight = kept_weight if weight is None else kept_weight * weight[labels]
     if label_smoothing:
-        return ShareRows(scores, label_weight, scale, shape, shared(one_hot(labels, scores)))
+        return ShareRows(scores, label_weight, scale, shape, shared(one_hot(labels, scores), kept_weight))
     return LabelRows(scores, label_weight, scale, shape, labels)
 
 
 def _flatten(tensor: Tensor, class_dim: int) -> Tensor:
     return tensor.movedim(class_dim, -1).reshape(-1, tensor.shape[class_dim])
-
-
-def _check_shape(tensor: Any, shape: torch.Size, name: str) -> None:
-    if not isinstance(tensor, Tensor):
-        raise TypeError(f"`{name}` should be a torch.Tensor, got {type(tensor).__name__}.")
-    if tensor.shape != shape:
-        raise ValueError(f"`{name}` should have shape {tuple(shape)}, got {tuple(tensor.shape)}.")
 
 
 def _check_label_layout(target: Tensor, input: Tensor, shape: torch.Size) -> None:
@@ -122,6 +120,11 @@ def _check_label_layout(target: Tensor, input: Tensor, shape: torch.Size) -> Non
         )
     if target.dtype == torch.bool or target.is_complex():
         raise TypeError(f"`target` should be of an integer dtype, got {target.dtype}. Try `target.long()`.")
+    if target.shape == input.shape:
+        raise ValueError(
+            f"`target` should be labels of shape {tuple(shape)}, got integers of the shape of `input`, {tuple(input.shape)}. "
+            "For one-hot targets try `target.argmax(1)`, for class probabilities `target.float()`."
+        )
     if target.shape != shape:
         raise ValueError(
             f"`target` should have shape {tuple(shape)} for `input` of shape {tuple(input.shape)}, got {tuple(target.shape)}."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from metricfit.scores import label_gaps, working_precision
 Width = float | Tensor
 
 
-class Smoothing(nn.Module):
+class Smoothing(nn.Module, ABC):
     r"""Scores to assignment, with a width that goes to zero for the hard decision.
 
     The width (``scale`` or ``temperature``, the subclass's word) is a buffer, so it moves with the module and travels
@@ -27,7 +28,8 @@ class Smoothing(nn.Module):
     """
 
     width_name: str = "scale"
-    width_limit: float = float("inf")
+    width_limit: float = math.inf
+    width_power: float = 0.4  # widths below tiny**0.4, 6e-16 in float32, count as that: their square can still be divided by
 
     def __init__(self, width: Width) -> None:
         super().__init__()
@@ -39,6 +41,8 @@ class Smoothing(nn.Module):
             check_number(width, self.width_name, 0.0, open_low=True)
             # float64, so that a width of 0.1 is 0.1 for float64 scores as well
             self.register_buffer(self.width_name, torch.tensor(float(width), dtype=torch.float64))
+        if self.width.ndim > 1:
+            raise ValueError(f"`{self.width_name}` should be a number or one per row, got shape {tuple(self.width.shape)}.")
         check_floating(self.width, self.width_name)
         check_width(self.width, self.width_name, self.width_limit)
 
@@ -50,12 +54,12 @@ class Smoothing(nn.Module):
     def assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
         """Soft assignment of every sample to the classes, (n, k); rows sum to one."""
         scores, width = self._prepare(scores, scale)
-        return self._assign(scores, width)
+        return self._assign(_behind_best(scores), width)
 
     def log_assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
         """Logarithm of :meth:`assign`, accurate where the assignment underflows."""
         scores, width = self._prepare(scores, scale)
-        return self._log_assign(scores, width)
+        return self._log_assign(_behind_best(scores), width)
 
     def label_probability(
         self, scores: Tensor, labels: Tensor, margin: float | None = None, scale: Width | None = None
@@ -77,7 +81,8 @@ class Smoothing(nn.Module):
         return self.assign(scores)
 
     def extra_repr(self) -> str:
-        return f"{self.width_name}={self.width.item():g}" if self.width.numel() == 1 else f"{self.width_name}=(n,)"
+        known = self.width.numel() == 1 and not self.width.is_meta
+        return f"{self.width_name}={self.width.item():g}" if known else f"{self.width_name}=..."
 
     @abstractmethod
     def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor: ...
@@ -92,18 +97,23 @@ class Smoothing(nn.Module):
     def _prepare(self, scores: Tensor, scale: Width | None) -> tuple[Tensor, Tensor]:
         check_scores(scores)
         scores = working_precision(scores)
-        if scale is None:
-            width = self.width
-        else:
-            width = scale if isinstance(scale, Tensor) else torch.tensor(float(scale), dtype=torch.float64)
-            check_floating(width, "scale")
-            check_width(width, "scale", self.width_limit)
+        name, width = (self.width_name, self.width) if scale is None else ("scale", scale)
+        if not isinstance(width, Tensor):
+            width = torch.tensor(check_number(width, name, -math.inf), dtype=torch.float64)
+        check_floating(width, name)
+        check_width(width, name, self.width_limit)
         if width.numel() != 1 and width.shape != scores.shape[:1]:
-            raise ValueError(f"`scale` should be a number or have shape ({len(scores)},), got {tuple(width.shape)}.")
-        return scores, width.to(scores).reshape(-1, 1)
+            raise ValueError(f"`{name}` should be a number or have shape ({len(scores)},), got {tuple(width.shape)}.")
+        least = torch.finfo(scores.dtype).tiny ** self.width_power
+        return scores, width.to(scores).reshape(-1, 1).clamp(min=least)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         try:
             return super()._apply(fn, recurse)
         except TypeError:  # a device without float64
             return super()._apply(lambda tensor: fn(tensor.float()), recurse)
+
+
+def _behind_best(scores: Tensor) -> Tensor:
+    """Scores relative to the best of their row: only differences count, and dividing these by a width keeps their digits."""
+    return scores - scores.detach().amax(1, keepdim=True)

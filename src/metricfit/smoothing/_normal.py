@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import check_option
-from metricfit.numerics._race import default_order
 from metricfit.numerics._safe import safe_log
 from metricfit.scores import label_gaps
 from metricfit.smoothing._base import Smoothing, Width
@@ -47,10 +46,12 @@ class Normal(Smoothing):
         super().__init__(scale)
         self.method = check_option(method, "method", METHODS)
         for name, value, least in (("order", order, 4), ("samples", samples, 1)):
-            if value is not None and (not isinstance(value, int) or value < least):
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
                 raise ValueError(f"`{name}` should be an integer of at least {least}, got {value!r}.")
         self.order = order
         self.samples = samples
+        if generator is not None and not isinstance(generator, torch.Generator):
+            raise TypeError(f"`generator` should be a torch.Generator, got {generator!r}.")
         self.generator = generator
 
     def extra_repr(self) -> str:
@@ -61,7 +62,7 @@ class Normal(Smoothing):
             return NormalWinAll.apply(scores, _per_row(width, scores), self._nodes(scores))
         if self.method == "monte_carlo":
             return monte_carlo_assign(scores / width, self.samples, self.generator)
-        return self._log_assign(scores, width).exp()
+        return self._log_assign(scores, width).softmax(1)  # estimates of k numbers that should sum to one
 
     def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
         if self.method == "monte_carlo":
@@ -84,7 +85,7 @@ class Normal(Smoothing):
         return safe_log(wins.gather(1, labels[:, None]).squeeze(1))
 
     def _nodes(self, scores: Tensor) -> int:
-        return self.order or default_order(scores.dtype)
+        return self.order or 0  # 0: as many as the dtype needs
 
 
 def _per_row(width: Tensor, scores: Tensor) -> Tensor:

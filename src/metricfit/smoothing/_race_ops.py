@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metricfit.numerics import _race
+from metricfit.numerics import _race, fused
 from metricfit.scores import label_gaps
 
 
@@ -21,11 +21,16 @@ from metricfit.scores import label_gaps
 def _log_win(
     scores: Tensor, labels: Tensor, scale: Tensor, margin: float | None, order: int, with_gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """log p (n,), its derivative by the scores (n, k) and by the scale (n,); the derivatives empty unless asked for."""
+    """log p (n,), its derivative by the scores (n, k) and by the scale (n,); the derivatives empty unless asked for.
+
+    An ``order`` of 0 leaves the number of nodes, and so the algorithm, to the operator: fused where that is possible.
+    """
+    if order == 0 and fused.covers(scores):
+        return fused.log_win(scores, labels, scale, margin, with_gradient)
     gaps = label_gaps(scores, labels)
     least = -math.inf if margin is None else -margin
     standard = gaps.clamp(min=least) / scale[:, None]
-    log_p, slope = _race.log_win(standard, labels, order, with_gradient)
+    log_p, slope = _race.log_win(standard, labels, order or _race.default_order(scores.dtype), with_gradient)
     if not with_gradient:
         return log_p, scores.new_empty(0), scores.new_empty(0)
     by_scale = -(slope * standard).sum(1) / scale
@@ -42,7 +47,9 @@ def _(scores, labels, scale, margin, order, with_gradient):  # type: ignore[no-u
 
 @torch.library.custom_op("metricfit::normal_win_all", mutates_args=())
 def _win_all(scores: Tensor, scale: Tensor, order: int) -> Tensor:
-    return _race.win_all(scores / scale[:, None], order)
+    if order == 0 and fused.covers(scores):
+        return fused.win_all(scores, scale)
+    return _race.win_all(scores / scale[:, None], order or _race.default_order(scores.dtype))
 
 
 @_win_all.register_fake
@@ -52,8 +59,10 @@ def _(scores, scale, order):  # type: ignore[no-untyped-def]
 
 @torch.library.custom_op("metricfit::normal_win_all_backward", mutates_args=())
 def _win_all_backward(incoming: Tensor, scores: Tensor, scale: Tensor, order: int) -> tuple[Tensor, Tensor]:
+    if order == 0 and fused.covers(scores):
+        return fused.win_all_gradient(incoming, scores, scale)
     centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
-    by_standard = _race.win_all_gradient(centred, incoming, order)
+    by_standard = _race.win_all_gradient(centred, incoming, order or _race.default_order(scores.dtype))
     return by_standard / scale[:, None], -(by_standard * centred).sum(1) / scale
 
 
@@ -84,8 +93,8 @@ class NormalLogWin(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, incoming: Tensor, *_: Any) -> Any:
         by_scores, by_scale, scores, scale = ctx.saved_tensors
-        grads = _only_once(incoming[:, None] * by_scores, incoming * by_scale, scores, scale)
-        return grads[0], None, grads[1], None, None, None
+        by_scores = only_once(incoming[:, None] * by_scores, scores, scale)
+        return by_scores, None, only_once(incoming * by_scale, scores, scale), None, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
@@ -108,7 +117,7 @@ class NormalWinAll(torch.autograd.Function):
     def backward(ctx: Any, incoming: Tensor) -> Any:
         scores, scale = ctx.saved_tensors
         grads = _win_all_backward(incoming.detach(), scores.detach(), scale.detach(), ctx.order)
-        return *_only_once(*grads, incoming, scores, scale), None
+        return *(only_once(grad, incoming, scores, scale) for grad in grads), None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
@@ -116,13 +125,13 @@ class NormalWinAll(torch.autograd.Function):
 
 
 class _OnlyOnce(torch.autograd.Function):
-    """The identity on first derivatives, which refuses to be differentiated again."""
+    """The identity on a first derivative, which refuses to be differentiated again."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(by_scores: Tensor, by_scale: Tensor, *parents: Tensor) -> tuple[Tensor, Tensor]:
-        return by_scores.clone(), by_scale.clone()
+    def forward(derivative: Tensor, *parents: Tensor) -> Tensor:
+        return derivative.clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -131,16 +140,16 @@ class _OnlyOnce(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:
         raise RuntimeError(
-            "Normal(method='quadrature') has first derivatives only, and a second one was asked for. "
-            "For Hessians or gradient penalties use `Softmax`, whose temperature 0.59 matches a normal scale of 1."
+            "`Normal` has first derivatives only, and a second one was asked for. "
+            "For Hessians or gradient penalties use `Softmax`."
         )
 
 
-def _only_once(by_scores: Tensor, by_scale: Tensor, *parents: Tensor) -> tuple[Tensor, Tensor]:
-    """The derivatives, marked as depending on ``parents`` in a way that cannot be differentiated."""
+def only_once(derivative: Tensor, *parents: Tensor) -> Tensor:
+    """A first derivative, marked as depending on ``parents`` in a way that cannot be differentiated."""
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # someone builds a graph of the derivative
-        return _OnlyOnce.apply(by_scores, by_scale, *parents)
-    return by_scores, by_scale
+        return _OnlyOnce.apply(derivative, *parents)
+    return derivative
 
 
 def _fold_rows(function: Any, info: Any, in_dims: tuple[Any, ...], args: tuple[Any, ...]) -> Any:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from metricfit.numerics._orthant import log_orthant, log_orthant_slope
+from metricfit.smoothing._race_ops import only_once
 
 
 def genz_log_label(gaps: Tensor, labels: Tensor, samples: int, generator: torch.Generator | None) -> Tensor:
@@ -27,24 +28,35 @@ class _GenzLogWin(torch.autograd.Function):
     def forward(ctx: Any, mean: Tensor, samples: int, generator: torch.Generator | None) -> Tensor:
         log_p = log_orthant(mean, 1.0, samples, generator)
         if ctx.needs_input_grad[0]:
-            ctx.save_for_backward(torch.exp(log_orthant_slope(mean, samples, generator) - log_p[:, None]))
+            ctx.save_for_backward(torch.exp(log_orthant_slope(mean, samples, generator) - log_p[:, None]), mean)
         return log_p
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, incoming: Tensor) -> Any:
-        (slope,) = ctx.saved_tensors
-        return incoming[:, None] * slope, None, None
+        slope, mean = ctx.saved_tensors
+        return only_once(incoming[:, None] * slope, incoming, mean), None, None
 
 
 def monte_carlo_assign(scores: Tensor, samples: int, generator: torch.Generator | None) -> Tensor:
     r"""Share of noisy draws in which each class wins, Eq. (49), with the log-derivative gradient of Eq. (50).
 
-    ``scores`` (n, k) are standardised. Adding :math:`1(\tilde y = j)\,(\log N(s; \mu, I) - \log N(s; \mu, I))`, the second
-    logarithm held constant, leaves the value alone and gives it the derivative :math:`1(\tilde y = j)\,\nabla\log N`.
+    ``scores`` (n, k) are standardised; the derivative of :math:`\log N(s; \mu, I)` by :math:`\mu` is then the noise itself.
     """
-    noise = torch.randn(samples, *scores.shape, generator=generator, dtype=scores.dtype, device=scores.device)
-    draws = scores.detach() + noise
-    wins = torch.zeros_like(draws).scatter(2, draws.argmax(2, keepdim=True), 1.0)
-    log_density = -0.5 * (draws - scores).square().sum(2, keepdim=True)
-    return (wins * (1.0 + log_density - log_density.detach())).mean(0)
+    return _MonteCarloWins.apply(scores, samples, generator)
+
+
+class _MonteCarloWins(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, samples: int, generator: torch.Generator | None) -> Tensor:
+        noise = torch.randn(samples, *scores.shape, generator=generator, dtype=scores.dtype, device=scores.device)
+        draws = scores + noise
+        winners = draws.argmax(2, keepdim=True)
+        wins = torch.zeros_like(draws).scatter_(2, winners, 1.0).mean(0)
+        ctx.save_for_backward(noise, winners, scores)
+        return wins + 0.0 * scores.sum(1, keepdim=True)  # NaN stays NaN
+
+    @staticmethod
+    def backward(ctx: Any, incoming: Tensor) -> Any:
+        noise, winners, scores = ctx.saved_tensors
+        by_scores = (incoming.expand_as(noise).gather(2, winners) * noise).mean(0)
+        return only_once(by_scores, incoming, scores), None, None

@@ -10,8 +10,8 @@ from metricfit.smoothing._base import Smoothing, Width
 class Softmax(Smoothing):
     r"""Softmax with a temperature, :math:`A_j = e^{s_j/T} / \sum_i e^{s_i/T}`.
 
-    Cross-entropy rests on it, and expected error and its leaky form (arXiv 1905.00448, Eq. 1 to 6). A temperature of 0.59
-    behaves like normal noise of scale 1.
+    Cross-entropy rests on it, and expected error and its leaky form (arXiv 1905.00448, Eq. 1 to 6). A temperature of about
+    0.8 behaves like normal noise of scale 1 for two classes, a smaller one for more.
 
     >>> Softmax().assign(torch.tensor([[0.0, 1.0986123]]))          # 1/4, 3/4
     tensor([[0.2500, 0.7500]])

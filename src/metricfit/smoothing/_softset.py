@@ -29,6 +29,7 @@ class SoftSet(Smoothing):
 
     width_name = "temperature"
     width_limit = 0.4
+    width_power = 1.0
 
     def __init__(self, temperature: Width = 0.2) -> None:
         super().__init__(temperature)
@@ -50,10 +51,10 @@ def _soft_step(p: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     threshold = p.topk(2, dim=1).values.mean(1, keepdim=True)
     half_width = 2.5 * temperature * torch.minimum(threshold, 1.0 - threshold)
     low_slope = temperature / (threshold - half_width)
-    mid_slope = (1.0 - 2.0 * temperature) / (2.0 * half_width)
     high_slope = temperature / (1.0 - threshold - half_width)
 
     below, above = p < threshold - half_width, p > threshold + half_width
-    between = 0.5 + mid_slope * (p - threshold)
+    distance = (p - threshold).masked_fill(below | above, 0.0)  # elsewhere its slope, 1 / half_width, may be beyond all bounds
+    between = 0.5 + (0.5 - temperature) * (distance / half_width)
     high = 1.0 - temperature + high_slope * (p - threshold - half_width)
     return torch.where(below, low_slope * p, torch.where(above, high, between)), below, low_slope

@@ -1,12 +1,12 @@
 """The losses as functions, in the order of arguments of ``torch.nn.functional.cross_entropy``.
 
-Each takes ``input`` and ``target`` in the layouts of ``nn.CrossEntropyLoss``, and as keywords its own parameters and
-``weight``, ``ignore_index``, ``reduction``, ``label_smoothing``, ``sample_weight``, ``scale``.
+Each takes ``input`` and ``target`` in the layouts of ``nn.CrossEntropyLoss``, its own parameters, and as keywords
+``weight``, ``ignore_index``, ``reduction``, ``label_smoothing`` and ``sample_weight``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict, Unpack
 
 from torch import Tensor
 
@@ -19,6 +19,16 @@ from metricfit.objectives._rows import as_rows
 from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
 
 
+class RowOptions(TypedDict, total=False):
+    """The keywords that every function takes."""
+
+    weight: Tensor | None
+    ignore_index: int
+    reduction: str
+    label_smoothing: float
+    sample_weight: Tensor | None
+
+
 def metric_loss(
     input: Tensor,
     target: Tensor,
@@ -26,9 +36,10 @@ def metric_loss(
     smoothing: Smoothing | None = None,
     link: str | Link = "linear",
     *,
+    scale: float | Tensor | None = None,
     margin: float | None = None,
     normalize_scores: bool = False,
-    **options: Any,
+    **options: Unpack[RowOptions],
 ) -> Tensor:
     """The loss behind :class:`metricfit.MetricLoss`: a link of a metric of the smoothed confusion matrix.
 
@@ -36,7 +47,7 @@ def metric_loss(
     tensor(0.6931)
     """
     smoothed = Smoothed(Softmax() if smoothing is None else smoothing, margin, normalize_scores)
-    return _loss(objective_for(metrics.get(metric), smoothed, links.get(link)), input, target, **options)
+    return _loss(objective_for(metrics.get(metric), smoothed, links.get(link)), input, target, scale, **options)
 
 
 def exact_loss(
@@ -47,7 +58,7 @@ def exact_loss(
     normalize_scores: bool = True,
     link: str | Link = "linear",
     method: str = "quadrature",
-    **options: Any,
+    **options: Unpack[RowOptions],
 ) -> Tensor:
     """The loss behind :class:`metricfit.ExactLoss`: expected error under normal noise (arXiv 2205.09615).
 
@@ -55,12 +66,15 @@ def exact_loss(
     tensor(0.2398)
     """
     noise = Normal(method=method)
-    options |= {"margin": margin, "normalize_scores": normalize_scores, "scale": scale}
-    return metric_loss(input, target, "accuracy", noise, link, **options)
+    return metric_loss(
+        input, target, "accuracy", noise, link, scale=scale, margin=margin, normalize_scores=normalize_scores, **options
+    )
 
 
-def expected_error_loss(input: Tensor, target: Tensor, temperature: float | Tensor = 1.0, **options: Any) -> Tensor:
-    """The loss behind :class:`metricfit.ExpectedErrorLoss`: 1 - p_y under the softmax (arXiv 1905.00448, Eq. 3 to 5).
+def expected_error_loss(
+    input: Tensor, target: Tensor, temperature: float | Tensor = 1.0, **options: Unpack[RowOptions]
+) -> Tensor:
+    """The loss behind :class:`metricfit.ExpectedErrorLoss`, 1 - p_y under the softmax (arXiv 1905.00448, Eq. 3 to 5).
 
     >>> expected_error_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))
     tensor(0.5000)
@@ -69,9 +83,9 @@ def expected_error_loss(input: Tensor, target: Tensor, temperature: float | Tens
 
 
 def leaky_expected_error_loss(
-    input: Tensor, target: Tensor, alpha: float = 0.1, temperature: float | Tensor = 1.0, **options: Any
+    input: Tensor, target: Tensor, alpha: float = 0.1, temperature: float | Tensor = 1.0, **options: Unpack[RowOptions]
 ) -> Tensor:
-    """The loss behind :class:`metricfit.LeakyExpectedErrorLoss`: (1 - p_y) - alpha log p_y (arXiv 1905.00448, Eq. 6, plus 1).
+    """The loss behind :class:`metricfit.LeakyExpectedErrorLoss`, (1 - p_y) - alpha log p_y (arXiv 1905.00448, Eq. 6, plus 1).
 
     >>> leaky_expected_error_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))             # 0.5 + 0.1 log 2
     tensor(0.5693)
@@ -80,9 +94,13 @@ def leaky_expected_error_loss(
 
 
 def east_loss(
-    input: Tensor, target: Tensor, metric: MetricLike = "f1_macro", temperature: float | Tensor = 0.2, **options: Any
+    input: Tensor,
+    target: Tensor,
+    metric: MetricLike = "f1_macro",
+    temperature: float | Tensor = 0.2,
+    **options: Unpack[RowOptions],
 ) -> Tensor:
-    """The loss behind :class:`metricfit.EastLoss`: a metric of the soft-set confusion matrix (arXiv 2405.20954, Eq. 3 to 6).
+    """The loss behind :class:`metricfit.EastLoss`, a metric of the soft-set confusion matrix (arXiv 2405.20954, Eq. 3 to 6).
 
     >>> east_loss(torch.tensor([[0.0, 1.0986123]]), torch.tensor([1]), "accuracy")           # 1 - 0.8, see SoftSet
     tensor(0.2000)
@@ -90,23 +108,43 @@ def east_loss(
     return metric_loss(input, target, metric, SoftSet(), "linear", scale=temperature, **options)
 
 
-def hinge_loss(input: Tensor, target: Tensor, margin: float = 1.0, **options: Any) -> Tensor:
+def hinge_loss(input: Tensor, target: Tensor, margin: float = 1.0, **options: Unpack[RowOptions]) -> Tensor:
     """The loss behind :class:`metricfit.HingeLoss`: max(0, margin - s_y + max of the others).
 
     >>> hinge_loss(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))
     tensor(0.5000)
     """
-    return _loss(Hinge(margin), input, target, **options)
+    return _loss(Hinge(margin), input, target, None, **options)
 
 
-def dice_loss(input: Tensor, target: Tensor, **options: Any) -> Tensor:
+def dice_loss(input: Tensor, target: Tensor, **options: Unpack[RowOptions]) -> Tensor:
     """The loss behind :class:`metricfit.DiceLoss`: soft Dice with squares below, averaged over classes.
 
     >>> dice_loss(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))              # 1 - 2 * 0.5 / (0.5 + 1)
     tensor(0.3333)
     """
-    return _loss(Dice(), input, target, **options)
+    return _loss(Dice(), input, target, None, **options)
 
 
-def _loss(objective: Objective, input: Tensor, target: Tensor, *, reduction: str = "mean", **options: Any) -> Tensor:
-    return reduced(objective, as_rows(input, target, **options), reduction)
+def _loss(
+    objective: Objective,
+    input: Tensor,
+    target: Tensor,
+    scale: float | Tensor | None,
+    *,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    sample_weight: Tensor | None = None,
+) -> Tensor:
+    rows = as_rows(
+        input,
+        target,
+        weight=weight,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        sample_weight=sample_weight,
+        scale=scale,
+    )
+    return reduced(objective, rows, reduction)

@@ -1,0 +1,94 @@
+"""The loss of hitting the label, from raw scores to a scalar and its gradient in one go.
+
+For small batches the price of a loss is not arithmetic but the number of operators on the way. Here score normalisation,
+margin, integral, link and mean are a few calls on plain arrays around :func:`metricfit.numerics.fused._log_win.log_win`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from metricfit.numerics.fused._options import ENTRY, FAST, FAST_ENTRY, INNER
+
+LINEAR, LOG, LEAKY, POWER = range(4)
+
+
+@njit(**ENTRY)
+def used_labels(labels, n_classes, ignore_index, used):
+    """Labels, -1 for rows that are ignored; returns how many are not, or -1 if a label is out of range."""
+    count = 0
+    for n in range(labels.shape[0]):
+        label = labels[n]
+        if label == ignore_index:
+            used[n] = -1
+        elif 0 <= label < n_classes:
+            used[n] = label
+            count += 1
+        else:
+            return -1
+    return count
+
+
+@njit(**FAST_ENTRY)
+def mean_and_variance(scores, used):
+    """Of all scores of the rows that are used, as one population; the variance unbiased."""
+    count, total = 0, 0.0
+    for n in range(scores.shape[0]):
+        if used[n] >= 0:
+            count += scores.shape[1]
+            for i in range(scores.shape[1]):
+                total += scores[n, i]
+    mean = total / max(count, 1)
+    squares = 0.0
+    for n in range(scores.shape[0]):
+        if used[n] >= 0:
+            for i in range(scores.shape[1]):
+                squares += (scores[n, i] - mean) ** 2
+    return mean, squares / max(count - 1, 1), count
+
+
+@njit(**INNER)
+def linked(log_hit, link, parameter):
+    """A link of ``metricfit.links`` and its derivative, both as functions of the logarithm."""
+    hit = math.exp(log_hit)
+    if link == LINEAR:
+        return 1.0 - hit, -hit
+    if link == LOG:
+        return -log_hit, -1.0
+    if link == LEAKY:
+        return 1.0 - hit - parameter * log_hit, -hit - parameter
+    return -math.expm1(parameter * log_hit) / parameter, -math.exp(parameter * log_hit)
+
+
+@njit(**ENTRY)
+def link_rows(scores, used, link, parameter, factor, with_gradient, gradient, losses, dots, lo, hi):
+    r"""From log p in ``losses`` and its derivative in ``gradient`` to the loss and ``factor`` times its derivative, in place.
+
+    ``dots`` receives :math:`\sum_i s_i\,\partial/\partial s_i` of each row.
+    """
+    for n in range(lo, hi):
+        loss, slope = linked(np.float64(losses[n]), link, parameter)
+        losses[n] = loss if used[n] >= 0 else 0.0
+        if with_gradient:
+            scale_row(gradient[n], scores[n], np.float32(slope * factor if used[n] >= 0 else 0.0), dots, n)
+
+
+@njit(**FAST)
+def scale_row(gradient, scores, factor, dots, n):
+    dot = np.float32(0.0)
+    for i in range(scores.shape[0]):
+        gradient[i] *= factor
+        dot += gradient[i] * scores[i]
+    dots[n] = dot
+
+
+@njit(**FAST_ENTRY)
+def add_spread(gradient, scores, used, mean, factor, lo, hi):
+    """What the scores do to the loss by way of their own standard deviation: ``factor`` times their distance from the mean."""
+    for n in range(lo, hi):
+        if used[n] >= 0:
+            for i in range(scores.shape[1]):
+                gradient[n, i] += factor * (scores[n, i] - mean)

@@ -1,0 +1,88 @@
+"""A loss of hitting the label under normal noise as one operator, where nothing but the plain case is asked for.
+
+The pipeline in :mod:`metricfit.objectives._objective` computes the same loss in some forty small operators, each with its own
+entry in the graph; for a batch of 256 and a few classes they, not the integral, are what a step costs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from metricfit.links import Leaky, Linear, Link, Log, Power
+from metricfit.numerics import fused
+from metricfit.smoothing import Normal, Smoothing
+from metricfit.smoothing._race_ops import only_once
+
+
+def fused_hits(
+    scores: Tensor,
+    labels: Tensor,
+    smoothing: Smoothing,
+    link: Link,
+    *,
+    scale: float | Tensor | None,
+    margin: float | None,
+    normalize: bool,
+    ignore_index: int,
+    mean: bool,
+) -> Tensor | None:
+    """The mean or sum over rows, or None if the case is not plain or something is wrong with it: then ask the pipeline."""
+    if not (type(smoothing) is Normal and smoothing.method == "quadrature" and smoothing.order is None):
+        return None
+    plain = scores.ndim == 2 and scores.dtype == torch.float32 and scores.is_contiguous() and scores.shape[1] >= 2
+    if not plain or labels.dtype != torch.int64 or labels.shape != scores.shape[:1] or not labels.is_contiguous():
+        return None
+    width = smoothing.width if scale is None else scale
+    if torch.compiler.is_compiling() or not _has_values(scores, labels, width) or not fused.covers(scores):
+        return None
+    width = float(width)
+    if not 0.0 < width < math.inf:
+        return None
+    options = (width, margin, normalize, _coded(link), ignore_index, mean)
+    if torch.is_grad_enabled() and scores.requires_grad:
+        loss, gradient = fused.hits_loss(scores.detach(), labels, *options, with_gradient=True)
+        return None if math.isnan(loss) else _Known.apply(scores, loss, gradient)
+    loss, _ = fused.hits_loss(scores, labels, *options, with_gradient=False)
+    return None if math.isnan(loss) else torch.tensor(loss, dtype=torch.float32)
+
+
+class _Known(torch.autograd.Function):
+    """A loss whose gradient came with it."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, loss: float, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient, scores)
+        return torch.tensor(loss, dtype=torch.float32)
+
+    @staticmethod
+    def backward(ctx: Any, incoming: Tensor) -> Any:
+        gradient, scores = ctx.saved_tensors
+        return only_once(incoming * gradient, incoming, scores), None, None
+
+
+def _coded(link: Link) -> tuple[int, float]:
+    """A link as the kernels know it: its place in the list and its parameter."""
+    match link:
+        case Linear():
+            return 0, 0.0
+        case Log():
+            return 1, 0.0
+        case Leaky(alpha):
+            return 2, alpha
+        case Power(q):
+            return 3, q
+    raise TypeError(f"`link` should be one of `mf.links`, got {link!r}.")
+
+
+def _has_values(scores: Tensor, labels: Tensor, width: float | Tensor) -> bool:
+    """Whether there is memory behind the tensors (not so under vmap and the like), and one width that needs no gradient."""
+    if isinstance(width, Tensor) and (width.numel() != 1 or width.requires_grad or not width.is_cpu):
+        return False
+    try:
+        return scores.is_cpu and labels.is_cpu and scores.data_ptr() is not None and labels.data_ptr() is not None
+    except RuntimeError:
+        return False
