@@ -1,38 +1,43 @@
 # `make demo` and `make test` set up everything they need in .venv by themselves.
 PYTHON ?= python3
 BIN := .venv/bin
-READY := .venv/.ready
 
 # tests run side by side on two processes; one thread each keeps them out of each other's way
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint format appendix-c references clean
+.PHONY: demo test lint format appendix-c references benchmark clean
 
-demo: $(READY)
+demo: .venv/.demo
 	$(BIN)/python examples/toy.py --out build/demo
 
-test: $(READY)
+test: .venv/.dev
 	$(BIN)/pytest -n 2
 
-lint: $(READY)
+lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(READY)
+format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-appendix-c: $(READY)
+appendix-c: .venv/.dev
 	$(BIN)/python reproductions/exact_2022/integral_error.py
 
-references: $(READY)
+references: .venv/.dev
 	$(BIN)/python -m tests.numerics.reference.make
+
+benchmark: .venv/.dev
+	OMP_NUM_THREADS=2 $(BIN)/python benchmarks/loss_speed.py --out benchmarks/results
 
 clean:
 	rm -rf .venv build
 
-$(READY): pyproject.toml constraints.txt
+# the extras that `make demo` and everything else need
+.venv/.demo: EXTRAS = fast,plot
+.venv/.dev: EXTRAS = dev
+.venv/.demo .venv/.dev: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$(EXTRAS)]"
 	touch $@

@@ -3,12 +3,25 @@
 ``METRICFIT_EXPLORE=20 make test`` looks at twenty times as many examples, new ones each time.
 """
 
+import importlib.util
 import os
 from typing import Any
 
 import hypothesis
 import pytest
 import torch
+
+# modules that need an extra are looked at for doctests only where it is installed
+collect_ignore_glob = [
+    pattern
+    for package, pattern in (
+        ("numba", "src/metricfit/numerics/fused/_*.py"),
+        ("triton", "src/*/numerics/_race_triton.py"),
+    )
+    if importlib.util.find_spec(package) is None
+]
+if os.environ.get("TRITON_INTERPRET") != "1":  # test_race_triton.py runs it, in a process of its own
+    collect_ignore_glob.append("tests/numerics/race_triton_interpreted.py")
 
 EXPLORE = int(os.environ.get("METRICFIT_EXPLORE", "0"))
 hypothesis.settings.register_profile("metricfit", deadline=None, derandomize=not EXPLORE)

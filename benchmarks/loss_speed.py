@@ -1,6 +1,6 @@
 """What does EXACT cost beside cross-entropy? Time, memory and error of one training step's loss, forward and backward.
 
-    python benchmarks/loss_speed.py [--quick] [--threads 2] [--out benchmarks/results]
+    python benchmarks/loss_speed.py [--threads 2] [--seconds 6] [--batches 256] [--classes 10 100] [--out benchmarks/results]
 
 Cross-entropy, EXACT by the fused kernel, by the portable form and by the paper's algorithm (Genz, 16 samples), for 2 to 10,000
 classes and batches of 64 to 4096, float32. The methods take turns within every round of one run, so that a noisy machine
@@ -11,6 +11,7 @@ are of p and of the gradient of log p, against the portable form in float64; the
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import math
 import os
@@ -98,9 +99,108 @@ def errors(method: str, scores: Tensor, labels: Tensor) -> tuple[float, float]:
     if method == "cross-entropy":
         return math.nan, math.nan
     smoothing = mf.smoothing.Normal(method="genz" if method == "genz" else "quadrature")
-    kept = slice(0, min(len(scores), max(8, 2_000_000 // scores.shape[1])))
+    kept = slice(0, max(8, min(len(scores), 100_000 // scores.shape[1])))
+    scores, labels = scores.detach()[kept], labels[kept]
     with fused.turned_off() if method == "portable" else contextlib.nullcontext():
-        log_p, gradient = _log_p(smoothing, scores[kept], labels[kept])
-    exact_log_p, exact_gradient = _log_p(mf.smoothing.Normal(), scores[kept].double(), labels[kept])
+        log_p, gradient = log_p_and_gradient(smoothing, scores, labels)
+    exact_log_p, exact_gradient = log_p_and_gradient(mf.smoothing.Normal(), scores.double(), labels)
     p_error = (log_p.double().exp() - exact_log_p.exp()).abs().max().item()
     return p_error, ((gradient - exact_gradient).abs().max() / exact_gradient.abs().max()).item()
+
+
+def log_p_and_gradient(smoothing: mf.smoothing.Normal, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    scores = scores.clone().requires_grad_()
+    log_p = smoothing.log_label_probability(scores, labels)
+    return log_p.detach(), torch.autograd.grad(log_p.sum(), scores)[0]
+
+
+def measure(n_classes: int, batch: int, seconds: float) -> list[Row]:
+    random = torch.Generator().manual_seed(n_classes)
+    scores = torch.randn(batch, n_classes, generator=random).requires_grad_()
+    labels = torch.randint(n_classes, (batch,), generator=random)
+    steps = {method: step(method, loss, scores, labels) for method, loss in methods(n_classes, batch).items()}
+    times = milliseconds(steps, seconds)
+    return [
+        Row(
+            n_classes,
+            batch,
+            method,
+            times[method],
+            times[method] / times["cross-entropy"],
+            peak_megabytes(run),
+            *errors(method, scores, labels),
+        )
+        for method, run in steps.items()
+    ]
+
+
+def table(rows: list[Row]) -> str:
+    lines = [
+        "| classes | batch | method | ms | to cross-entropy | MB | error of p | of the gradient |",
+        "|---:" * 2 + "|---" + "|---:" * 5 + "|",
+    ]
+    for row in rows:
+        errors = ["" if math.isnan(error) else f"{error:.0e}" for error in (row.p_error, row.gradient_error)]
+        lines.append(
+            f"| {row.classes} | {row.batch} | {row.method} | {row.milliseconds:.3g} | {row.ratio:.1f} | {row.megabytes:.1f} "
+            f"| {errors[0]} | {errors[1]} |"
+        )
+    return "\n".join(lines)
+
+
+def plot(rows: list[Row], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 4), dpi=120, layout="constrained")
+    panels = figure.subplots(1, 2)
+    for axes, (value, unit) in zip(panels, (("milliseconds", "ms"), ("megabytes", "MB")), strict=True):
+        for method in ("cross-entropy", "fused", "portable", "genz"):
+            line = [(row.classes, getattr(row, value)) for row in rows if row.method == method and row.batch == 256]
+            axes.plot(*zip(*line, strict=True), "o-", label=method)
+        axes.set(xscale="log", yscale="log", xlabel="classes", ylabel=unit, title=f"batch 256, {unit} per step")
+        axes.grid(alpha=0.3)
+    panels[0].legend(frameon=False)
+    figure.savefig(path)
+
+
+def hardware(threads: int) -> str:
+    model = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), ""
+    )
+    return f"{model or platform.machine()}, {threads} threads, torch {torch.__version__}, Python {platform.python_version()}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--seconds", type=float, default=6.0, help="for each number of classes and batch (default: %(default)s)"
+    )
+    parser.add_argument("--batches", type=int, nargs="+", default=list(BATCHES))
+    parser.add_argument("--classes", type=int, nargs="+", default=list(CLASSES))
+    parser.add_argument("--out", type=Path, help="folder for loss_speed.md, .csv and .png")
+    options = parser.parse_args()
+    if os.environ.get("MALLOC_MMAP_THRESHOLD_") is None:  # or freed memory would be kept, and the next peak not be seen
+        os.environ |= {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+        os.execv(sys.executable, [sys.executable, *sys.argv])
+    torch.set_num_threads(options.threads)
+    rows = []
+    for n_classes in options.classes:
+        for batch in options.batches:
+            if n_classes * batch <= LARGEST:
+                print(f"{n_classes} classes, batch {batch}", file=sys.stderr)
+                rows += measure(n_classes, batch, options.seconds)
+    report = f"{hardware(options.threads)}\n\n{table(rows)}"
+    print(report)
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "loss_speed.md").write_text(f"Written by `{' '.join(['python', *sys.argv])}`.\n\n{report}\n")
+        with (options.out / "loss_speed.csv").open("w", newline="") as file:
+            table_writer = csv.DictWriter(file, [field.name for field in fields(Row)], lineterminator="\n")
+            table_writer.writeheader()
+            table_writer.writerows(map(asdict, rows))
+        plot(rows, options.out / "loss_speed.png")
+
+
+if __name__ == "__main__":
+    main()

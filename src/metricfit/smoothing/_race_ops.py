@@ -8,6 +8,7 @@ only; a second one raises an error that says so.
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import torch
@@ -27,6 +28,8 @@ def _log_win(
     """
     if order == 0 and fused.covers(scores):
         return fused.log_win(scores, labels, scale, margin, with_gradient)
+    if order == 0 and _gpu_kernels(scores):
+        return _gpu_kernels(scores).log_win(scores, labels, scale, margin, _race.default_order(scores.dtype), with_gradient)
     gaps = label_gaps(scores, labels)
     least = -math.inf if margin is None else -margin
     standard = gaps.clamp(min=least) / scale[:, None]
@@ -49,6 +52,8 @@ def _(scores, labels, scale, margin, order, with_gradient):  # type: ignore[no-u
 def _win_all(scores: Tensor, scale: Tensor, order: int) -> Tensor:
     if order == 0 and fused.covers(scores):
         return fused.win_all(scores, scale)
+    if order == 0 and _gpu_kernels(scores):
+        return _gpu_kernels(scores).win_all(scores, scale, _race.default_order(scores.dtype))
     return _race.win_all(scores / scale[:, None], order or _race.default_order(scores.dtype))
 
 
@@ -61,6 +66,8 @@ def _(scores, scale, order):  # type: ignore[no-untyped-def]
 def _win_all_backward(incoming: Tensor, scores: Tensor, scale: Tensor, order: int) -> tuple[Tensor, Tensor]:
     if order == 0 and fused.covers(scores):
         return fused.win_all_gradient(incoming, scores, scale)
+    if order == 0 and _gpu_kernels(scores):
+        return _gpu_kernels(scores).win_all_gradient(incoming, scores, scale, _race.default_order(scores.dtype))
     centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
     by_standard = _race.win_all_gradient(centred, incoming, order or _race.default_order(scores.dtype))
     return by_standard / scale[:, None], -(by_standard * centred).sum(1) / scale
@@ -143,6 +150,18 @@ class _OnlyOnce(torch.autograd.Function):
             "`Normal` has first derivatives only, and a second one was asked for. "
             "For Hessians or gradient penalties use `Softmax`."
         )
+
+
+def _gpu_kernels(scores: Tensor) -> Any:
+    """The Triton kernels, if they can take these scores and ``METRICFIT_TRITON=1`` asks for them; else None.
+
+    On request only: they are tested in Triton's interpreter and compile for GPUs, but we have had none to run them on.
+    """
+    if not scores.is_cuda or scores.dtype != torch.float32 or os.environ.get("METRICFIT_TRITON") != "1":
+        return None
+    from metricfit.numerics import _race_triton
+
+    return _race_triton
 
 
 def only_once(derivative: Tensor, *parents: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ said once. ``METRICFIT_FUSED=0`` in the environment turns them off.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import logging
 import math
 import os
@@ -53,13 +52,14 @@ def kernels() -> Any:
     """The module of compiled kernels, or None where there is no numba."""
     if os.environ.get("METRICFIT_FUSED") == "0":
         return None
-    if importlib.util.find_spec("numba") is None:
+    try:
+        with _word_if_slow(_COMPILING):
+            from metricfit.numerics.fused import _kernels
+
+            _kernels.compile_label()
+    except ImportError:
         _logger.warning("metricfit: normal noise is many times faster on the CPU with numba: pip install 'metricfit[fast]'")
         return None
-    with _word_if_slow(_COMPILING):
-        from metricfit.numerics.fused import _kernels
-
-        _kernels.compile_label()
     return _kernels
 
 
@@ -75,39 +75,31 @@ def log_win(
     scores: Tensor, labels: Tensor, scale: Tensor, margin: float | None, with_gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """log p (n,), its derivative by the scores (n, k) and by the scale (n,); see ``metricfit.smoothing._race_ops``."""
-    scores, n_rows = scores.contiguous(), len(scores)
+    scores, n_rows, kernel = scores.contiguous(), len(scores), kernels()
     log_p, by_scale = torch.empty(n_rows), torch.empty(n_rows)
     by_scores = torch.empty_like(scores) if with_gradient else torch.empty(1, 0)
     inputs = (scores.numpy(), labels.contiguous().numpy(), scale.contiguous().numpy(), _number(margin), with_gradient)
     outputs = (log_p.numpy(), by_scores.numpy(), by_scale.numpy())
-    _over_rows(scores, kernels().log_win, *inputs, *outputs, *kernels().LABEL_TABLES)
+    _over_rows(scores, lambda lo, hi: kernel.log_win(*inputs, *outputs, *kernel.LABEL_TABLES, lo, hi))
     return (log_p, by_scores, by_scale) if with_gradient else (log_p, torch.empty(0), torch.empty(0))
 
 
 def win_all(scores: Tensor, scale: Tensor) -> Tensor:
     """Every class's probability to come out largest, (n, k)."""
-    scores, wins = scores.contiguous(), torch.empty_like(scores, memory_format=torch.contiguous_format)
-    values, unused = scores.numpy(), np.empty(len(scores), np.float32)
-    _over_rows(
-        scores,
-        all_kernels().win_all,
-        values,
-        values,
-        scale.contiguous().numpy(),
-        False,
-        wins.numpy(),
-        unused,
-        *all_kernels().ALL_TABLES,
-    )
+    scores, kernel = scores.contiguous(), all_kernels()
+    wins, unused = torch.empty_like(scores), np.empty(len(scores), np.float32)
+    inputs = (scores.numpy(), scores.numpy(), scale.contiguous().numpy(), False)
+    _over_rows(scores, lambda lo, hi: kernel.win_all(*inputs, wins.numpy(), unused, *kernel.ALL_TABLES, lo, hi))
     return wins
 
 
 def win_all_gradient(incoming: Tensor, scores: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
     """The derivative of ``sum(incoming * win_all)`` by the scores (n, k) and by the scale (n,)."""
-    scores, incoming = scores.contiguous(), incoming.contiguous()
+    scores, kernel = scores.contiguous(), all_kernels()
     by_scores, by_scale = torch.empty_like(scores), torch.empty(len(scores))
-    inputs = (incoming.numpy(), scores.numpy(), scale.contiguous().numpy(), True)
-    _over_rows(scores, all_kernels().win_all, *inputs, by_scores.numpy(), by_scale.numpy(), *all_kernels().ALL_TABLES)
+    inputs = (incoming.contiguous().numpy(), scores.numpy(), scale.contiguous().numpy(), True)
+    outputs = (by_scores.numpy(), by_scale.numpy())
+    _over_rows(scores, lambda lo, hi: kernel.win_all(*inputs, *outputs, *kernel.ALL_TABLES, lo, hi))
     return by_scores, by_scale
 
 
@@ -126,47 +118,44 @@ def hits_loss(
 
     NaN where the scores are not finite or a label is out of range: the caller knows what to say about it.
     """
-    hits = kernels()
-    n_rows, n_classes = scores.shape
-    values, used = scores.numpy(), np.empty(n_rows, np.int64)
-    n_used = hits.used_labels(labels.numpy(), n_classes, ignore_index, used)
+    kernel, (n_rows, n_classes) = kernels(), scores.shape
     gradient = torch.empty_like(scores) if with_gradient else torch.empty(1, 0)
-    if n_used < 0:
+    values, slopes, used = scores.numpy(), gradient.numpy(), np.empty(n_rows, np.int64)
+    n_used = kernel.used_labels(labels.numpy(), n_classes, ignore_index, used)
+    if n_used < 0 or not kernel.all_finite(values):
         return math.nan, gradient
-    centre, variance, n_scores = hits.mean_and_variance(values, used) if normalize else (0.0, 1.0, 2)
+    # normalised scores are the raw ones with a wider noise and a wider margin: only differences count
+    centre, variance, n_scores = kernel.mean_and_variance(values, used) if normalize else (0.0, 1.0, 2)
     constant = variance <= (4.0 * _EPS * centre) ** 2 + _TINY
     spread = 1.0 if constant else math.sqrt(variance)
     factor = 1.0 / max(n_used, 1) if mean else 1.0
-    widths = np.full(n_rows, scale * spread, np.float32)
-    losses, dots = np.empty(n_rows, np.float32), np.empty(n_rows, np.float32)
-    outputs = (with_gradient, gradient.numpy(), losses, dots)
+    widths, log_p, unused = np.empty((3, n_rows), np.float32)
+    widths[:] = scale * spread
+    inputs = (values, used, widths, _number(margin) * spread, with_gradient)
 
-    def rows(lo: int, hi: int) -> None:
-        log_p = (with_gradient, losses, gradient.numpy(), dots)
-        hits.log_win(values, used, widths, _number(margin) * spread, *log_p, *hits.LABEL_TABLES, lo, hi)
-        hits.link_rows(values, used, *link, factor, *outputs, lo, hi)
+    def rows(lo: int, hi: int) -> tuple[float, float]:
+        kernel.log_win(*inputs, log_p, slopes, unused, *kernel.LABEL_TABLES, lo, hi)
+        return kernel.link_rows(values, used, *link, factor, with_gradient, slopes, log_p, lo, hi)
 
-    _over_rows(scores, rows)
+    parts = _over_rows(scores, rows)
     if normalize and with_gradient and not constant:
-        pull = -dots.sum(dtype=np.float64) / (variance * (n_scores - 1))
-        _over_rows(scores, hits.add_spread, gradient.numpy(), values, used, centre, pull)
-    return factor * float(losses.sum(dtype=np.float64)), gradient
+        pull = -sum(dot for _, dot in parts) / (variance * (n_scores - 1))
+        _over_rows(scores, lambda lo, hi: kernel.add_spread(slopes, values, used, centre, pull, lo, hi))
+    return factor * sum(loss for loss, _ in parts), gradient
 
 
 def _number(margin: float | None) -> float:
     return math.inf if margin is None else float(margin)
 
 
-def _over_rows(scores: Tensor, kernel: Callable[..., Any], *arguments: Any) -> None:
-    """Call a kernel with all rows, its last arguments being from where to where; threads share them if it pays."""
-    n_rows = len(scores)
-    n_parts = max(1, min(torch.get_num_threads(), n_rows, scores.numel() // _SHARE))
-    bounds = [n_rows * part // n_parts for part in range(n_parts + 1)]
-    first, *others = pairwise(bounds)
-    waiting = [_pool().submit(kernel, *arguments, *part) for part in others]
-    kernel(*arguments, *first)
-    for other in waiting:
-        other.result()
+def _over_rows(scores: Tensor, kernel: Callable[[int, int], Any]) -> list[Any]:
+    """Call a kernel for all rows, from where to where, in several threads if there is enough to do; what it returned."""
+    n_rows, n_parts = scores.shape[0], scores.numel() // _SHARE
+    if n_parts < 2 or (n_parts := min(n_parts, n_rows, torch.get_num_threads())) < 2:
+        return [kernel(0, n_rows)]
+    first, *others = pairwise(n_rows * part // n_parts for part in range(n_parts + 1))
+    waiting = [_pool().submit(kernel, *part) for part in others]
+    return [kernel(*first), *(other.result() for other in waiting)]
 
 
 @cache

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
+from metricfit.numerics.fused._lattice import is_finite
 from metricfit.numerics.fused._options import ENTRY, FAST, FAST_ENTRY, INNER
 
 LINEAR, LOG, LEAKY, POWER = range(4)
@@ -30,6 +31,14 @@ def used_labels(labels, n_classes, ignore_index, used):
         else:
             return -1
     return count
+
+
+@njit(**ENTRY)
+def all_finite(scores):
+    for n in range(scores.shape[0]):
+        if not is_finite(scores[n]):
+            return False
+    return True
 
 
 @njit(**FAST_ENTRY)
@@ -64,25 +73,28 @@ def linked(log_hit, link, parameter):
 
 
 @njit(**ENTRY)
-def link_rows(scores, used, link, parameter, factor, with_gradient, gradient, losses, dots, lo, hi):
-    r"""From log p in ``losses`` and its derivative in ``gradient`` to the loss and ``factor`` times its derivative, in place.
+def link_rows(scores, used, link, parameter, factor, with_gradient, gradient, log_p, lo, hi):
+    r"""From the gradient of log p to ``factor`` times that of the loss, in place.
 
-    ``dots`` receives :math:`\sum_i s_i\,\partial/\partial s_i` of each row.
+    Returns the sum of the rows' losses and :math:`\sum s\,\partial/\partial s` of ``factor`` times it.
     """
+    total, dot = 0.0, 0.0
     for n in range(lo, hi):
-        loss, slope = linked(np.float64(losses[n]), link, parameter)
-        losses[n] = loss if used[n] >= 0 else 0.0
+        loss, slope = linked(np.float64(log_p[n]), link, parameter)
+        if used[n] >= 0:
+            total += loss
         if with_gradient:
-            scale_row(gradient[n], scores[n], np.float32(slope * factor if used[n] >= 0 else 0.0), dots, n)
+            dot += scale_row(gradient[n], scores[n], np.float32(slope * factor if used[n] >= 0 else 0.0))
+    return total, dot
 
 
 @njit(**FAST)
-def scale_row(gradient, scores, factor, dots, n):
+def scale_row(gradient, scores, factor):
     dot = np.float32(0.0)
     for i in range(scores.shape[0]):
         gradient[i] *= factor
         dot += gradient[i] * scores[i]
-    dots[n] = dot
+    return np.float64(dot)
 
 
 @njit(**FAST_ENTRY)

@@ -42,6 +42,7 @@ MAX_TURN = 15.0  # of the 2 pi**2 = 19.7 in ``is_resolved``; chosen by measureme
 DIGITS = 15.0  # e**-15 is 3e-7
 GAIN_DROP = 45.0  # beyond this even the gradient of a label far ahead takes nothing from f
 MAX_NODES = 512
+FEW = 32  # classes for which looking at every bin would cost more than the classes themselves
 MAX_BINS = int((REACH + 40.0) / WIDTH)
 LEAST_WEIGHT = -64.0  # log of the smallest weight told apart from zero
 
@@ -167,6 +168,22 @@ def power_sums(slots, deltas, sums):
     half = np.uint64(sums.shape[0] // 2)
     for i in range(slots.shape[0]):
         add_powers(sums, np.uint64(slots[i]) * TERMS64 + np.uint64(i & 1) * half, np.float64(deltas[i]), 1.0)
+
+
+@njit(**INNER)
+def few_power_sums(slots, deltas, sums, bins):
+    """As clearing, adding up and listing one after the other, for so few classes that most bins stay empty."""
+    for i in range(slots.shape[0]):
+        at = slots[i] * TERMS
+        for m in range(TERMS):
+            sums[at + m] = 0.0
+    n_bins = 0
+    for i in range(slots.shape[0]):
+        if slots[i] > 0 and sums[slots[i] * TERMS] == 0.0:
+            bins[n_bins] = slots[i]
+            n_bins += 1
+        add_powers(sums, np.uint64(slots[i]) * TERMS64, np.float64(deltas[i]), 1.0)
+    return n_bins
 
 
 @njit(**INNER)

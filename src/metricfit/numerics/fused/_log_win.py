@@ -10,6 +10,7 @@ from numba import njit
 from metricfit.numerics.fused._exact_row import cdf_parts, exact_row
 from metricfit.numerics.fused._lattice import (
     DROP,
+    FEW,
     GAIN_DROP,
     LEVELS,
     LOG_SQRT_2PI,
@@ -27,6 +28,7 @@ from metricfit.numerics.fused._lattice import (
     clear,
     expand_ratio,
     exponentials,
+    few_power_sums,
     fill,
     has_nan,
     is_resolved,
@@ -184,15 +186,15 @@ def log_win(
     for n in range(lo, hi):
         row, label, sigma = scores[n], max(labels[n], ZERO64), np.float64(scale[n])  # -1 marks a row whose result is not used
         out = by_scores[n] if with_gradient else by_scores[0]
-        if has_nan(row) or not sigma > 0.0:
+        top = largest_of(row, ZERO64, label, np.float32(-np.inf))
+        top = largest_of(row, label + 1, n_classes, top)
+        top = np.float64(top - row[label])
+        if has_nan(row) or not sigma > 0.0 or not top < np.inf:
             log_p[n] = np.nan
             if with_gradient:
                 by_scale[n] = np.nan
                 fill(out, ZERO64, n_classes, np.float32(np.nan))
             continue
-        top = largest_of(row, ZERO64, label, np.float32(-np.inf))
-        top = largest_of(row, label + 1, n_classes, top)
-        top = np.float64(top - row[label])
         clipped = -margin / sigma
         top = max(top / sigma, clipped)
         if n_classes == 2:
@@ -217,9 +219,12 @@ def log_win(
             floor = max(clipped / WIDTH, -1e9)
             to_lattice(row, row[label], per_bin, floor, first_bin, slots, deltas)
             slots[label], deltas[label] = 0, 0.0
-            clear(sums, n_slots)
-            power_sums(slots, deltas, sums)
-            n_bins = occupied_slots(sums, n_slots, bins)
+            if n_classes <= FEW:
+                n_bins = few_power_sums(slots, deltas, sums, bins)
+            else:
+                clear(sums, n_slots)
+                power_sums(slots, deltas, sums)
+                n_bins = occupied_slots(sums, n_slots, bins)
             level, first, start, stop, largest = place_nodes(log_cdf, sums, bins, n_bins, first_bin, top, n_classes, logs)
         if level < 0:
             if gaps.shape[0] == 0:

@@ -111,12 +111,12 @@ def win_all(incoming, scores, scale, with_gradient, out, by_scale, log_cdf, rati
     n_slots = 3 - first_bin
     for n in range(lo, hi):
         row, sigma = scores[n], np.float64(scale[n])
-        if has_nan(row) or not sigma > 0.0:
+        best = largest_of(row, ZERO64, n_classes, np.float32(-np.inf))
+        if has_nan(row) or not sigma > 0.0 or not best < np.inf:
             fill(out[n], ZERO64, n_classes, np.float32(np.nan))
             if with_gradient:
                 by_scale[n] = np.nan
             continue
-        best = largest_of(row, ZERO64, n_classes, np.float32(-np.inf))
         to_lattice(row, best, np.float32(1.0 / (WIDTH * sigma)), -1e9, first_bin, slots, deltas)
         clear(sums, n_slots)
         power_sums(slots, deltas, sums)
