@@ -24,9 +24,7 @@ def car() -> tuple[torch.Tensor, torch.Tensor]:
     folder = Path(os.environ.get("METRICFIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
     file = folder / "car" / "car.data"
     if not file.exists():
-        raise SystemExit(
-            f"{file} is not there: set METRICFIT_DATA to the folder that holds car/car.data (UCI Car Evaluation)."
-        )
+        raise SystemExit(f"{file} is not there: set METRICFIT_DATA to the folder with car/car.data (UCI Car Evaluation).")
     rows = list(csv.reader(file.read_text().split()))
     columns = list(zip(*rows, strict=True))
     features = [[float(value == level) for value in column] for column in columns[:-1] for level in sorted(set(column))]

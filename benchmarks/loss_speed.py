@@ -1,6 +1,6 @@
 """What does EXACT cost beside cross-entropy? Time, memory and error of one training step's loss, forward and backward.
 
-    python benchmarks/loss_speed.py [--threads 2] [--seconds 6] [--batches 256] [--classes 10 100] [--out benchmarks/results]
+    python benchmarks/loss_speed.py [--threads 2] [--batches 256] [--classes 10 100] [--out benchmarks/results]
 
 Cross-entropy, EXACT by the fused kernel, by the portable form and by the paper's algorithm (Genz, 16 samples), for 2 to 10,000
 classes and batches of 64 to 4096, float32. The methods take turns within every round of one run, so that a noisy machine
@@ -17,6 +17,7 @@ import math
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -32,6 +33,7 @@ from metricfit.numerics import fused
 CLASSES = (2, 10, 30, 100, 300, 1000, 3000, 10_000)
 BATCHES = (64, 256, 1024, 4096)
 GENZ_LIMIT = 256 * 100**2  # batch x classes**2 beyond which the paper's algorithm takes too long to wait for
+PORTABLE_LIMIT = 256 * 1000  # scores beyond which the portable form takes too long to wait for
 LARGEST = 4096 * 3000  # scores beyond which a step is left out of the table
 
 
@@ -48,7 +50,9 @@ class Row:
 
 
 def methods(n_classes: int, batch: int) -> dict[str, nn.Module]:
-    losses = {"cross-entropy": nn.CrossEntropyLoss(), "fused": mf.ExactLoss(), "portable": mf.ExactLoss()}
+    losses = {"cross-entropy": nn.CrossEntropyLoss(), "fused": mf.ExactLoss()}
+    if batch * n_classes <= PORTABLE_LIMIT:
+        losses["portable"] = mf.ExactLoss()
     if batch * n_classes**2 <= GENZ_LIMIT:
         losses["genz"] = mf.ExactLoss(method="genz")
     return losses
@@ -114,12 +118,27 @@ def log_p_and_gradient(smoothing: mf.smoothing.Normal, scores: Tensor, labels: T
     return log_p.detach(), torch.autograd.grad(log_p.sum(), scores)[0]
 
 
-def measure(n_classes: int, batch: int, seconds: float) -> list[Row]:
+def batch_of(n_classes: int, batch: int) -> tuple[Tensor, Tensor]:
     random = torch.Generator().manual_seed(n_classes)
     scores = torch.randn(batch, n_classes, generator=random).requires_grad_()
-    labels = torch.randint(n_classes, (batch,), generator=random)
+    return scores, torch.randint(n_classes, (batch,), generator=random)
+
+
+def memory(n_classes: int, batch: int) -> dict[str, float]:
+    """Megabytes of each method, in a process that gives freed memory back at once, or the next peak would not be seen.
+
+    Such a process is slow with large tensors, so times are taken in another.
+    """
+    command = [sys.executable, __file__, "--memory", "--classes", str(n_classes), "--batches", str(batch)]
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return {method: float(value) for method, value in (line.split(",") for line in done.stdout.splitlines())}
+
+
+def measure(n_classes: int, batch: int, seconds: float) -> list[Row]:
+    scores, labels = batch_of(n_classes, batch)
     steps = {method: step(method, loss, scores, labels) for method, loss in methods(n_classes, batch).items()}
-    times = milliseconds(steps, seconds)
+    times, megabytes = milliseconds(steps, seconds), memory(n_classes, batch)
     return [
         Row(
             n_classes,
@@ -127,10 +146,10 @@ def measure(n_classes: int, batch: int, seconds: float) -> list[Row]:
             method,
             times[method],
             times[method] / times["cross-entropy"],
-            peak_megabytes(run),
+            megabytes[method],
             *errors(method, scores, labels),
         )
-        for method, run in steps.items()
+        for method in steps
     ]
 
 
@@ -178,12 +197,15 @@ def main() -> None:
     )
     parser.add_argument("--batches", type=int, nargs="+", default=list(BATCHES))
     parser.add_argument("--classes", type=int, nargs="+", default=list(CLASSES))
+    parser.add_argument("--memory", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help="folder for loss_speed.md, .csv and .png")
     options = parser.parse_args()
-    if os.environ.get("MALLOC_MMAP_THRESHOLD_") is None:  # or freed memory would be kept, and the next peak not be seen
-        os.environ |= {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
-        os.execv(sys.executable, [sys.executable, *sys.argv])
     torch.set_num_threads(options.threads)
+    if options.memory:
+        n_classes, batch = options.classes[0], options.batches[0]
+        for method, loss in methods(n_classes, batch).items():
+            print(method, peak_megabytes(step(method, loss, *batch_of(n_classes, batch))), sep=",")
+        return
     rows = []
     for n_classes in options.classes:
         for batch in options.batches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import torch
@@ -48,6 +49,8 @@ class GradientNormalizer(nn.Module):
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         if not gradients:
             return self.running_norm.new_zeros(())
+        if all(gradient.is_cpu for gradient in gradients) and not torch.compiler.is_compiling():
+            return self._on_cpu(gradients)
         norm = torch.nn.utils.get_total_norm(gradients)
         running = self.running_norm.to(norm)
         usable = norm.isfinite() & (norm > 0.0)
@@ -57,3 +60,14 @@ class GradientNormalizer(nn.Module):
         for gradient in gradients:
             gradient.div_(divisor.to(gradient.device))
         return norm
+
+    def _on_cpu(self, gradients: list[Tensor]) -> Tensor:
+        """The same with Python's numbers: where nothing has to be waited for, a fifth of the operators."""
+        norm = math.hypot(*(float(torch.linalg.vector_norm(gradient)) for gradient in gradients))
+        if 0.0 < norm < math.inf:
+            running = float(self.running_norm)
+            updated = self.momentum * running + (1.0 - self.momentum) * norm if running > 0.0 else norm
+            self.running_norm.fill_(updated)
+            for gradient in gradients:
+                gradient.div_(updated)
+        return torch.tensor(norm, dtype=gradients[0].dtype)

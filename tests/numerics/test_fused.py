@@ -111,6 +111,16 @@ def test_the_pipeline_takes_over_where_the_case_is_not_plain():
     assert_close(mf.ExactLoss()(scores.T.contiguous().T, labels), mf.ExactLoss()(scores, labels))
 
 
+def test_a_link_of_the_users_own():
+    class Square(mf.links.Link):
+        def __call__(self, value, log_value):
+            return (1.0 - value).square()
+
+    scores, labels = batch(5, 1.0, "random")
+    p = Normal().label_probability(scores, labels)
+    assert_close(mf.ExactLoss(normalize_scores=False, link=Square())(scores, labels), (1 - p).square().mean())
+
+
 def test_what_is_wrong_is_said_as_ever():
     scores, labels = batch(5, 1.0, "random")
     for normalize in (True, False):
@@ -124,6 +134,8 @@ def test_what_is_wrong_is_said_as_ever():
             loss(scores, labels + 1)
         with pytest.raises(ValueError, match="`scale` should be positive and finite, got -1"):
             loss(scores, labels, scale=-1.0)
+        with pytest.raises(TypeError, match="`scale` should be a number, got '1'"):
+            loss(scores, labels, scale="1")
 
 
 def test_nan_gives_nan_where_nothing_is_checked():

@@ -7,6 +7,7 @@ entry in the graph; for a batch of 256 and a few classes they, not the integral,
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,13 @@ def fused_hits(
     plain = scores.ndim == 2 and scores.dtype == torch.float32 and scores.is_contiguous() and scores.shape[1] >= 2
     if not plain or labels.dtype != torch.int64 or labels.shape != scores.shape[:1] or not labels.is_contiguous():
         return None
-    width = smoothing.width if scale is None else scale
-    if torch.compiler.is_compiling() or not _has_values(scores, labels, width) or not fused.covers(scores):
+    width, code = smoothing.width if scale is None else scale, _coded(link)
+    if code is None or torch.compiler.is_compiling() or not _has_values(scores, labels, width) or not fused.covers(scores):
         return None
     width = float(width)
     if not 0.0 < width < math.inf:
         return None
-    options = (width, margin, normalize, _coded(link), ignore_index, mean)
+    options = (width, margin, normalize, code, ignore_index, mean)
     if torch.is_grad_enabled() and scores.requires_grad:
         loss, gradient = fused.hits_loss(scores.detach(), labels, *options, with_gradient=True)
         return None if math.isnan(loss) else _Known.apply(scores, loss, gradient)
@@ -69,8 +70,8 @@ def _scalar(loss: float) -> Tensor:
     return torch.from_numpy(np.array(loss, np.float32))  # a fifth of the price of torch.tensor
 
 
-def _coded(link: Link) -> tuple[int, float]:
-    """A link as the kernels know it: its place in the list and its parameter."""
+def _coded(link: Link) -> tuple[int, float] | None:
+    """A link as the kernels know it, its place in the list and its parameter; None for one they do not know."""
     match link:
         case Linear():
             return 0, 0.0
@@ -80,11 +81,13 @@ def _coded(link: Link) -> tuple[int, float]:
             return 2, alpha
         case Power(q):
             return 3, q
-    raise TypeError(f"`link` should be one of `mf.links`, got {link!r}.")
+    return None
 
 
 def _has_values(scores: Tensor, labels: Tensor, width: float | Tensor) -> bool:
     """Whether there is memory behind the tensors (not so under vmap and the like), and one width that needs no gradient."""
+    if not isinstance(width, Tensor | Real) or isinstance(width, bool):
+        return False
     if isinstance(width, Tensor) and (width.numel() != 1 or width.requires_grad or not width.is_cpu):
         return False
     try:
