@@ -122,10 +122,18 @@ def hits_loss(
     gradient = torch.empty_like(scores) if with_gradient else torch.empty(1, 0)
     values, slopes, used = scores.numpy(), gradient.numpy(), np.empty(n_rows, np.int64)
     n_used = kernel.used_labels(labels.numpy(), n_classes, ignore_index, used)
-    if n_used < 0 or not kernel.all_finite(values):
+    if n_used < 0:
+        return math.nan, gradient
+    centre, variance, n_scores = 0.0, 1.0, 2
+    if normalize and n_rows:
+        shift = float(values[0, 0])
+        parts = _over_rows(scores, lambda lo, hi: kernel.moments(values, used, shift, lo, hi))
+        n_scores, total, squares = map(sum, zip(*parts, strict=True))
+        offset = total / max(n_scores, 1)
+        centre, variance = shift + offset, max(squares - total * offset, 0.0) / max(n_scores - 1, 1)
+    if not math.isfinite(centre) or not (normalize or kernel.all_finite(values)):
         return math.nan, gradient
     # normalised scores are the raw ones with a wider noise and a wider margin: only differences count
-    centre, variance, n_scores = kernel.mean_and_variance(values, used) if normalize else (0.0, 1.0, 2)
     constant = variance <= (4.0 * _EPS * centre) ** 2 + _TINY
     spread = 1.0 if constant else math.sqrt(variance)
     factor = 1.0 / max(n_used, 1) if mean else 1.0

@@ -41,22 +41,27 @@ def all_finite(scores):
     return True
 
 
-@njit(**FAST_ENTRY)
-def mean_and_variance(scores, used):
-    """Of all scores of the rows that are used, as one population; the variance unbiased."""
-    count, total = 0, 0.0
-    for n in range(scores.shape[0]):
-        if used[n] >= 0:
+@njit(**ENTRY)
+def moments(scores, used, shift, lo, hi):
+    """Number, sum and sum of squares of ``scores - shift`` over the rows that are used; NaN if any score is not finite."""
+    count, total, squares = 0, 0.0, 0.0
+    for n in range(lo, hi):
+        row_total, row_squares = row_moments(scores[n], shift)
+        if used[n] >= 0 or not row_squares < np.inf:
             count += scores.shape[1]
-            for i in range(scores.shape[1]):
-                total += scores[n, i]
-    mean = total / max(count, 1)
-    squares = 0.0
-    for n in range(scores.shape[0]):
-        if used[n] >= 0:
-            for i in range(scores.shape[1]):
-                squares += (scores[n, i] - mean) ** 2
-    return mean, squares / max(count - 1, 1), count
+            total += row_total
+            squares += row_squares
+    return count, total, squares
+
+
+@njit(**FAST)
+def row_moments(row, shift):
+    total, squares = 0.0, 0.0
+    for i in range(row.shape[0]):
+        distance = np.float64(row[i]) - shift
+        total += distance
+        squares += distance * distance
+    return total, squares
 
 
 @njit(**INNER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metricfit.numerics.fused._exact_row import UNIT_NODES, UNIT_WEIGHTS
-from metricfit.numerics.fused._hits import LINEAR, add_spread, all_finite, link_rows, mean_and_variance, used_labels
+from metricfit.numerics.fused._hits import LINEAR, add_spread, all_finite, link_rows, moments, used_labels
 from metricfit.numerics.fused._lattice import LOG_CDF, RATIO
 from metricfit.numerics.fused._log_win import log_win
 from metricfit.numerics.fused._win_all import win_all
@@ -20,7 +20,7 @@ __all__ = [
     "all_finite",
     "link_rows",
     "log_win",
-    "mean_and_variance",
+    "moments",
     "used_labels",
     "win_all",
 ]
@@ -32,7 +32,7 @@ def compile_label() -> None:
     widths, losses, dots = np.ones(1, np.float32), np.zeros(1, np.float32), np.zeros(1, np.float32)
     used_labels(labels, 3, -100, labels)
     all_finite(scores)
-    mean_and_variance(scores, labels)
+    moments(scores, labels, 0.0, 0, 0)
     log_win(scores, labels, widths, np.inf, True, losses, scores, dots, *LABEL_TABLES, 0, 0)
     link_rows(scores, labels, LINEAR, 0.0, 1.0, True, scores, losses, 0, 0)
     add_spread(scores, scores, labels, 0.0, 0.0, 0, 0)
