@@ -29,7 +29,7 @@ references: .venv/.dev
 	$(BIN)/python -m tests.numerics.reference.make
 
 benchmark: .venv/.dev
-	OMP_NUM_THREADS=2 $(BIN)/python benchmarks/loss_speed.py --out benchmarks/results
+	OMP_NUM_THREADS=2 $(BIN)/python benchmarks/loss_speed.py --batches 64 256 1024 --seconds 2 --out benchmarks/results
 
 clean:
 	rm -rf .venv build

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -24,6 +25,11 @@ class Averaged(Metric):
 
     average: str
     positive: int
+    hit_averages: ClassVar[tuple[str, ...]] = ("micro",)  # those by which the score is accuracy under another name
+
+    @property
+    def counts_hits(self) -> bool:
+        return self.average in self.hit_averages
 
     def __post_init__(self) -> None:
         check_option(self.average, "average", AVERAGES)
@@ -65,10 +71,6 @@ class Precision(Averaged):
     average: str = "macro"
     positive: int = 1
 
-    @property
-    def counts_hits(self) -> bool:
-        return self.average == "micro"
-
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
         return safe_divide(hits, predicted)
 
@@ -84,9 +86,7 @@ class Recall(Averaged):
     average: str = "macro"
     positive: int = 1
 
-    @property
-    def counts_hits(self) -> bool:
-        return self.average in ("micro", "weighted")
+    hit_averages: ClassVar = ("micro", "weighted")
 
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
         return safe_divide(hits, support)
@@ -118,10 +118,6 @@ class FBeta(Averaged):
         if self.average in ("micro", "binary"):
             raise ValueError(f"`beta` should be one number with average={self.average!r}, got {len(self.beta)} of them.")
 
-    @property
-    def counts_hits(self) -> bool:
-        return self.average == "micro"
-
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
         odds = hits.new_tensor(self.beta).square().clamp(max=1e30)
         recall_weight = odds / (1.0 + odds)
@@ -144,6 +140,8 @@ class Jaccard(Averaged):
     average: str = "macro"
     positive: int = 1
 
+    hit_averages: ClassVar = ()
+
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
         return safe_divide(hits, support + predicted - hits)
 
@@ -160,10 +158,6 @@ class FowlkesMallows(Averaged):
 
     average: str = "macro"
     positive: int = 1
-
-    @property
-    def counts_hits(self) -> bool:
-        return self.average == "micro"
 
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
         return safe_sqrt(safe_divide(hits, support) * safe_divide(hits, predicted))

@@ -82,7 +82,7 @@ def place_nodes(log_cdf, sums, bins, n_bins, first_bin, top, n_classes, logs):
         origin = level_origin(level, first, first_bin)
         add_log_cdf(log_cdf, sums, bins, n_bins, origin, level_end(level), 1 << level, n_nodes, logs)
         largest, start, last = bracket(logs, n_nodes, DROP)
-        if top < 0.0:  # see _left_end
+        if top < 0.0:  # see ``left_end``
             gain_start = int(math.floor((0.5 * top - 3.5) / spacing)) - first
             while start > 0 and start > gain_start and logs[start] > largest - GAIN_DROP:
                 start -= 1
