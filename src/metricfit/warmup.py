@@ -12,7 +12,7 @@ def main() -> int:
     start = time.perf_counter()
     if fused.kernels() is None:
         return 1
-    fused.all_kernels()
+    fused.kernels().compile_all()
     print(f"metricfit: fast kernels ready after {time.perf_counter() - start:.1f} s", file=sys.stderr)
     return 0
 

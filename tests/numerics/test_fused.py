@@ -13,8 +13,8 @@ import metricfit as mf
 from metricfit.numerics import _race, fused
 from metricfit.smoothing import Normal
 
-SPREADS = [0.01, 0.1, 1.0, 3.0, 10.0, 30.0]
-CLASSES = [2, 3, 5, 10, 33, 100, 1000, 10_000]
+SPREADS = [0.01, 0.1, 1.0, 3.0, 5.0, 10.0, 30.0]
+CLASSES = [2, 3, 5, 10, 16, 17, 100, 1000, 10_000]
 
 
 def batch(k, spread, kind, n=24):
@@ -46,6 +46,18 @@ def test_label(k, spread, kind):
     # of the row's largest entry, where that is more than the rounding of what it is made of
     tolerance = (1e-5 if k <= 1000 else 5e-5) * exact_gradient.abs().amax(1, keepdim=True) + 1e-9
     assert ((gradient - exact_gradient).abs() <= tolerance).all()
+
+
+@pytest.mark.parametrize("k", [3, 10, 16, 17, 100])
+def test_the_small_gradient_of_a_label_ahead_of_one_rival(k):
+    ahead = torch.linspace(-20.0, 16.0, 145)
+    scores = torch.full((145, k), -500.0)
+    scores[:, 0], scores[:, 1] = 0.0, -ahead
+    _, gradient = log_p_and_gradient(scores, torch.zeros(145, dtype=torch.long))
+    x = ahead.double() / 2**0.5
+    expected = (-0.5 * x**2 - 0.5 * torch.log(torch.tensor(2 * torch.pi)) - torch.special.log_ndtr(x)).exp() / 2**0.5
+    assert_close(gradient[:, 0].double(), expected, rtol=1e-5, atol=0)
+    assert_close(gradient[:, 1], -gradient[:, 0], rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("spread", SPREADS)
@@ -164,7 +176,7 @@ def test_no_second_derivative():
 def test_threads_do_not_change_the_numbers(monkeypatch):
     scores, labels = batch(40, 1.0, "random", n=101)
     one = mf.ExactLoss(reduction="sum")(scores, labels), Normal().assign(scores), log_p_and_gradient(scores, labels)
-    monkeypatch.setattr(fused, "_SHARE", 16)
+    monkeypatch.setattr(fused.kernels(), "_SHARE", 16)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
     many = mf.ExactLoss(reduction="sum")(scores, labels), Normal().assign(scores), log_p_and_gradient(scores, labels)
     assert_close(many, one, rtol=1e-6, atol=0)

@@ -46,9 +46,9 @@ def fused_hits(
         return None
     options = (width, margin, normalize, code, ignore_index, mean)
     if torch.is_grad_enabled() and scores.requires_grad:
-        loss, gradient = fused.hits_loss(scores.detach(), labels, *options, with_gradient=True)
+        loss, gradient = fused.kernels().hits_loss(scores.detach(), labels, *options, with_gradient=True)
         return None if math.isnan(loss) else _Known.apply(scores, loss, gradient)
-    loss, _ = fused.hits_loss(scores, labels, *options, with_gradient=False)
+    loss, _ = fused.kernels().hits_loss(scores, labels, *options, with_gradient=False)
     return None if math.isnan(loss) else _scalar(loss)
 
 

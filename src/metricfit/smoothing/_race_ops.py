@@ -27,7 +27,7 @@ def _log_win(
     An ``order`` of 0 leaves the number of nodes, and so the algorithm, to the operator: fused where that is possible.
     """
     if order == 0 and fused.covers(scores):
-        return fused.log_win(scores, labels, scale, margin, with_gradient)
+        return fused.kernels().log_win(scores, labels, scale, margin, with_gradient)
     if order == 0 and _gpu_kernels(scores):
         return _gpu_kernels(scores).log_win(scores, labels, scale, margin, _race.default_order(scores.dtype), with_gradient)
     gaps = label_gaps(scores, labels)
@@ -51,7 +51,7 @@ def _(scores, labels, scale, margin, order, with_gradient):  # type: ignore[no-u
 @torch.library.custom_op("metricfit::normal_win_all", mutates_args=())
 def _win_all(scores: Tensor, scale: Tensor, order: int) -> Tensor:
     if order == 0 and fused.covers(scores):
-        return fused.win_all(scores, scale)
+        return fused.kernels().win_all(scores, scale)
     if order == 0 and _gpu_kernels(scores):
         return _gpu_kernels(scores).win_all(scores, scale, _race.default_order(scores.dtype))
     return _race.win_all(scores / scale[:, None], order or _race.default_order(scores.dtype))
@@ -65,7 +65,7 @@ def _(scores, scale, order):  # type: ignore[no-untyped-def]
 @torch.library.custom_op("metricfit::normal_win_all_backward", mutates_args=())
 def _win_all_backward(incoming: Tensor, scores: Tensor, scale: Tensor, order: int) -> tuple[Tensor, Tensor]:
     if order == 0 and fused.covers(scores):
-        return fused.win_all_gradient(incoming, scores, scale)
+        return fused.kernels().win_all_gradient(incoming, scores, scale)
     if order == 0 and _gpu_kernels(scores):
         return _gpu_kernels(scores).win_all_gradient(incoming, scores, scale, _race.default_order(scores.dtype))
     centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import njit
 from numpy.polynomial.legendre import leggauss
 
-from metricfit.numerics.fused._lattice import LOG_SQRT_2PI, SQRT_2
+from metricfit.numerics.fused._lattice import LOG_SQRT_2PI, REACH_RIGHT, ZERO64, left_end
+from metricfit.numerics.fused._normal import cdf_parts
 from metricfit.numerics.fused._options import INNER
 
 EXACT_ORDER = 40
 EXACT_DROP = 28.0
 UNIT_NODES, UNIT_WEIGHTS = leggauss(EXACT_ORDER)
-
-
-@njit(**INNER)
-def cdf_parts(x):
-    r""":math:`\log\Phi(x)` and :math:`r(x) = \varphi(x)/\Phi(x)`, in float64."""
-    if x < -12.0:  # continued fraction of the Mills ratio: eight levels are exact to rounding here
-        fraction = 0.0
-        for level in range(16, 0, -1):
-            fraction = level / (fraction - x)
-        r = fraction - x
-        return -0.5 * x * x - LOG_SQRT_2PI - math.log(r), r
-    density = math.exp(-0.5 * x * x - LOG_SQRT_2PI)
-    if x < 0.0:
-        below = 0.5 * math.erfc(-x / SQRT_2)
-        return math.log(below), density / below
-    above = 0.5 * math.erfc(x / SQRT_2)
-    return math.log1p(-above), density / (1.0 - above)
 
 
 @njit(**INNER)
@@ -46,7 +31,7 @@ def height(gaps, n_gaps, z):
 
 
 @njit(**INNER)
-def exact_row(gaps, n_gaps, unit_nodes, unit_weights, nodes, weights):
+def exact_row(gaps, n_gaps, nodes, weights):
     """Mode, drop points, Gauss-Legendre, as in ``metricfit.numerics._race``: fills nodes and weights, returns log p.
 
     All Newton sequences are monotone, so they stop when a step no longer moves, at the latest after a fixed number.
@@ -77,17 +62,53 @@ def exact_row(gaps, n_gaps, unit_nodes, unit_weights, nodes, weights):
             left = point
         else:
             right = point
-    order = unit_nodes.shape[0]
+    order = EXACT_ORDER
     for q in range(order):
-        nodes[q] = 0.5 * (left + right) + 0.5 * (right - left) * unit_nodes[q]
+        nodes[q] = 0.5 * (left + right) + 0.5 * (right - left) * UNIT_NODES[q]
         weights[q], _, _ = height(gaps, n_gaps, nodes[q])
     largest = weights[0]
     for q in range(1, order):
         largest = max(largest, weights[q])
     total = 0.0
     for q in range(order):
-        weights[q] = 0.5 * (right - left) * unit_weights[q] * math.exp(weights[q] - largest)
+        weights[q] = 0.5 * (right - left) * UNIT_WEIGHTS[q] * math.exp(weights[q] - largest)
         total += weights[q]
     for q in range(order):
         weights[q] /= total
     return largest + math.log(total) - LOG_SQRT_2PI
+
+
+@njit(**INNER)
+def log_win_exact(row, label, scale, margin, with_gradient, gaps, nodes, weights, out):
+    """A row outside the table: returns log p and its derivative by the scale, writes the one by the scores."""
+    top = -1e300
+    for i in range(row.shape[0]):
+        if i != label:
+            top = max(top, (np.float64(row[i]) - row[label]) / scale)
+    top = min(top, 1e15)
+    low = left_end(max(top, -1e15)) - REACH_RIGHT - 2.0
+    n_gaps = ZERO64
+    for i in range(row.shape[0]):
+        gap = min((np.float64(row[i]) - row[label]) / scale, 1e15)
+        gap = max(gap, -margin / scale)
+        if i != label and gap > low:
+            gaps[n_gaps] = gap
+            n_gaps += 1
+    log_p = exact_row(gaps, n_gaps, nodes, weights)
+    by_scale = 0.0
+    if with_gradient:
+        total = 0.0
+        for i in range(row.shape[0]):
+            gap = min((np.float64(row[i]) - row[label]) / scale, 1e15)
+            clipped = gap <= -margin / scale
+            gap = max(gap, -margin / scale)
+            slope = 0.0
+            if i != label and gap > low:
+                for q in range(EXACT_ORDER):
+                    slope += weights[q] * cdf_parts(nodes[q] - gap)[1]
+                by_scale += slope * gap
+            slope = 0.0 if clipped else slope / scale
+            total += slope
+            out[i] = -slope
+        out[label] = total
+    return log_p, by_scale / scale

@@ -11,47 +11,28 @@ import math
 import numpy as np
 from numba import njit
 
-from metricfit.numerics.fused._lattice import is_finite
-from metricfit.numerics.fused._options import ENTRY, FAST, FAST_ENTRY, INNER
-
-LINEAR, LOG, LEAKY, POWER = range(4)
+from metricfit.numerics.fused._job import LEAKY, LEFT_OVER, LINEAR, LOG, NO_LINK
+from metricfit.numerics.fused._options import FAST, INNER
 
 
-@njit(**ENTRY)
-def used_labels(labels, n_classes, ignore_index, used):
-    """Labels, -1 for rows that are ignored; returns how many are not, or -1 if a label is out of range."""
-    count = 0
-    for n in range(labels.shape[0]):
-        label = labels[n]
-        if label == ignore_index:
-            used[n] = -1
-        elif 0 <= label < n_classes:
-            used[n] = label
-            count += 1
-        else:
-            return -1
-    return count
+@njit(**INNER)
+def count(scores, labels, ignored, lo, hi, totals):
+    """Rows that are used, sum and sum of squares of ``scores - shift`` in them, labels that are no class, and that shift.
 
-
-@njit(**ENTRY)
-def all_finite(scores):
-    for n in range(scores.shape[0]):
-        if not is_finite(scores[n]):
-            return False
-    return True
-
-
-@njit(**ENTRY)
-def moments(scores, used, shift, lo, hi):
-    """Number, sum and sum of squares of ``scores - shift`` over the rows that are used; NaN if any score is not finite."""
-    count, total, squares = 0, 0.0, 0.0
+    The sums are not finite if any score is not, also one in a row that is ignored.
+    """
+    n_classes, shift = scores.shape[1], np.float64(scores[0, 0])
+    if lo == 0:
+        totals[4] = shift
     for n in range(lo, hi):
-        row_total, row_squares = row_moments(scores[n], shift)
-        if used[n] >= 0 or not row_squares < np.inf:
-            count += scores.shape[1]
-            total += row_total
-            squares += row_squares
-    return count, total, squares
+        used = labels[n] != ignored
+        total, squares = row_moments(scores[n], shift)
+        if used or not squares < np.inf:
+            totals[1] += total
+            totals[2] += squares
+        if used:
+            totals[0] += 1.0
+            totals[3] += not 0 <= labels[n] < n_classes
 
 
 @njit(**FAST)
@@ -77,20 +58,25 @@ def linked(log_hit, link, parameter):
     return -math.expm1(parameter * log_hit) / parameter, -math.exp(parameter * log_hit)
 
 
-@njit(**ENTRY)
-def link_rows(scores, used, link, parameter, factor, with_gradient, gradient, log_p, lo, hi):
+@njit(**INNER)
+def link_row(job, row, log_hit, gradient, totals):
     r"""From the gradient of log p to ``factor`` times that of the loss, in place.
 
-    Returns the sum of the rows' losses and :math:`\sum s\,\partial/\partial s` of ``factor`` times it.
+    Adds to the totals the row's loss and :math:`\sum s\,\partial/\partial s` of ``factor`` times it.
     """
-    total, dot = 0.0, 0.0
-    for n in range(lo, hi):
-        loss, slope = linked(np.float64(log_p[n]), link, parameter)
-        if used[n] >= 0:
-            total += loss
-        if with_gradient:
-            dot += scale_row(gradient[n], scores[n], np.float32(slope * factor if used[n] >= 0 else 0.0))
-    return total, dot
+    loss, slope = linked(np.float64(log_hit), job.link, job.link_parameter)
+    totals[0] += loss
+    if job.with_gradient:
+        totals[1] += scale_row(gradient, row, np.float32(slope * job.factor))
+
+
+@njit(**INNER)
+def link_rows(job, scores, labels, log_p, gradient, lo, hi, totals):
+    """``link_row`` for all rows that are used and finished."""
+    if job.link != NO_LINK:
+        for n in range(lo, hi):
+            if labels[n] != job.ignore_index and log_p[n] != LEFT_OVER:
+                link_row(job, scores[n], log_p[n], gradient[n], totals)
 
 
 @njit(**FAST)
@@ -102,10 +88,10 @@ def scale_row(gradient, scores, factor):
     return np.float64(dot)
 
 
-@njit(**FAST_ENTRY)
-def add_spread(gradient, scores, used, mean, factor, lo, hi):
+@njit(**FAST)
+def add_spread(gradient, scores, labels, ignored, mean, factor, lo, hi):
     """What the scores do to the loss by way of their own standard deviation: ``factor`` times their distance from the mean."""
     for n in range(lo, hi):
-        if used[n] >= 0:
+        if labels[n] != ignored:
             for i in range(scores.shape[1]):
                 gradient[n, i] += factor * (scores[n, i] - mean)

@@ -12,8 +12,6 @@ smooth function :math:`R(g) = \int f(z)\, r(z - g)\,dz / \int f` at its own gap 
 
 Cost: about a dozen cycles per class, and nodes x occupied bins x 8 multiply-adds per row. A row that the table cannot carry
 (gaps beyond ``REACH``, or an f too narrow for the finest lattice) goes to ``exact_row``: plain float64 quadrature.
-
-Every function works on rows ``lo`` to ``hi`` and releases the GIL, so that a caller can give each thread its own rows.
 """
 
 from __future__ import annotations
@@ -34,6 +32,7 @@ LEVELS = 6  # node spacing WIDTH / 2**level
 X_MIN, X_MAX = -80.0, 24.0  # range of z - g in the table
 N_WHOLE, ZERO = int((X_MAX - X_MIN) / WIDTH), int(-X_MIN / WIDTH)  # columns of the coarsest level, and where x = 0 is
 PITCH = N_WHOLE * (2**LEVELS - 1) + 64 * LEVELS  # columns of all levels, one after another
+TABLE = (TERMS * PITCH,)
 
 DROP = 17.0  # nodes cover where log f is within this of its maximum: e**-17 is 4e-8
 REACH_RIGHT = 6.5  # -log Phi(6.5) = 4e-11: a class that far behind every node does not matter
@@ -42,7 +41,6 @@ MAX_TURN = 15.0  # of the 2 pi**2 = 19.7 in ``is_resolved``; chosen by measureme
 DIGITS = 15.0  # e**-15 is 3e-7
 GAIN_DROP = 45.0  # beyond this even the gradient of a label far ahead takes nothing from f
 MAX_NODES = 512
-FEW = 32  # classes for which looking at every bin would cost more than the classes themselves
 MAX_BINS = int((REACH + 40.0) / WIDTH)
 LEAST_WEIGHT = -64.0  # log of the smallest weight told apart from zero
 
@@ -171,22 +169,6 @@ def power_sums(slots, deltas, sums):
 
 
 @njit(**INNER)
-def few_power_sums(slots, deltas, sums, bins):
-    """As clearing, adding up and listing one after the other, for so few classes that most bins stay empty."""
-    for i in range(slots.shape[0]):
-        at = slots[i] * TERMS
-        for m in range(TERMS):
-            sums[at + m] = 0.0
-    n_bins = 0
-    for i in range(slots.shape[0]):
-        if slots[i] > 0 and sums[slots[i] * TERMS] == 0.0:
-            bins[n_bins] = slots[i]
-            n_bins += 1
-        add_powers(sums, np.uint64(slots[i]) * TERMS64, np.float64(deltas[i]), 1.0)
-    return n_bins
-
-
-@njit(**INNER)
 def occupied_slots(sums, n_slots, bins):
     """Merge the two copies and list the slots that hold classes."""
     half = sums.shape[0] // 2
@@ -305,6 +287,16 @@ def exponentials(logs, start, largest, n_nodes, out):
         out[q] = p
         total += p
     return total
+
+
+@njit(**INNER)
+def left_end(top):
+    r"""A point left of every node, for the largest gap ``top``.
+
+    Curvature at most -1 and a mode above max(0, top / 2) bound where log f is within ``DROP`` of its maximum. For a label
+    far ahead, what its nearest rival gains lies around top / 2 with deviation sqrt(1/2), and that gradient must be right too.
+    """
+    return min(max(0.0, 0.5 * top) - math.sqrt(2.0 * DROP), 0.5 * top - 3.5)
 
 
 @njit(**INNER)

@@ -22,9 +22,8 @@ def _cacheable() -> bool:
 
 _FASTMATH = {"reassoc", "contract", "nsz", "arcp"}  # NaN and inf keep their meaning
 
-# Called from Python, and kept on disk together with all that they call.
-ENTRY: dict[str, Any] = {"nogil": True, "cache": _cacheable(), "error_model": "numpy"}
-FAST_ENTRY: dict[str, Any] = {**ENTRY, "fastmath": _FASTMATH}
+# Called from outside, and kept on disk together with all that they call.
+ENTRY: dict[str, Any] = {"nopython": True, "cache": _cacheable(), "error_model": "numpy"}
 # Called by other kernels only; without what a call from Python needs they compile sooner.
-INNER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INNER: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 FAST: dict[str, Any] = {**INNER, "fastmath": _FASTMATH}

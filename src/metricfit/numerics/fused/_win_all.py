@@ -37,7 +37,7 @@ from metricfit.numerics.fused._lattice import (
     whole_vectors,
     write_slopes,
 )
-from metricfit.numerics.fused._options import ENTRY, FAST, INNER
+from metricfit.numerics.fused._options import FAST, INNER
 
 
 @njit(**FAST)
@@ -97,7 +97,7 @@ def write_differences(coefficients, others, slots, deltas, incoming, offset, fir
     return moment * WIDTH
 
 
-@njit(**ENTRY)
+@njit(**INNER)
 def win_all(incoming, scores, scale, with_gradient, out, by_scale, log_cdf, ratio, lo, hi):
     """Probability of every class (n, k); or, with a gradient, that of ``sum(incoming * probability)`` by scores and scale."""
     n_classes = scores.shape[1]

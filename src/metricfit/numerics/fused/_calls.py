@@ -1,0 +1,179 @@
+"""The kernels as functions of torch tensors. Each is compiled, or read from the cache, when it is first needed."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import math
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from metricfit.numerics.fused._few import FEW, FEW_LOG_CDF, FEW_RATIO
+from metricfit.numerics.fused._job import COUNT, NO_LINK, SPREAD, Job
+from metricfit.numerics.fused._lattice import LOG_CDF, RATIO
+from metricfit.numerics.fused._messages import compiling
+from metricfit.numerics.fused._threads import run
+
+_SHARE = 2**11  # scores for which a second thread is worth starting
+_ROW = 8  # a row costs as much as this many scores, beside its own
+_NO_LABEL = -(2**62)
+_TABLES = {"log_cdf": LOG_CDF.ctypes.data, "ratio": RATIO.ctypes.data}
+_FEW_TABLES = {"log_cdf": FEW_LOG_CDF.ctypes.data, "ratio": FEW_RATIO.ctypes.data}
+_EPS, _TINY = torch.finfo(torch.float32).eps, torch.finfo(torch.float32).tiny
+
+
+def log_win(
+    scores: Tensor, labels: Tensor, scale: Tensor, margin: float | None, with_gradient: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """log p (n,), its derivative by the scores (n, k) and by the scale (n,); see ``metricfit.smoothing._race_ops``."""
+    scores, labels, scale = scores.contiguous(), labels.contiguous(), scale.contiguous()
+    log_p = scores.new_empty(len(scores))
+    by_scores, by_scale = (
+        (torch.empty_like(scores), torch.empty_like(log_p)) if with_gradient else (torch.empty(0), torch.empty(0))
+    )
+    job = Job(
+        **_about(scores, by_scores),
+        **_tables(scores),
+        labels=labels.data_ptr(),
+        ignore_index=_NO_LABEL,
+        scale=scale.data_ptr(),
+        scale_step=1,
+        margin=_number(margin),
+        link=NO_LINK,
+        log_p=log_p.data_ptr(),
+        by_scale=by_scale.data_ptr(),
+        with_gradient=with_gradient,
+    )
+    _win(job)
+    return log_p, by_scores, by_scale
+
+
+def win_all(scores: Tensor, scale: Tensor) -> Tensor:
+    """Every class's probability to come out largest, (n, k)."""
+    scores, scale = scores.contiguous(), scale.contiguous()
+    wins = torch.empty_like(scores)
+    _run(_kernel("all_classes"), Job(**_about(scores, wins), **_TABLES, scale=scale.data_ptr()))
+    return wins
+
+
+def win_all_gradient(incoming: Tensor, scores: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+    """The derivative of ``sum(incoming * win_all)`` by the scores (n, k) and by the scale (n,)."""
+    incoming, scores, scale = incoming.contiguous(), scores.contiguous(), scale.contiguous()
+    by_scores, by_scale = torch.empty_like(scores), scores.new_empty(len(scores))
+    job = Job(
+        **_about(scores, by_scores),
+        **_TABLES,
+        scale=scale.data_ptr(),
+        incoming=incoming.data_ptr(),
+        by_scale=by_scale.data_ptr(),
+        with_gradient=True,
+    )
+    _run(_kernel("all_classes"), job)
+    return by_scores, by_scale
+
+
+def hits_loss(
+    scores: Tensor,
+    labels: Tensor,
+    scale: float,
+    margin: float | None,
+    normalize: bool,
+    link: tuple[int, float],
+    ignore_index: int,
+    mean: bool,
+    with_gradient: bool,
+) -> tuple[float, Tensor]:
+    """Mean or sum over rows of a link of the probability to hit the label, and its gradient (n, k) by the raw scores.
+
+    Scores and labels have to be contiguous. NaN where the scores are not finite or a label is out of range: the caller knows
+    what to say about it.
+    """
+    n_rows, n_classes = scores.shape
+    if n_rows == 0:
+        return math.nan, scores
+    gradient = torch.empty_like(scores) if with_gradient else torch.empty(0)
+    log_p_and_by_scale = torch.empty(2 * n_rows)
+    job = Job(
+        **_about(scores, gradient),
+        **_tables(scores),
+        labels=labels.data_ptr(),
+        ignore_index=ignore_index,
+        link=link[0],
+        link_parameter=link[1],
+        log_p=log_p_and_by_scale.data_ptr(),
+        by_scale=log_p_and_by_scale.data_ptr() + 4 * n_rows,
+        with_gradient=with_gradient,
+        stage=COUNT,
+    )
+    n_used, total, squares, n_wrong, shift = _run(_kernel("stages"), job)
+    if n_wrong or not math.isfinite(squares):
+        return math.nan, gradient
+    # normalised scores are the raw ones with a wider noise and a wider margin: only differences count
+    spread, constant = 1.0, True
+    if normalize:
+        n_scores = n_used * n_classes
+        offset = total / max(n_scores, 1)
+        squares = max(squares - total * offset, 0.0)
+        variance, job.shift = squares / max(n_scores - 1, 1), shift + offset
+        constant = variance <= (4.0 * _EPS * job.shift) ** 2 + _TINY
+        spread = 1.0 if constant else math.sqrt(variance)
+    width = ctypes.c_float(scale * spread)
+    job.scale, job.margin = ctypes.addressof(width), _number(margin) * spread
+    job.factor = 1.0 / max(n_used, 1) if mean else 1.0
+    loss, dot = _win(job)
+    if with_gradient and not constant:
+        job.stage, job.pull = SPREAD, -dot / squares
+        _run(_kernel("stages"), job)
+    return job.factor * loss, gradient
+
+
+def compile_all() -> None:
+    """Compile, or read from the cache, what is not there yet."""
+    for name in ("stages", "label_few", "label_many", "label_exact", "all_classes"):
+        _kernel(name)
+
+
+def _about(scores: Tensor, by_scores: Tensor) -> dict[str, int]:
+    n_rows, n_classes = scores.shape
+    return {
+        "n_rows": n_rows,
+        "n_classes": n_classes,
+        "n_parts": 1,
+        "scores": scores.data_ptr(),
+        "by_scores": by_scores.data_ptr(),
+    }
+
+
+def _tables(scores: Tensor) -> dict[str, int]:
+    return _FEW_TABLES if scores.shape[1] <= FEW else _TABLES
+
+
+def _win(job: Job) -> tuple[float, float]:
+    """log p of all rows; returns the total of their linked losses and of scores times gradient."""
+    loss, dot, left_over, *_ = _run(_kernel("label_few" if job.n_classes <= FEW else "label_many"), job)
+    if left_over:
+        more_loss, more_dot, *_ = _run(_kernel("label_exact"), job)
+        loss, dot = loss + more_loss, dot + more_dot
+    return loss, dot
+
+
+def _run(kernel: int, job: Job) -> list[float]:
+    """Call a kernel for all rows, in several threads if there is enough to do; what it added up."""
+    n_threads = job.n_rows * (job.n_classes + _ROW) // _SHARE
+    if n_threads > 1:
+        n_threads = min(n_threads, job.n_rows, torch.get_num_threads())
+    return run(kernel, job, max(n_threads, 1))
+
+
+def _number(margin: float | None) -> float:
+    return math.inf if margin is None else float(margin)
+
+
+@cache
+def _kernel(name: str) -> int:
+    """The address of a kernel."""
+    with compiling():
+        module = importlib.import_module(f"metricfit.numerics.fused._{name}")
+    return module.kernel.address

@@ -1,0 +1,86 @@
+"""Rows split over threads: those that torch keeps awake where they can be had, a pool of our own elsewhere.
+
+Waking a sleeping thread costs as much as a thousand rows. Torch's OpenMP threads are awake, because they wait for a while
+after every operator before they go to sleep, and starting them costs a microsecond. So kernels run on torch's own copy of GNU
+OpenMP, found beside it; on other systems, and in a forked child, where OpenMP has lost its threads, in a ThreadPoolExecutor.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from llvmlite import binding
+from numba import cfunc, types
+
+from metricfit.numerics.fused._job import TOTALS, Job
+
+_KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def _open_mp() -> Any:
+    """Torch's copy of GNU OpenMP, or None."""
+    for path in sorted((Path(torch.__file__).parent / "lib").glob("libgomp*")):
+        library = ctypes.CDLL(str(path))
+        library.GOMP_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+        library.GOMP_parallel.restype = None
+        return library
+    return None
+
+
+_open_mp_library = _open_mp()
+_forked = False
+
+
+def _symbols() -> dict[str, int]:
+    """Addresses of the two functions by which compiled code, also what comes from the cache, asks which thread it is in."""
+    if _open_mp_library is not None:
+        functions = (_open_mp_library.omp_get_thread_num, _open_mp_library.omp_get_num_threads)
+        addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions]
+    else:  # always the first of one
+        addresses = [cfunc(types.int32())(function).address for function in (lambda: 0, lambda: 1)]
+    return dict(zip(("metricfit_thread", "metricfit_threads"), addresses, strict=True))
+
+
+for _name, _address in _symbols().items():
+    binding.add_symbol(_name, _address)
+thread = types.ExternalFunction("metricfit_thread", types.int32())
+n_threads = types.ExternalFunction("metricfit_threads", types.int32())
+
+
+def run(kernel: int, job: Job, n_threads: int) -> list[float]:
+    """Call the compiled function at this address for all rows; returns the sums of what its threads left in ``totals``."""
+    totals = (ctypes.c_double * (TOTALS * n_threads))()
+    job.totals = ctypes.addressof(totals)
+    if n_threads == 1:
+        _KERNEL(kernel)(ctypes.addressof(job))
+        return list(totals)
+    if _open_mp_library is not None and not _forked:
+        _open_mp_library.GOMP_parallel(kernel, ctypes.addressof(job), n_threads, 0)
+    else:
+        jobs = []
+        for part in range(n_threads):
+            jobs.append(Job.from_buffer_copy(job))
+            jobs[part].part, jobs[part].n_parts = part, n_threads
+        list(_pool().map(_KERNEL(kernel), map(ctypes.addressof, jobs)))
+    return [sum(totals[column::TOTALS]) for column in range(TOTALS)]
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(thread_name_prefix="metricfit")
+
+
+def _lose_threads() -> None:
+    """A forked child has none of its parent's threads."""
+    global _forked
+    _forked = True
+    _pool.cache_clear()
+
+
+os.register_at_fork(after_in_child=_lose_threads)
