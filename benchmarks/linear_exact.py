@@ -50,7 +50,7 @@ def main() -> None:
         return torch.nn.functional.pad(torch.addmm(bias, x[rows], weight), (1, 0))
 
     loss, normalizer = mf.ExactLoss(margin=0.05), mf.GradientNormalizer()
-    optimizer = torch.optim.SGD([weight, bias], lr=0.05, momentum=0.9)
+    optimizer = torch.optim.SGD([weight, bias], lr=0.05, momentum=0.9, fused=True)
     scale, rate = mf.schedules.geometric(10, 0.01, options.steps), mf.schedules.geometric(0.05, 1e-4, options.steps)
     loss(scores(train[:256]), y[train[:256]])  # whatever is to be compiled
 
