@@ -4,6 +4,7 @@
 """
 
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 from metricfit import functional, links, metrics, schedules, smoothing
 from metricfit._checks import set_default_validate_args
@@ -21,7 +22,11 @@ from metricfit.objectives import (
 )
 from metricfit.scores import binary_scores
 
+if TYPE_CHECKING:
+    from metricfit.estimators import MetricClassifier, OffsetClassifier, tune_offsets
+
 __version__ = version("metricfit")
+_ESTIMATORS = ("MetricClassifier", "OffsetClassifier", "tune_offsets")
 
 __all__ = [
     "DiceLoss",
@@ -31,7 +36,9 @@ __all__ = [
     "GradientNormalizer",
     "HingeLoss",
     "LeakyExpectedErrorLoss",
+    "MetricClassifier",
     "MetricLoss",
+    "OffsetClassifier",
     "__version__",
     "accumulate_gradients",
     "binary_scores",
@@ -42,4 +49,14 @@ __all__ = [
     "schedules",
     "set_default_validate_args",
     "smoothing",
+    "tune_offsets",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators, when they are first asked for: a training loop does not wait for scikit-learn."""
+    if name in _ESTIMATORS:
+        from metricfit import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,7 @@ from metricfit.metrics._accuracy import Accuracy, BalancedAccuracy, Cost, GMean
 from metricfit.metrics._agreement import CohenKappa, MatthewsCorrelation
 from metricfit.metrics._averaged import FBeta, FowlkesMallows, Jaccard, Precision, Recall
 from metricfit.metrics._base import Custom, Metric
-from metricfit.metrics._registry import get, names
+from metricfit.metrics._registry import MetricLike, get, names
 
 __all__ = [
     "Accuracy",
@@ -18,6 +18,7 @@ __all__ = [
     "Jaccard",
     "MatthewsCorrelation",
     "Metric",
+    "MetricLike",
     "Precision",
     "Recall",
     "get",

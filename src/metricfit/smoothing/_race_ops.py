@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metricfit.numerics import _race, fused
+from metricfit.numerics import _pair, _race, fused
 from metricfit.scores import label_gaps
 
 
@@ -33,7 +33,10 @@ def _log_win(
     gaps = label_gaps(scores, labels)
     least = -math.inf if margin is None else -margin
     standard = gaps.clamp(min=least) / scale[:, None]
-    log_p, slope = _race.log_win(standard, labels, order or _race.default_order(scores.dtype), with_gradient)
+    if order == 0 and scores.shape[1] == 2:
+        log_p, slope = _pair.log_win(standard, labels, with_gradient)
+    else:
+        log_p, slope = _race.log_win(standard, labels, order or _race.default_order(scores.dtype), with_gradient)
     if not with_gradient:
         return log_p, scores.new_empty(0), scores.new_empty(0)
     by_scale = -(slope * standard).sum(1) / scale
@@ -54,6 +57,8 @@ def _win_all(scores: Tensor, scale: Tensor, order: int) -> Tensor:
         return fused.kernels().win_all(scores, scale)
     if order == 0 and _gpu_kernels(scores):
         return _gpu_kernels(scores).win_all(scores, scale, _race.default_order(scores.dtype))
+    if order == 0 and scores.shape[1] == 2:
+        return _pair.win_all(scores / scale[:, None])
     return _race.win_all(scores / scale[:, None], order or _race.default_order(scores.dtype))
 
 
@@ -69,7 +74,10 @@ def _win_all_backward(incoming: Tensor, scores: Tensor, scale: Tensor, order: in
     if order == 0 and _gpu_kernels(scores):
         return _gpu_kernels(scores).win_all_gradient(incoming, scores, scale, _race.default_order(scores.dtype))
     centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
-    by_standard = _race.win_all_gradient(centred, incoming, order or _race.default_order(scores.dtype))
+    if order == 0 and scores.shape[1] == 2:
+        by_standard = _pair.win_all_gradient(centred, incoming)
+    else:
+        by_standard = _race.win_all_gradient(centred, incoming, order or _race.default_order(scores.dtype))
     return by_standard / scale[:, None], -(by_standard * centred).sum(1) / scale
 
 

@@ -1,0 +1,374 @@
+"""``MetricClassifier``: the front door."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from metricfit import metrics, smoothing
+from metricfit._checks import check_option, did_you_mean
+from metricfit.estimators._linear import Linear, Rows
+from metricfit.estimators._network import NetworkOptions, fit_network
+from metricfit.estimators._offsets import hard_matrix, metric_of
+from metricfit.estimators._preprocess import is_frame, preprocessor_for
+from metricfit.estimators._progress import Bar, Progress
+from metricfit.estimators._recipe import STRATEGIES, Fitted, Task, fit_linear
+from metricfit.estimators._table import Table
+from metricfit.metrics import Metric
+from metricfit.metrics._averaged import Averaged
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+STRENGTHS = tuple(10.0**power for power in range(-3, 4))
+SMOOTHINGS = ("auto", "normal", "softmax")
+NORMAL_SCALE = 0.4  # in logit units, on every score
+SOFTMAX_TEMPERATURE = 0.3  # the same width for more than two classes
+
+
+class MetricClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier trained for the metric it is judged on.
+
+    It tries what people use (logistic regression, and the same with tuned offsets) and training for the metric itself,
+    judges them by predictions for rows they have not seen, and takes training for the metric only where it beats the others
+    by more than chance. ``candidates_`` says what was tried and why which one was taken.
+
+    **Two heads.** ``predict`` gives the decision that is best for the metric, ``predict_proba`` calibrated probabilities. They
+    disagree wherever the metric wants another class than the most probable one, so do not take ``predict_proba`` and
+    ``argmax`` for ``predict``. ``decision_function`` belongs to ``predict``.
+
+    Args:
+        metric: a name (``metricfit.metrics.names()``), a metric such as ``metrics.FBeta([1, 1, 0.25])`` or
+            ``metrics.Cost(matrix)``, or a function of the confusion matrix (rows are true classes).
+        model: ``"linear"``, ``"mlp"``, an ``nn.Module``, or a function of (number of features, number of classes) that
+            returns one.
+        positive_class: the label that "f1", "precision" and the like are about, for two classes; by default the larger.
+        average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
+        class_weight: None, ``"balanced"`` or a dictionary: how much classes count in cross-entropy; never in the metric.
+        cv: number of folds, a splitter, or a list of splits.
+        strategy: ``"auto"``, or one piece of it alone: ``"cross_entropy"``, ``"offset"``, ``"leaky"``, ``"direct"``,
+            ``"anneal"``.
+        smoothing: what makes the metric smooth in training: ``"normal"`` noise, ``"softmax"``, or ``"auto"``: normal for two
+            classes, for more the softmax of the same width, which gives the same models many times faster.
+        preprocess: ``"auto"`` takes arrays, sparse matrices and DataFrames with categories, dates, text and missing values; a
+            scikit-learn transformer takes its place; None leaves a matrix of numbers as it is.
+        C: inverse strength of the L2 penalty as in ``LogisticRegression``, or None to choose it by held-out cross-entropy.
+        max_epochs, batch_size, learning_rate, patience, hidden: for networks.
+        warm_start: start from the coefficients (the weights of a network) of the last fit.
+        n_jobs: folds fitted at the same time. The result is the same, bit for bit, for any number.
+        random_state: seed of the folds and of networks.
+        verbose: 1 shows a bar on stderr.
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> features, target = load_breast_cancer(return_X_y=True)
+    >>> classifier = MetricClassifier("mcc", random_state=0).fit(features, target)
+    >>> classifier.score(features, target) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        metric: metrics.MetricLike = "accuracy",
+        *,
+        model: Any = "linear",
+        positive_class: Any = None,
+        average: str | None = None,
+        class_weight: Any = None,
+        cv: Any = 5,
+        strategy: str = "auto",
+        smoothing: str = "auto",
+        preprocess: Any = "auto",
+        C: float | None = None,  # noqa: N803 - scikit-learn's name
+        max_epochs: int = 200,
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        patience: int = 15,
+        hidden: tuple[int, ...] = (128, 64),
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.metric = metric
+        self.model = model
+        self.positive_class = positive_class
+        self.average = average
+        self.class_weight = class_weight
+        self.cv = cv
+        self.strategy = strategy
+        self.smoothing = smoothing
+        self.preprocess = preprocess
+        self.C = C
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.hidden = hidden
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
+        """Fit to features (n, p), labels of any type (n,) and, if given, how much every row counts (n,)."""
+        check_option(self.strategy, "strategy", STRATEGIES)
+        check_option(self.smoothing, "smoothing", SMOOTHINGS)
+        before = self._reusable()
+        data, labels, weight, used = self._training_data(X, y, sample_weight)
+        self.metric_ = resolved_metric(self.metric, self.average, self.positive_class, self.classes_)
+        training_weight = weight * self._class_weights(labels)
+        features = self._fit_preprocessor(data, weight)
+        rows = Rows(features, labels, weight, training_weight, len(self.classes_))
+        self.n_inputs_ = features.shape[1]
+        with Bar(str(self.metric)) if self.verbose else Progress() as progress:
+            if isinstance(self.model, str) and self.model == "linear":
+                task = Task(rows, self.metric_, self._smoothing(), self._strengths(), self._splits(labels, used), self.n_jobs)
+                fitted = fit_linear(dataclasses.replace(task, progress=progress, start=before), self.strategy)
+            else:
+                fitted = fit_network(rows, self.metric_, self.strategy, self._network_options(before), progress)
+        self._keep(fitted)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:  # noqa: N803
+        """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
+        scores = self._logits(X) + self.offsets_
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The decision that is best for the metric."""
+        decision = self.decision_function(X)
+        return self.classes_[(decision > 0.0).astype(int) if decision.ndim == 1 else decision.argmax(1)]
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+        """Calibrated probabilities (n, k), whose largest is not always what :meth:`predict` says."""
+        return softmax(self._logits(X) / self.temperature_, 1)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
+        """The metric asked for, of :meth:`predict`."""
+        predicted = self.predict(X)
+        truth = column_or_1d(y)
+        check_consistent_length(truth, predicted, sample_weight)
+        known = np.isin(truth, self.classes_)
+        if not known.all():
+            raise ValueError(f"`y` should hold the classes of the fit, got also {sorted(set(truth[~known].tolist()))[:5]}.")
+        weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        places = np.searchsorted(self.classes_, predicted)
+        matrix = hard_matrix(places, np.searchsorted(self.classes_, truth), weight, len(self.classes_))
+        return float(metric_of(self.metric_, matrix))
+
+    def summary(self) -> str:
+        """One line: what was chosen, and what it promises."""
+        check_is_fitted(self)
+        if not self.candidates_:
+            return f"{self.strategy} for {self.metric}"
+        rows = {row["candidate"]: row for row in self.candidates_}
+        line = f"{self.chosen_} for {self.metric}: {rows[self.chosen_]['metric']:.4f} on rows not seen"
+        baseline = rows.get("offset")
+        return line if baseline is None or self.chosen_ == "offset" else line + f", tuned offsets {baseline['metric']:.4f}"
+
+    def save(self, folder: str | Path) -> None:
+        """Write the fitted model into a new folder, without pickle: see :meth:`load`."""
+        from metricfit.estimators._storage import save
+
+        check_is_fitted(self)
+        save(self, Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | Path, *, model: Any = None, metric: Any = None, trusted: tuple[str, ...] = ()) -> Self:
+        """The model in a folder, its predictions the same to the last bit. Opening a model from a stranger runs no code.
+
+        What a file cannot hold is passed as it was passed to the estimator: a network of your own by ``model``, a function by
+        ``metric``, and the types of a preprocessor of your own by ``trusted``.
+        """
+        from metricfit.estimators._storage import load
+
+        return load(cls, Path(folder), model, metric, trusted)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.preprocess is not None
+        return tags
+
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Ints, Floats, NDArray[np.bool_]]:  # noqa: N803
+        """Checked features, labels 0 ... k - 1 and weights, without the rows that weigh nothing; and which rows these are."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        data = self._checked(X, reset=True)
+        y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity.")
+        if y.dtype == object and any(value is None or value != value for value in y):
+            raise ValueError("Input y contains NaN: every row needs a label. Drop these rows first.")
+        check_consistent_length(data, y)
+        check_classification_targets(y)
+        weight = _check_sample_weight(sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True)
+        used = weight > 0.0
+        if not used.all():
+            data, y, weight = _rows_of(data, used), y[used], weight[used]
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes in the data, got one class: "
+                f"{self.classes_[0] if len(self.classes_) else 'none'!r}."
+            )
+        return data, labels.astype(np.int64), weight, used
+
+    def _checked(self, X: Any, reset: bool) -> Any:  # noqa: N803
+        """Features as they are (a DataFrame), or as a matrix of floats."""
+        if is_frame(X) and self._reads_frames(reset):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            if not len(X):
+                raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
+            return X
+        finite: Any = "allow-nan" if self.preprocess is not None else True
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite, reset=reset)
+
+    def _reads_frames(self, reset: bool) -> bool:
+        return self.preprocess is not None if reset else self.reads_frames_
+
+    def _fit_preprocessor(self, data: Any, weight: Floats) -> Any:
+        self.reads_frames_ = is_frame(data)
+        if self.preprocess is None:
+            self.preprocessor_ = None
+            return data
+        automatic = isinstance(self.preprocess, str)
+        if automatic:
+            check_option(self.preprocess, "preprocess", ("auto",))
+        self.preprocessor_ = preprocessor_for(data) if automatic else clone(self.preprocess)
+        weighted = {"scale__sample_weight": weight} if automatic and not self.reads_frames_ else {}
+        return _as_matrix(self.preprocessor_.fit(data, **weighted).transform(data))
+
+    def _logits(self, X: Any) -> Floats:  # noqa: N803
+        check_is_fitted(self)
+        data = self._checked(X, reset=False)
+        features = data if self.preprocessor_ is None else _as_matrix(self.preprocessor_.transform(data))
+        return self.model_.logits(features)
+
+    def _class_weights(self, labels: Ints) -> Floats:
+        if self.class_weight is None:
+            return np.ones(len(labels))
+        given = self.class_weight
+        if isinstance(given, dict):
+            unknown = [label for label in given if label not in self.classes_]
+            if unknown:
+                raise ValueError(f"`class_weight` should name classes of y, got {unknown[0]!r}, which is not one of them.")
+        return compute_class_weight(given, classes=self.classes_, y=self.classes_[labels])[labels]
+
+    def _smoothing(self) -> smoothing.Smoothing:
+        normal = self.smoothing == "normal" or (self.smoothing == "auto" and len(self.classes_) == 2)
+        return smoothing.Normal(NORMAL_SCALE) if normal else smoothing.Softmax(SOFTMAX_TEMPERATURE)
+
+    def _strengths(self) -> tuple[float, ...]:
+        if self.C is None:
+            return STRENGTHS
+        if not self.C > 0.0:
+            raise ValueError(f"`C` should be positive, got {self.C!r}.")
+        return (float(self.C),)
+
+    def _splits(self, labels: Ints, used: NDArray[np.bool_]) -> list[tuple[Any, Any]]:
+        """Folds; none for a single strategy with a given C, which has nothing to choose, and for too few rows."""
+        if self.C is not None and self.strategy != "auto":
+            return []
+        if not isinstance(self.cv, int | np.integer):
+            given = np.zeros(len(used), np.int64)
+            given[used] = labels
+            place = np.cumsum(used) - 1
+            splits = check_cv(self.cv, given, classifier=True).split(np.empty((len(given), 1)), given)
+            return [(place[train[used[train]]], place[test[used[test]]]) for train, test in splits]
+        counts = np.bincount(labels)
+        n_folds = min(int(self.cv), int(np.sort(counts)[-2]))
+        if n_folds < 2:
+            warnings.warn(f"{len(labels)} rows are too few to hold any out: no candidates are compared.", stacklevel=3)
+            return []
+        if counts.min() < self.cv:
+            rare = self.classes_[counts.argmin()]
+            warnings.warn(
+                f"Class {rare!r} has {counts.min()} rows for {self.cv} folds: there are {n_folds} folds, and where the model "
+                "has seen no row of a class, that class counts as missed.",
+                stacklevel=3,
+            )
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=check_random_state(self.random_state).randint(2**31))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class")
+            return list(folds.split(np.empty((len(labels), 1)), labels))
+
+    def _network_options(self, before: Any) -> NetworkOptions:
+        return NetworkOptions(
+            model=self.model,
+            max_epochs=self.max_epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            patience=self.patience,
+            hidden=tuple(self.hidden),
+            seed=check_random_state(self.random_state).randint(2**31),
+            start=before,
+        )
+
+    def _reusable(self) -> Any:
+        return getattr(self, "model_", None) if self.warm_start else None
+
+    def _keep(self, fitted: Fitted) -> None:
+        self.model_ = fitted.model
+        self.offsets_ = fitted.model.offsets
+        self.temperature_ = fitted.temperature
+        self.candidates_ = Table(fitted.candidates)
+        self.history_ = Table(fitted.history)
+        self.chosen_ = fitted.chosen
+        self.n_iter_ = max(len(fitted.history), 1)
+        self.C_ = fitted.strength
+        if isinstance(fitted.model, Linear):
+            self.coef_, self.intercept_ = fitted.model.weight.T, fitted.model.intercept
+
+
+def resolved_metric(metric: Any, average: str | None, positive_class: Any, classes: NDArray[Any]) -> Metric:
+    """The metric with its average and its positive class, checked against the classes there are."""
+    if average is not None:
+        check_option(average, "average", ("binary", "macro", "micro", "weighted"))
+        if isinstance(metric, str):
+            metric = metric if average == "binary" else f"{metric}_{average}"
+        elif isinstance(metric, Averaged):
+            metric = dataclasses.replace(metric, average=average)  # type: ignore[type-var]
+    found = metrics.get(metric)
+    if positive_class is not None:
+        matches = np.flatnonzero(classes == positive_class)
+        if len(matches) != 1:
+            near = did_you_mean(positive_class, map(str, classes))
+            raise ValueError(f"`positive_class` should be one of {classes.tolist()}, got {positive_class!r}.{near}")
+        if isinstance(found, Averaged) and len(classes) == 2:
+            found = dataclasses.replace(found, positive=int(matches[0]))  # type: ignore[type-var]
+    try:
+        found.check_classes(len(classes))
+    except ValueError as error:
+        hint = f" There are {len(classes)} classes in y; try average='macro'." if isinstance(metric, str) else ""
+        raise ValueError(f"`metric` {metric!r} does not fit the data: {error}{hint}") from error
+    return found
+
+
+def _as_matrix(features: Any) -> Any:
+    """Float64, dense or CSR, whatever the transformer returns; a DataFrame too."""
+    return check_array(features, accept_sparse="csr", dtype=np.float64)
+
+
+def _rows_of(data: Any, used: NDArray[np.bool_]) -> Any:
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(data, np.flatnonzero(used))

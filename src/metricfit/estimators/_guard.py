@@ -1,0 +1,71 @@
+r"""Which of several candidates to trust, from their predictions for rows they have not seen.
+
+Candidates come in order, the plainest first, and each has to beat the one that stands by more than chance would: by
+``CAUTION`` standard errors of the difference of their metrics. A metric is a function of the confusion matrix, and its
+influence of one row is the derivative at the cell the row falls into, so with :math:`g = \partial M/\partial C` (delta method)
+
+.. math:: SE^2 = \sum_i w_i \left(g^A[y_i, \hat y_i^A] - g^B[y_i, \hat y_i^B]\right)^2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from metricfit.estimators._offsets import hard_matrix
+from metricfit.metrics import Metric
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CAUTION = 0.5  # standard errors; chosen on held-out data, see docs/classifier.md
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Compares predictions for the same rows."""
+
+    labels: Ints
+    weight: Floats
+    n_classes: int
+    metric: Metric
+
+    def value(self, predicted: Ints) -> float:
+        return float(self.metric(torch.from_numpy(self._matrix(predicted))))
+
+    def standard_error(self, predicted: Ints) -> float:
+        """Of the metric itself."""
+        return self._error(self._influence(predicted))
+
+    def difference_error(self, one: Ints, other: Ints) -> float:
+        """Of the difference of two metrics."""
+        return self._error(self._influence(one) - self._influence(other))
+
+    def choose(self, predictions: dict[str, Ints], caution: float = CAUTION) -> tuple[str, dict[str, str]]:
+        """The candidate to take, and for each of them why or why not."""
+        names = list(predictions)
+        chosen, reasons = names[0], {names[0]: "stands until something beats it"}
+        for name in names[1:]:
+            gain = self.value(predictions[name]) - self.value(predictions[chosen])
+            needed = caution * self.difference_error(predictions[name], predictions[chosen])
+            if gain > max(needed, 0.0):
+                reasons[chosen] = f"beaten by {name}"
+                chosen, reasons[name] = name, f"beats {chosen} by {gain:.4f}, more than the {needed:.4f} needed"
+            else:
+                reasons[name] = f"{gain:+.4f} against {chosen}, needs more than {needed:.4f}"
+        return chosen, {**reasons, chosen: "chosen" if chosen == names[0] else f"chosen: {reasons[chosen]}"}
+
+    def _matrix(self, predicted: Ints) -> Floats:
+        return hard_matrix(predicted, self.labels, self.weight, self.n_classes)
+
+    def _influence(self, predicted: Ints) -> Floats:
+        matrix = torch.from_numpy(self._matrix(predicted)).requires_grad_()
+        with torch.enable_grad():
+            (slope,) = torch.autograd.grad(self.metric.value(matrix), matrix)
+        return slope.numpy()[self.labels, predicted]
+
+    def _error(self, influence: Floats) -> float:
+        return float(np.sqrt(self.weight @ (influence * influence)))

@@ -1,0 +1,165 @@
+"""Threshold tuning for any classifier and any number of classes."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+
+from metricfit import metrics
+from metricfit.estimators._classifier import resolved_metric
+from metricfit.estimators._offsets import best_offsets, hard_matrix, metric_of
+
+_LEAST = 1e-12  # probability
+
+
+def _has_probabilities(self: OffsetClassifier) -> bool:
+    return hasattr(getattr(self, "estimator_", self.estimator), "predict_proba")
+
+
+class OffsetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Any classifier, its decision moved by one offset per class to do best on a metric.
+
+    scikit-learn's ``TunedThresholdClassifierCV`` for any number of classes. Offsets are added to log-probabilities (or to the
+    decision function where there are none) and tuned by :func:`metricfit.tune_offsets` on cross-validated scores; with
+    ``cv="prefit"`` the estimator is fitted already and is tuned on the rows given to ``fit``, which it should not have seen.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> features, target = load_iris(return_X_y=True)
+    >>> tuned = OffsetClassifier(GaussianNB(), "f1_macro", random_state=0).fit(features, target)
+    >>> tuned.offsets_.shape
+    (3,)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        metric: metrics.MetricLike = "balanced_accuracy",
+        *,
+        positive_class: Any = None,
+        average: str | None = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.positive_class = positive_class
+        self.average = average
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
+        """Fit the estimator and tune the offsets on rows it has not seen."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        X, labels_given = indexable(X, column_or_1d(y, warn=True))  # noqa: N806
+        check_classification_targets(labels_given)
+        weight = _check_sample_weight(sample_weight, np.empty((len(labels_given), 1)), dtype=np.float64)
+        weights = None if sample_weight is None else weight
+        if isinstance(self.cv, str) and self.cv == "prefit":
+            check_is_fitted(self.estimator)
+            self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
+            labels = self._places(labels_given)
+            scores, rows = _scores(self.estimator_, X), np.arange(len(labels))
+        else:
+            self.classes_, labels = np.unique(labels_given, return_inverse=True)
+            if len(self.classes_) < 2:
+                raise ValueError(f"OffsetClassifier needs at least two classes, got one class: {self.classes_[0]!r}.")
+            splits = self._splits(labels)
+            jobs = (delayed(_fold)(self.estimator, X, labels_given, weights, split, self.classes_) for split in splits)
+            scores = np.concatenate(Parallel(n_jobs=self.n_jobs)(jobs))
+            rows = np.concatenate([test for _, test in splits])
+            self.estimator_ = _fitted(clone(self.estimator), X, labels_given, weights)
+        self.metric_ = resolved_metric(self.metric, self.average, self.positive_class, self.classes_)
+        self.offsets_ = best_offsets(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
+        if hasattr(self.estimator_, "n_features_in_"):
+            self.n_features_in_ = self.estimator_.n_features_in_
+        if hasattr(self.estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.estimator_.feature_names_in_
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
+        check_is_fitted(self)
+        scores = _scores(self.estimator_, X) + self.offsets_
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The decision that is best for the metric."""
+        decision = self.decision_function(X)
+        return self.classes_[(decision > 0.0).astype(int) if decision.ndim == 1 else decision.argmax(1)]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """The estimator's own probabilities, which the offsets leave alone."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
+        """The metric asked for, of :meth:`predict`."""
+        predicted, truth = self.predict(X), column_or_1d(y)
+        weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        matrix = hard_matrix(self._places(predicted), self._places(truth), weight, len(self.classes_))
+        return float(metric_of(self.metric_, matrix))
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags.sparse = own.input_tags.sparse
+        tags.input_tags.allow_nan = own.input_tags.allow_nan
+        return tags
+
+    def _places(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+        known = np.isin(labels, self.classes_)
+        if not known.all():
+            raise ValueError(f"`y` should hold the estimator's classes, got also {sorted(set(labels[~known].tolist()))[:5]}.")
+        return np.searchsorted(self.classes_, labels)
+
+    def _splits(self, labels: NDArray[np.int64]) -> list[tuple[Any, Any]]:
+        cv = self.cv
+        if isinstance(cv, int | np.integer):
+            n_folds = min(int(cv), int(np.sort(np.bincount(labels))[-2]))
+            if n_folds < 2:
+                raise ValueError("OffsetClassifier needs two rows in at least two classes to hold any out.")
+            cv = StratifiedKFold(n_folds, shuffle=True, random_state=check_random_state(self.random_state).randint(2**31))
+        return list(check_cv(cv, labels, classifier=True).split(np.empty((len(labels), 1)), labels))
+
+
+def _fold(estimator: Any, X: Any, y: Any, weight: Any, split: Any, classes: NDArray[Any]) -> NDArray[np.float64]:  # noqa: N803
+    """Scores of a fold's test rows, one column per class of all rows."""
+    train, test = split
+    part = None if weight is None else weight[train]
+    fitted = _fitted(clone(estimator), _safe_indexing(X, train), _safe_indexing(y, train), part)
+    known = _scores(fitted, _safe_indexing(X, test))
+    if known.shape[1] == len(classes):
+        return known
+    scores = np.full((len(test), len(classes)), known.min() - 1.0)
+    scores[:, np.searchsorted(classes, fitted.classes_)] = known
+    return scores
+
+
+def _fitted(estimator: Any, X: Any, y: Any, weight: Any) -> Any:  # noqa: N803
+    return estimator.fit(X, y) if weight is None else estimator.fit(X, y, sample_weight=weight)
+
+
+def _scores(estimator: Any, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    """Log-probabilities, or the decision function where there are no probabilities; (n, k)."""
+    if hasattr(estimator, "predict_proba"):
+        return np.log(np.maximum(np.asarray(estimator.predict_proba(X), np.float64), _LEAST))
+    if not hasattr(estimator, "decision_function"):
+        raise NotFittedError(f"`estimator` should have predict_proba or decision_function, {estimator!r} has neither.")
+    scores = np.asarray(estimator.decision_function(X), np.float64)
+    return np.stack([-0.5 * scores, 0.5 * scores], 1) if scores.ndim == 1 else scores

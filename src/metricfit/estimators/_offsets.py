@@ -1,0 +1,136 @@
+"""One offset per class, so that ``argmax(scores + offsets)`` does best on a metric: thresholds for any number of classes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from metricfit import metrics
+from metricfit.metrics import Custom, Metric
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_MOST_ENTRIES = 4_000_000  # of all candidate matrices together
+_MOST_ROUNDS = 20
+
+
+def tune_offsets(
+    scores: ArrayLike, y: ArrayLike, metric: metrics.MetricLike = "accuracy", *, sample_weight: ArrayLike | None = None
+) -> Floats:
+    """Offsets (k,) with mean zero that maximise the metric of ``argmax(scores + offsets)``.
+
+    For two classes every threshold is tried, so the result is exact. For more, one class at a time is moved to its best place
+    until nothing moves; for a metric without local maxima along the way that is the best there is, for others it is good.
+    Of equally good offsets the ones closest to where the search stands are taken, so no offsets where none help.
+
+    Args:
+        scores: (n, k), the larger the more likely: logits, log-probabilities. For two classes also (n,), the positive's.
+        y: labels 0 ... k - 1, (n,).
+        metric: a name, a metric or a function of the confusion matrix.
+        sample_weight: how much each row counts, (n,).
+
+    >>> scores = [[2.0, 0.0], [1.0, 0.0], [0.6, 0.0], [0.4, 0.0]]
+    >>> tune_offsets(scores, [0, 0, 1, 1], "f1").tolist()       # class 1 where its score is less than 0.8 behind
+    [-0.4, 0.4]
+    """
+    table, labels, weight = _checked(scores, y, sample_weight)
+    chosen = metrics.get(metric)
+    chosen.check_classes(table.shape[1])
+    return best_offsets(table, labels, chosen, weight)
+
+
+def best_offsets(scores: Floats, labels: Ints, metric: Metric, weight: Floats, start: Floats | None = None) -> Floats:
+    """As :func:`tune_offsets`, for arguments known to be right, from where to start."""
+    n_classes = scores.shape[1]
+    offsets = np.zeros(n_classes) if start is None else start.copy()
+    moving = [1] if n_classes == 2 else range(n_classes)
+    value = -np.inf
+    for _ in range(_MOST_ROUNDS):
+        before = value
+        for label in moving:
+            offsets[label], value = _best_offset(scores, labels, metric, weight, offsets, label)
+        if n_classes == 2 or not value > before + 1e-12:
+            break
+    return offsets - offsets.mean()
+
+
+def hard_matrix(predicted: Ints, labels: Ints, weight: Floats, n_classes: int) -> Floats:
+    """Confusion matrix (k, k) of predicted classes."""
+    cells = np.bincount(labels * n_classes + predicted, weight, n_classes * n_classes)
+    return cells.astype(np.float64).reshape(n_classes, n_classes)
+
+
+def metric_of(metric: Metric, matrices: Floats) -> Floats:
+    """The metric of one matrix or of many at once, (..., k, k) to (...)."""
+    tensor = torch.from_numpy(matrices)
+    if isinstance(metric, Custom) and tensor.ndim > 2:  # a user's function takes one matrix
+        return np.array([float(metric(matrix)) for matrix in tensor])
+    return metric(tensor).numpy()
+
+
+def _best_offset(
+    scores: Floats, labels: Ints, metric: Metric, weight: Floats, offsets: Floats, moving: int
+) -> tuple[float, float]:
+    """The best offset of one class while the others stay, and the metric it gives."""
+    n_classes, shifted = scores.shape[1], scores + offsets
+    shifted[:, moving] = -np.inf
+    rival = shifted.argmax(1)
+    # a row goes to the class once its offset is above this
+    threshold = shifted[np.arange(len(rival)), rival] - scores[:, moving]
+    steps, group = np.unique(threshold, return_inverse=True)
+    steps, group = _thinned(steps, group, _MOST_ENTRIES // n_classes**2)
+    # candidate g gives the rows of the groups below g to the class
+    shape = (len(steps) + 1, n_classes, n_classes)
+    cells = (group + 1) * n_classes**2 + labels * n_classes
+    change = _sums(cells + moving, weight, shape) - _sums(cells + rival, weight, shape)
+    change[0] = hard_matrix(rival, labels, weight, n_classes)
+    values = metric_of(metric, np.cumsum(change, 0))
+    places = np.concatenate([[steps[0] - 1.0], 0.5 * (steps[1:] + steps[:-1]), [steps[-1] + 1.0]])
+    best = np.flatnonzero(values >= values.max() - 1e-12)
+    low, high = np.concatenate([[-np.inf], steps])[best], np.concatenate([steps, [np.inf]])[best]
+    here = offsets[moving]
+    inside = (low < here) & (here < high)
+    if inside.any():
+        return here, float(values.max())
+    place = places[best[np.abs(places[best] - here).argmin()]]
+    return float(place), float(values.max())
+
+
+def _sums(cells: Ints, weight: Floats, shape: tuple[int, ...]) -> Floats:
+    return np.bincount(cells, weight, math.prod(shape)).astype(np.float64).reshape(shape)
+
+
+def _thinned(steps: Floats, group: Ints, most: int) -> tuple[Floats, Ints]:
+    """So few thresholds that the candidate matrices fit into memory: every so manieth."""
+    if len(steps) <= most:
+        return steps, group
+    stride = -(-len(steps) // most)
+    last = np.minimum(np.arange(stride - 1, len(steps) + stride - 1, stride), len(steps) - 1)
+    return steps[last], group // stride
+
+
+def _checked(scores: Any, y: Any, sample_weight: Any) -> tuple[Floats, Ints, Floats]:
+    table = np.asarray(scores, np.float64)
+    if table.ndim == 1:
+        table = np.stack([np.zeros_like(table), table], 1)
+    if table.ndim != 2 or table.shape[1] < 2 or not len(table):
+        raise ValueError(f"`scores` should have shape (n, k) with n >= 1 and k >= 2, or (n,), got {np.shape(scores)}.")
+    if not np.isfinite(table).all():
+        raise ValueError(f"`scores` should be finite, got {int((~np.isfinite(table)).sum())} NaN or infinite values.")
+    labels = np.asarray(y)
+    if labels.shape != table.shape[:1]:
+        raise ValueError(f"`y` should have shape ({len(table)},) to match the scores, got {labels.shape}.")
+    if labels.dtype.kind not in "iub":
+        raise TypeError(f"`y` should be integers 0 ... k - 1, the columns of the scores, got {labels.dtype}.")
+    labels = labels.astype(np.int64)
+    if labels.min() < 0 or labels.max() >= table.shape[1]:
+        raise ValueError(f"`y` should lie in 0 ... {table.shape[1] - 1}, got {labels.min()} ... {labels.max()}.")
+    weight = np.ones(len(table)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if weight.shape != labels.shape or not (np.isfinite(weight) & (weight >= 0)).all() or not weight.sum() > 0:
+        raise ValueError(f"`sample_weight` should be finite, not negative, not all zero and of shape ({len(table)},).")
+    return table, labels, weight

@@ -1,0 +1,137 @@
+"""From data as they come to a matrix of numbers, by scikit-learn's parts: what ``preprocess="auto"`` does.
+
+Numbers are imputed by the median (with a column that says where) and standardised, categories become one column each,
+dates their parts, text the weights of its words. Everything that was learned sits in a scikit-learn transformer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+LEAST_FREQUENCY = 3  # a category rarer than this shares one column with the others like it
+MOST_CATEGORIES = 100  # beyond, the rarest share one
+MOST_WORDS = 2000
+WORDS_OF_TEXT = 3.0  # values with more words than this on average are text
+DISTINCT_TEXT = 0.5  # and so many different ones among all
+
+
+def is_frame(data: Any) -> bool:
+    """Whether this is a DataFrame of some library."""
+    return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
+
+
+def preprocessor_for(data: Any) -> Any:
+    """A transformer, yet to be fitted, for this DataFrame, array or sparse matrix."""
+    if is_frame(data):
+        return _for_frame(data)
+    if issparse(data):
+        return Pipeline([("scale", StandardScaler(with_mean=False))])
+    return _numbers()
+
+
+def _numbers() -> Pipeline:
+    impute = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+    return Pipeline([("impute", impute), ("scale", StandardScaler())])
+
+
+def _for_frame(frame: Any) -> ColumnTransformer:
+    kinds: dict[str, list[Any]] = {"numbers": [], "dates": [], "categories": [], "text": []}
+    for position, column in enumerate(_columns(frame)):
+        kinds[kind_of(column)].append(position)
+    steps: list[tuple[str, Any, Any]] = []
+    if kinds["numbers"]:
+        steps.append(("numbers", Pipeline([("read", FunctionTransformer(as_numbers)), *_numbers().steps]), kinds["numbers"]))
+    if kinds["dates"]:
+        steps.append(("dates", Pipeline([("read", FunctionTransformer(as_date_parts)), *_numbers().steps]), kinds["dates"]))
+    if kinds["categories"]:
+        encode = OneHotEncoder(
+            handle_unknown="infrequent_if_exist", min_frequency=LEAST_FREQUENCY, max_categories=MOST_CATEGORIES
+        )
+        categories = Pipeline([("read", FunctionTransformer(as_categories)), ("encode", encode)])
+        steps.append(("categories", categories, kinds["categories"]))
+    for position in kinds["text"]:
+        words = TfidfVectorizer(max_features=MOST_WORDS, sublinear_tf=True, min_df=LEAST_FREQUENCY)
+        text = Pipeline([("read", FunctionTransformer(as_text)), ("words", words)])
+        steps.append((f"text_{position}", text, [position]))
+    return ColumnTransformer(steps)
+
+
+def kind_of(column: nw.Series[Any]) -> str:
+    """What to take a column for: "numbers", "dates", "categories" or "text"."""
+    if column.dtype.is_numeric() or column.dtype in (nw.Boolean, nw.Duration):
+        return "numbers"
+    if column.dtype in (nw.Datetime, nw.Date):
+        return "dates"
+    if column.dtype in (nw.Categorical, nw.Enum):
+        return "categories"
+    values = [value for value in column.to_list() if not _is_missing(value)]
+    if values and all(isinstance(value, int | float | np.number) for value in values):
+        return "numbers"
+    if not values or not all(isinstance(value, str) for value in values):
+        return "categories"
+    n_words = sum(len(value.split()) for value in values) / len(values)
+    return "text" if n_words > WORDS_OF_TEXT and len(set(values)) > DISTINCT_TEXT * len(values) else "categories"
+
+
+def as_numbers(data: Any) -> NDArray[np.float64]:
+    """Columns of numbers, truth values or durations as floats, NaN where something is missing."""
+    return np.stack([_floats(column) for column in _columns(data)], 1)
+
+
+def as_categories(data: Any) -> NDArray[np.object_]:
+    """Columns of anything as strings, None where something is missing."""
+    columns = [[None if _is_missing(value) else str(value) for value in column.to_list()] for column in _columns(data)]
+    table = np.empty((len(columns[0]), len(columns)), dtype=object)
+    for position, column in enumerate(columns):
+        table[:, position] = column
+    return table
+
+
+def as_text(data: Any) -> list[str]:
+    """One column of strings, empty where something is missing."""
+    (column,) = _columns(data)
+    return ["" if _is_missing(value) else str(value) for value in column.to_list()]
+
+
+def as_date_parts(data: Any) -> NDArray[np.float64]:
+    """Year, month, day of the month, day of the week, hour, and seconds since 1970 of every column of dates."""
+    parts = []
+    for column in _columns(data):
+        moments = column.cast(nw.Datetime("us"))
+        at = moments.dt
+        for part in (at.year(), at.month(), at.day(), at.weekday(), at.hour(), at.timestamp("ms")):
+            parts.append(_floats(part))
+    return np.stack(parts, 1)
+
+
+def _columns(data: Any) -> list[nw.Series[Any]]:
+    """By position: names may be numbers, or occur twice."""
+    frame = nw.from_native(data, eager_only=True, pass_through=False)
+    return [frame[:, position] for position in range(frame.shape[1])]
+
+
+def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
+    if column.dtype == nw.Duration:
+        column = column.dt.total_seconds()
+    if column.dtype.is_numeric():
+        return np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
+    try:
+        values = [np.nan if _is_missing(value) else float(value) for value in column.to_list()]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Column {column.name!r} held numbers when the model was fitted; {error}.") from error
+    return np.array(values)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or a library's own word for the same."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

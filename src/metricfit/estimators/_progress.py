@@ -1,0 +1,54 @@
+"""How far a fit has come: a bar on stderr for whoever asks for it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+
+class Progress:
+    """Says nothing. The bar below is the same with a voice."""
+
+    def start(self, total: int) -> None:
+        """How many steps there will be."""
+
+    def step(self, stage: str, value: float | None) -> None:
+        """One step of a stage is done; the metric stands at ``value``."""
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Take the bar away, also when a fit is interrupted."""
+
+
+class Bar(Progress):
+    """A bar with stage, metric so far and time left."""
+
+    def __init__(self, name: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Rich
+
+        columns: list[Any] = [
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[metric]}"),
+            TimeRemainingColumn(),
+        ]
+        self.bars = Rich(*columns, console=Console(stderr=True), transient=False)
+        self.name = name
+
+    def start(self, total: int) -> None:
+        self.task = self.bars.add_task("starting", total=total, metric="")
+
+    def step(self, stage: str, value: float | None) -> None:
+        shown: dict[str, Any] = {} if value is None else {"metric": f"{self.name} {value:.4f}"}
+        self.bars.update(self.task, advance=1, description=stage, **shown)
+
+    def __enter__(self) -> Progress:
+        self.bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.bars.stop()

@@ -1,0 +1,39 @@
+r"""The race of two normals, in closed form: :math:`p_y = \Phi(-g/\sqrt 2)`. The same functions as :mod:`._race`."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from metricfit.numerics._normal import cdf, log_cdf, pdf, ratio
+
+_SQRT_HALF = math.sqrt(0.5)
+
+
+def log_win(gaps: Tensor, labels: Tensor, with_gradient: bool) -> tuple[Tensor, Tensor]:
+    """As :func:`._race.log_win`.
+
+    >>> log_win(torch.zeros(1, 2), torch.tensor([0]), True)     # log 1/2; -phi(0) / sqrt(2) / (1/2)
+    (tensor([-0.6931]), tensor([[ 0.0000, -0.5642]]))
+    """
+    rival = 1 - labels[:, None]
+    ahead = -_SQRT_HALF * gaps.gather(1, rival)
+    if not with_gradient:
+        return log_cdf(ahead).squeeze(1), gaps.new_empty(0)
+    return log_cdf(ahead).squeeze(1), torch.zeros_like(gaps).scatter(1, rival, -_SQRT_HALF * ratio(ahead))
+
+
+def win_all(scores: Tensor) -> Tensor:
+    """As :func:`._race.win_all`.
+
+    >>> win_all(torch.zeros(1, 2))
+    tensor([[0.5000, 0.5000]])
+    """
+    return cdf(_SQRT_HALF * (scores - scores.flip(1)))
+
+
+def win_all_gradient(scores: Tensor, incoming: Tensor) -> Tensor:
+    """As :func:`._race.win_all_gradient`."""
+    return _SQRT_HALF * pdf(_SQRT_HALF * (scores - scores.flip(1))) * (incoming - incoming.flip(1))
