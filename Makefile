@@ -5,7 +5,7 @@ BIN := .venv/bin
 # tests run side by side on two processes; one thread each keeps them out of each other's way
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint format appendix-c references benchmark clean
+.PHONY: demo test lint format appendix-c references benchmark quality clean
 
 demo: .venv/.demo
 	$(BIN)/python examples/toy.py --out build/demo
@@ -30,6 +30,10 @@ references: .venv/.dev
 
 benchmark: .venv/.dev
 	OMP_NUM_THREADS=2 $(BIN)/python benchmarks/loss_speed.py --batches 64 256 1024 --seconds 2 --out benchmarks/results
+
+quality: .venv/.dev
+	$(BIN)/python benchmarks/quality.py --splits 10 --out benchmarks/results
+	OMP_NUM_THREADS=2 $(BIN)/python benchmarks/quality.py --time --out benchmarks/results
 
 clean:
 	rm -rf .venv build

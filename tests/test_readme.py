@@ -20,9 +20,10 @@ def test_there_are_blocks():
     assert len(BLOCKS) >= 3
 
 
-def test_the_first_block_learns_something(capsys):
-    exec(compile(BLOCKS[0], "README.md", "exec"), {})
-    assert float(capsys.readouterr().out.split()[1]) > 0.7
+@pytest.mark.parametrize("block", [0, 1])
+def test_the_first_blocks_learn_something(block, capsys):
+    exec(compile(BLOCKS[block], "README.md", "exec"), {})
+    assert float(capsys.readouterr().out.split()[-1]) > 0.6
 
 
 def test_importing_brings_in_nothing_heavy_beyond_torch():

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state, compute_class_weight
@@ -255,7 +256,8 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
             check_option(self.preprocess, "preprocess", ("auto",))
         self.preprocessor_ = preprocessor_for(data) if automatic else clone(self.preprocess)
         weighted = {"scale__sample_weight": weight} if automatic and not self.reads_frames_ else {}
-        return _as_matrix(self.preprocessor_.fit(data, **weighted).transform(data))
+        with config_context(enable_metadata_routing=False):  # the weights are ours to pass on
+            return _as_matrix(self.preprocessor_.fit(data, **weighted).transform(data))
 
     def _logits(self, X: Any) -> Floats:  # noqa: N803
         check_is_fitted(self)

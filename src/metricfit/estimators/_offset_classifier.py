@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.metaestimators import available_if
@@ -160,6 +159,6 @@ def _scores(estimator: Any, X: Any) -> NDArray[np.float64]:  # noqa: N803
     if hasattr(estimator, "predict_proba"):
         return np.log(np.maximum(np.asarray(estimator.predict_proba(X), np.float64), _LEAST))
     if not hasattr(estimator, "decision_function"):
-        raise NotFittedError(f"`estimator` should have predict_proba or decision_function, {estimator!r} has neither.")
+        raise TypeError(f"`estimator` should have predict_proba or decision_function, {estimator!r} has neither.")
     scores = np.asarray(estimator.decision_function(X), np.float64)
     return np.stack([-0.5 * scores, 0.5 * scores], 1) if scores.ndim == 1 else scores

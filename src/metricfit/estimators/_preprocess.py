@@ -115,7 +115,7 @@ def as_date_parts(data: Any) -> NDArray[np.float64]:
 
 
 def _columns(data: Any) -> list[nw.Series[Any]]:
-    """By position: names may be numbers, or occur twice."""
+    """By position: names may be numbers."""
     frame = nw.from_native(data, eager_only=True, pass_through=False)
     return [frame[:, position] for position in range(frame.shape[1])]
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -41,6 +42,7 @@ DIRECT_PENALTY = 1e-6  # per row: normalised scores leave the size of the weight
 
 History = list[dict[str, Any]]
 _Result = TypeVar("_Result")
+_limited = threading.local()
 
 
 @dataclass(frozen=True)
@@ -261,13 +263,14 @@ def _alone(fit: Callable[[Rows, int], _Result], rows: Rows, train: Ints, fold: i
 @contextlib.contextmanager
 def single_threaded() -> Iterator[None]:
     """One thread for all libraries: sums in the same order, and so the same bits, whatever runs beside."""
-    if torch.get_num_threads() == 1:
+    if getattr(_limited, "now", False):
         yield
         return
-    before = torch.get_num_threads()
+    before, _limited.now = torch.get_num_threads(), True
     torch.set_num_threads(1)
     try:
         with threadpool_limits(1):
             yield
     finally:
+        _limited.now = False
         torch.set_num_threads(before)

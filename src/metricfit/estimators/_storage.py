@@ -14,6 +14,7 @@ import warnings
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import sklearn
@@ -71,7 +72,7 @@ def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ..
         weights = load_file(folder / WEIGHTS_FILE)
         estimator.preprocessor_ = _read_preprocessor(folder, trusted) if found["preprocessor"] else None
         estimator.model_ = _model(found["model"], weights, estimator)
-    except (OSError, SafetensorError, KeyError, RuntimeError, EOFError) as error:
+    except (OSError, SafetensorError, KeyError, RuntimeError, BadZipFile) as error:
         raise ValueError(f"{folder} holds a damaged model: {error}") from error
     estimator.offsets_ = estimator.model_.offsets
     if isinstance(estimator.model_, Linear):

@@ -1,6 +1,6 @@
 r"""What a linear model descends on, as functions of its scores: value and gradient.
 
-Leaky, for any metric M (after arXiv 1809.10226, whose Eq. (6) it is for accuracy):
+Leaky, for any metric M (after arXiv 1905.00448, whose Eq. (6) it is for accuracy):
 
 .. math:: -M(C_\sigma(S + o)) / u + \alpha\,\mathrm{CE}(S)
 

@@ -1,0 +1,255 @@
+"""MetricClassifier: what it promises beyond scikit-learn's contract."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.metrics import f1_score, log_loss, matthews_corrcoef
+
+import metricfit as mf
+from metricfit import MetricClassifier, metrics
+from metricfit.estimators._recipe import ALPHAS, STRATEGIES
+
+
+def imbalanced(n=600, k=2, seed=0):
+    weights = [0.85] if k == 2 else [0.7, 0.2]
+    return make_classification(
+        n, 10, n_informative=5, n_classes=k, weights=weights, flip_y=0.05, class_sep=0.7, random_state=seed
+    )
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_beats_chance(strategy, model, k):
+    features, target = imbalanced(k=k)
+    estimator = MetricClassifier("mcc", strategy=strategy, model=model, max_epochs=40, learning_rate=1e-2, random_state=0)
+    estimator.fit(features[:400], target[:400])
+    assert estimator.score(features[400:], target[400:]) > 0.15
+    assert estimator.predict_proba(features).sum(1) == pytest.approx(1.0)
+    assert estimator.summary()
+    assert estimator.n_iter_ >= 1
+
+
+def test_score_is_the_metric_asked_for():
+    features, target = imbalanced()
+    labels = np.array(["good", "bad"])[target]
+    for metric, by_sklearn in (("f1", lambda t, p: f1_score(t, p, pos_label="bad")), ("mcc", matthews_corrcoef)):
+        estimator = MetricClassifier(metric, positive_class="bad", strategy="offset", random_state=0).fit(features, labels)
+        assert estimator.score(features, labels) == pytest.approx(by_sklearn(labels, estimator.predict(features)))
+
+
+def test_f1_of_an_imbalanced_set_gains_over_logistic_regression():
+    features, target = imbalanced(3000, seed=1)
+    train, test = slice(0, 1500), slice(1500, None)
+    plain, tuned = (
+        MetricClassifier("f1", strategy=strategy, random_state=0)
+        .fit(features[train], target[train])
+        .score(features[test], target[test])
+        for strategy in ("cross_entropy", "auto")
+    )
+    assert tuned > plain + 0.05
+
+
+def test_metrics_by_object_function_average_and_cost():
+    features, target = imbalanced(k=3)
+    for metric, options in (
+        (metrics.FBeta([1, 1, 0.25]), {}),
+        ("f1", {"average": "macro"}),
+        (metrics.Precision("macro"), {"average": "weighted"}),
+        (lambda matrix: matrix.trace() / matrix.sum(), {}),
+        (metrics.Cost([[0, 1, 1], [1, 0, 1], [9, 9, 0]]), {}),
+    ):
+        estimator = MetricClassifier(metric, random_state=0, **options).fit(features, target)
+        assert np.isfinite(estimator.score(features, target))
+    assert (estimator.predict(features) == 2).sum() > (target == 2).sum()  # missing class 2 costs nine
+
+
+def test_candidates_and_history_can_be_read():
+    features, target = imbalanced()
+    estimator = MetricClassifier("f1", random_state=0).fit(features, target)
+    names = [row["candidate"] for row in estimator.candidates_]
+    assert names == ["cross_entropy", "offset", *(f"leaky({alpha:g})" for alpha in ALPHAS)]
+    assert sum("chosen" in row["verdict"] for row in estimator.candidates_) == 1
+    assert "verdict" in repr(estimator.candidates_)
+    assert "<table>" in estimator.candidates_._repr_html_()
+    leaky = MetricClassifier("f1", strategy="leaky", random_state=0).fit(features, target)
+    surrogate = [row["surrogate"] for row in leaky.history_]
+    assert surrogate == sorted(surrogate, reverse=True)
+
+
+def test_two_heads():
+    features, target = imbalanced(2000)
+    train, test = slice(0, 1000), slice(1000, None)
+    estimator = MetricClassifier("balanced_accuracy", strategy="offset", random_state=0).fit(features[train], target[train])
+    plain = MetricClassifier(strategy="cross_entropy", random_state=0).fit(features[train], target[train])
+    assert (estimator.predict(features) != estimator.predict_proba(features).argmax(1)).any()
+    assert ((estimator.decision_function(features) > 0) == (estimator.predict(features) == 1)).all()
+    losses = [log_loss(target[test], found.predict_proba(features[test])) for found in (estimator, plain)]
+    assert losses[0] == pytest.approx(losses[1], rel=0.01)
+
+
+def test_the_same_bits_for_any_number_of_jobs():
+    features, target = imbalanced(k=3)
+    one, two, again = (
+        MetricClassifier("f1_macro", n_jobs=jobs, random_state=3).fit(features, target) for jobs in (None, 2, 1)
+    )
+    for other in (two, again):
+        assert (one.coef_ == other.coef_).all()
+        assert (one.offsets_ == other.offsets_).all()
+        assert one.candidates_ == other.candidates_
+
+
+def test_networks_are_reproducible():
+    features, target = imbalanced()
+    one, other = (MetricClassifier("f1", model="mlp", max_epochs=5, random_state=3).fit(features, target) for _ in range(2))
+    assert (one.decision_function(features) == other.decision_function(features)).all()
+
+
+def test_a_module_and_a_function_for_a_model():
+    import torch
+    from torch import nn
+
+    features, target = imbalanced()
+    for model in (nn.Sequential(nn.Linear(10, 1)), lambda n_features, n_classes: nn.Linear(n_features, n_classes)):
+        before = torch.get_rng_state()
+        estimator = MetricClassifier("f1", model=model, max_epochs=30, learning_rate=0.05, random_state=0).fit(
+            features, target
+        )
+        assert estimator.score(features, target) > 0.3
+        if isinstance(model, nn.Module):
+            assert (torch.get_rng_state() == before).all()
+            assert estimator.model_.module is not model
+    with pytest.raises(TypeError, match="`model` should be"):
+        MetricClassifier("f1", model=lambda n, k: None).fit(features, target)
+
+
+def test_weights_move_the_decision_and_zero_weight_removes_rows():
+    features, target = imbalanced()
+    weight = np.where(target == 1, 4.0, 1.0)
+    plain = MetricClassifier("accuracy", random_state=0).fit(features, target)
+    weighted = MetricClassifier("accuracy", random_state=0).fit(features, target, sample_weight=weight)
+    assert weighted.predict(features).sum() > plain.predict(features).sum()
+    part = MetricClassifier("accuracy", random_state=0).fit(features[:300], target[:300])
+    masked = MetricClassifier("accuracy", random_state=0).fit(features, target, sample_weight=np.arange(600) < 300)
+    assert (part.coef_ == masked.coef_).all()
+
+
+def test_class_weight_is_for_training_not_for_the_metric():
+    features, target = imbalanced()
+    balanced = MetricClassifier("accuracy", strategy="cross_entropy", class_weight="balanced", random_state=0).fit(
+        features, target
+    )
+    plain = MetricClassifier("accuracy", strategy="cross_entropy", random_state=0).fit(features, target)
+    assert balanced.predict(features).sum() > 1.5 * plain.predict(features).sum()
+    with pytest.raises(ValueError, match="`class_weight` should name classes of y, got 7"):
+        MetricClassifier(class_weight={7: 1.0}).fit(features, target)
+
+
+def test_sparse_matrices_are_dense_ones():
+    features, target = imbalanced()
+    features = np.where(np.abs(features) < 0.5, 0.0, features)
+    dense = MetricClassifier("f1", preprocess=None, random_state=0).fit(features, target)
+    sparse = MetricClassifier("f1", preprocess=None, random_state=0).fit(csr_matrix(features), target)
+    np.testing.assert_allclose(sparse.decision_function(csr_matrix(features)), dense.decision_function(features), rtol=1e-4)
+
+
+def test_fewer_members_than_folds():
+    features, target = load_iris(return_X_y=True)
+    target = target.copy()
+    target[0] = 3
+    with pytest.warns(UserWarning, match="Class .*3.* has 1 rows for 5 folds"):
+        estimator = MetricClassifier("f1_macro", random_state=0).fit(features, target)
+    assert set(estimator.classes_) == {0, 1, 2, 3}
+    with pytest.warns(UserWarning, match="3 rows are too few to hold any out"):
+        MetricClassifier().fit(features[[0, 60, 120]], [0, 1, 2])
+
+
+def test_missing_and_constant_features():
+    features, target = imbalanced()
+    features = features.copy()
+    features[::7, 2], features[:, 3] = np.nan, 1.0
+    assert MetricClassifier("f1", random_state=0).fit(features, target).score(features, target) > 0.3
+
+
+class TestBadInput:
+    features, target = load_breast_cancer(return_X_y=True)
+
+    @pytest.mark.parametrize(
+        ("options", "change", "message"),
+        [
+            ({}, lambda x, y: (x, np.zeros_like(y)), "one class"),
+            ({}, lambda x, y: (x, np.where(np.arange(len(y)) == 3, np.nan, y)), "y contains NaN"),
+            ({}, lambda x, y: (x, np.array([None, *y[1:]], dtype=object)), "y contains NaN"),
+            ({}, lambda x, y: (x[:-1], y), "inconsistent numbers of samples"),
+            ({}, lambda x, y: (np.where(x > 1000, np.inf, x), y), "infinity"),
+            ({"preprocess": None}, lambda x, y: (np.where(x > 1000, np.nan, x), y), "NaN"),
+            ({}, lambda x, y: (x, x[:, 0]), "Unknown label type"),
+            ({"metric": "f1"}, lambda x, y: (x, np.arange(len(y)) % 10), "is for two classes.*average='macro'"),
+            ({"metric": "f1_makro"}, None, "Did you mean 'f1_macro'"),
+            ({"positive_class": 7}, None, r"`positive_class` should be one of \[0, 1\], got 7"),
+            ({"strategy": "leeky"}, None, "Did you mean 'leaky'"),
+            ({"smoothing": "none"}, None, "`smoothing` should be one of"),
+            ({"preprocess": "automatic"}, None, "`preprocess` should be one of"),
+            ({"model": "tree"}, None, "`model` should be one of"),
+            ({"C": -1.0}, None, "`C` should be positive, got -1.0"),
+            ({"metric": metrics.FBeta([1, 2, 3])}, None, "`beta` should have one entry per class, 2"),
+            ({"average": "mean"}, None, "`average` should be one of"),
+        ],
+    )
+    def test_fit(self, options, change, message):
+        features, target = change(self.features, self.target) if change else (self.features, self.target)
+        with pytest.raises(ValueError, match=message):
+            MetricClassifier(**options).fit(features, target)
+
+    def test_a_class_that_was_not_there(self):
+        fitted = MetricClassifier(strategy="cross_entropy", C=1.0).fit(self.features, self.target)
+        with pytest.raises(ValueError, match=r"got also \[5\]"):
+            fitted.score(self.features[:3], [0, 1, 5])
+
+
+def test_a_bar_on_stderr(capfd):
+    features, target = imbalanced(200)
+    MetricClassifier("f1", verbose=1, random_state=0).fit(features, target)
+    shown = capfd.readouterr()
+    assert "f1 0." in shown.err
+    assert not shown.out
+
+
+SLOW_FIT = """
+import numpy as np, metricfit as mf
+random = np.random.default_rng(0)
+features, target = random.normal(size=(200_000, 60)), random.integers(0, 4, 200_000)
+print("ready", flush=True)
+mf.MetricClassifier("f1_macro", verbose=1).fit(features, target)
+"""
+
+
+def test_ctrl_c_stops_cleanly():
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SLOW_FIT)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(2.0)
+    process.send_signal(signal.SIGINT)
+    _, messages = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert messages.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_importing_metricfit_does_not_import_scikit_learn():
+    code = "import sys, metricfit; assert 'sklearn' not in sys.modules; metricfit.MetricClassifier; assert 'sklearn' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = mf.Nothing

@@ -1,0 +1,96 @@
+"""Offsets against exhaustive search."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+import metricfit as mf
+from metricfit import metrics
+from metricfit.estimators import _offsets
+from metricfit.estimators._offsets import hard_matrix, metric_of
+
+
+def value(scores, labels, offsets, metric, weight=None):
+    weight = np.ones(len(labels)) if weight is None else weight
+    matrix = hard_matrix((scores + offsets).argmax(1), labels, weight, scores.shape[1])
+    return float(metrics.get(metric)(torch.from_numpy(matrix)))
+
+
+def some(n, k, seed=0, ties=False):
+    random = np.random.default_rng(seed)
+    labels = random.choice(k, n, p=np.arange(1, k + 1) / np.arange(1, k + 1).sum())
+    scores = random.normal(size=(n, k)) + 1.5 * np.eye(k)[labels]
+    return (scores.round(1) if ties else scores), labels
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "mcc", "balanced_accuracy", "precision", "g_mean", "f2"])
+def test_two_classes_are_exact(metric, ties):
+    scores, labels = some(60, 2, ties=ties)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, 60)
+    found = mf.tune_offsets(scores, labels, metric, sample_weight=weight)
+    gaps = np.unique(scores[:, 0] - scores[:, 1])
+    places = np.concatenate([[gaps[0] - 1], 0.5 * (gaps[1:] + gaps[:-1]), [gaps[-1] + 1]])
+    best = max(value(scores, labels, np.array([0.0, place]), metric, weight) for place in places)
+    assert value(scores, labels, found, metric, weight) == pytest.approx(best, abs=1e-12)
+    assert found.sum() == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1_macro", "mcc", "balanced_accuracy"])
+def test_three_classes_come_close_to_a_fine_grid(metric):
+    scores, labels = some(80, 3)
+    found = value(scores, labels, mf.tune_offsets(scores, labels, metric), metric)
+    grid = np.linspace(-3, 3, 61)
+    best = max(value(scores, labels, np.array([0.0, *place]), metric) for place in itertools.product(grid, grid))
+    assert found >= value(scores, labels, np.zeros(3), metric)
+    assert found >= best - 0.01
+
+
+def test_offsets_that_cannot_help_stay_away():
+    labels = np.array([0, 1, 2, 0, 1, 2])
+    assert (mf.tune_offsets(5.0 * np.eye(3)[labels], labels, "f1_macro") == 0.0).all()
+
+
+def test_many_thresholds_are_thinned_out(monkeypatch):
+    scores, labels = some(500, 2)
+    exact = value(scores, labels, mf.tune_offsets(scores, labels, "f1"), "f1")
+    monkeypatch.setattr(_offsets, "_MOST_ENTRIES", 400)  # a hundred thresholds
+    thinned = value(scores, labels, mf.tune_offsets(scores, labels, "f1"), "f1")
+    assert exact - 0.01 < thinned <= exact
+
+
+def test_one_score_per_row_and_a_function_of_the_matrix():
+    scores, labels = some(60, 2)
+    difference = scores[:, 1] - scores[:, 0]
+    one = mf.tune_offsets(difference, labels, "f1")
+    two = mf.tune_offsets(scores, labels, lambda c: 2 * c[1, 1] / (2 * c[1, 1] + c[0, 1] + c[1, 0]))
+    np.testing.assert_allclose(one, two, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1.0]], [0], "f1"), "`scores` should have shape"),
+        (([[1.0, np.nan]], [0], "f1"), "`scores` should be finite, got 1"),
+        (([[1.0, 2.0]], [0, 1], "f1"), r"`y` should have shape \(1,\)"),
+        (([[1.0, 2.0]], [2], "f1"), r"`y` should lie in 0 \.\.\. 1, got 2"),
+        (([[1.0, 2.0, 3.0]], [2], "f1"), "is for two classes"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        mf.tune_offsets(*arguments)
+
+
+def test_labels_that_are_no_integers():
+    with pytest.raises(TypeError, match="`y` should be integers"):
+        mf.tune_offsets([[1.0, 2.0]], ["a"], "f1")
+
+
+def test_metric_of_many_matrices_is_that_of_each():
+    matrices = np.random.default_rng(0).uniform(0, 5, (4, 3, 3))
+    for metric in (metrics.get("mcc"), metrics.get(lambda c: c.trace() / c.sum())):
+        each = [float(metric(torch.from_numpy(matrix))) for matrix in matrices]
+        np.testing.assert_allclose(metric_of(metric, matrices), each)

@@ -1,0 +1,135 @@
+"""scikit-learn's whole contract: its own checks, and its tools around our estimators."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from metricfit import MetricClassifier, OffsetClassifier
+
+# its point is to decide otherwise than the largest probability does, which this check forbids
+DECIDES_OTHERWISE = {"check_classifiers_train": "the offsets move the decision away from the largest probability"}
+
+
+def expected(estimator):
+    return DECIDES_OTHERWISE if isinstance(estimator, OffsetClassifier) else {}
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [MetricClassifier(), OffsetClassifier(LogisticRegression(), "accuracy")], expected_failed_checks=expected
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def data(n=200, **options):
+    return make_classification(n, 8, n_informative=4, weights=[0.8], flip_y=0.1, random_state=0, **options)
+
+
+def test_pipeline_grid_search_and_clone():
+    features, target = data()
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), MetricClassifier("mcc", random_state=0)),
+        {"metricclassifier__strategy": ["offset", "leaky"], "metricclassifier__C": [0.1, 1.0]},
+        cv=3,
+    ).fit(features, target)
+    assert search.best_score_ == pytest.approx(search.cv_results_["mean_test_score"].max())
+    copy = clone(search.best_estimator_[-1])
+    assert not hasattr(copy, "coef_")
+    assert copy.get_params() == search.best_estimator_[-1].get_params()
+
+
+def test_cross_validate_with_weights_by_metadata_routing():
+    features, target = data()
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(target))
+    with config_context(enable_metadata_routing=True):
+        estimator = (
+            MetricClassifier("f1", random_state=0).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        )
+        weighted = cross_validate(estimator, features, target, cv=3, params={"sample_weight": weight})
+    plain = cross_validate(MetricClassifier("f1", random_state=0), features, target, cv=3)
+    assert (weighted["test_score"] != plain["test_score"]).any()
+
+
+def test_calibration_and_pickle():
+    features, target = load_iris(return_X_y=True)
+    calibrated = CalibratedClassifierCV(MetricClassifier("f1_macro", random_state=0), cv=3).fit(features, target)
+    assert calibrated.predict_proba(features).shape == (150, 3)
+    fitted = MetricClassifier("f1_macro", random_state=0).fit(features, target)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert (again.decision_function(features) == fitted.decision_function(features)).all()
+
+
+def test_set_output_and_names():
+    pandas = pytest.importorskip("pandas")
+    frame, target = load_iris(return_X_y=True, as_frame=True)
+    pipeline = (
+        make_pipeline(StandardScaler(), MetricClassifier(random_state=0)).set_output(transform="pandas").fit(frame, target)
+    )
+    assert list(pipeline[-1].feature_names_in_) == list(frame.columns)
+    assert isinstance(pandas.Series(pipeline.predict(frame)).iloc[0], np.integer)
+    with pytest.raises(ValueError, match="feature names"):
+        pipeline[-1].predict(frame.rename(columns={frame.columns[0]: "other"}))
+
+
+def test_html_representation():
+    assert "MetricClassifier" in MetricClassifier("mcc")._repr_html_()
+
+
+def test_warm_start_begins_where_the_last_fit_ended():
+    features, target = data()
+    estimator = MetricClassifier("mcc", strategy="cross_entropy", C=1.0, warm_start=True).fit(features, target)
+    first = estimator.coef_.copy()
+    estimator.set_params(C=1.0).fit(features, target)
+    np.testing.assert_allclose(estimator.coef_, first, rtol=1e-3)
+    cold = MetricClassifier("mcc", strategy="cross_entropy", C=1.0).fit(features, target)
+    np.testing.assert_allclose(cold.coef_, estimator.coef_, rtol=1e-3)
+
+
+class TestOffsetClassifier:
+    def test_is_a_tuned_threshold_for_two_classes(self):
+        features, target = load_breast_cancer(return_X_y=True)
+        base = make_pipeline(StandardScaler(), LogisticRegression())
+        splits = [(np.arange(100, 569), np.arange(100)), (np.arange(469), np.arange(469, 569))]
+        ours = OffsetClassifier(base, "balanced_accuracy", cv=splits).fit(features, target)
+        theirs = TunedThresholdClassifierCV(base, scoring="balanced_accuracy", cv=splits, thresholds=500).fit(features, target)
+        assert abs(ours.score(features, target) - theirs.score(features, target)) < 0.02
+
+    def test_prefit_and_decision_functions(self):
+        features, target = load_iris(return_X_y=True)
+        fitted = LinearSVC().fit(features[::2], target[::2])
+        tuned = OffsetClassifier(fitted, "accuracy", cv="prefit").fit(features[1::2], target[1::2])
+        assert tuned.estimator_ is fitted
+        assert not hasattr(tuned, "predict_proba")
+        assert tuned.score(features[1::2], target[1::2]) >= fitted.score(features[1::2], target[1::2])
+
+    def test_weights_and_string_labels(self):
+        features, target = data()
+        labels = np.array(["no", "yes"])[target]
+        weight = np.where(target == 1, 5.0, 1.0)
+        plain = OffsetClassifier(LogisticRegression(), "accuracy", random_state=0).fit(features, labels)
+        weighted = OffsetClassifier(LogisticRegression(), "accuracy", random_state=0).fit(
+            features, labels, sample_weight=weight
+        )
+        assert (weighted.predict(features) == "yes").sum() > (plain.predict(features) == "yes").sum()
+
+    def test_an_estimator_without_scores(self):
+        from sklearn.neighbors import RadiusNeighborsClassifier
+
+        class Silent(RadiusNeighborsClassifier):
+            predict_proba = property()
+
+        features, target = data()
+        with pytest.raises(TypeError, match="`estimator` should have predict_proba or decision_function"):
+            OffsetClassifier(Silent(5.0), "f1").fit(features, target)
