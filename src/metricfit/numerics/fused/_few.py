@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+from numba import carray, njit
 from scipy.special import erfcx, log_ndtr
 
 from metricfit.numerics.fused._easy_row import easy_row
-from metricfit.numerics.fused._job import LEFT_OVER
+from metricfit.numerics.fused._job import LEFT_OVER, pointer_to, row_arrays
 from metricfit.numerics.fused._lattice import (
     DROP,
     LOG_SQRT_2PI,
@@ -39,6 +39,7 @@ FINE = SPACING / SHIFTS
 COLUMNS = int((40.0 - X_MIN) / SPACING)
 BEYOND = 8.5  # log Phi(8.5) is -1e-17
 MAX_FEW_NODES = 96
+NEAR = -2.0
 FEW_TERMS = 4
 FEW_TABLE = (FEW_TERMS * SHIFTS * COLUMNS,)
 ONE, TWO, THREE = (np.uint64(m * SHIFTS * COLUMNS) for m in range(1, FEW_TERMS))
@@ -107,6 +108,18 @@ def half_squares(left, n_nodes, out):
 
 
 @njit(**INNER)
+def within_drop(logs, count, largest):
+    """First and number of the nodes that come within ``DROP`` of the largest value, in whole vectors."""
+    first, last = ZERO64, count - 1
+    while logs[first] < largest - DROP:
+        first += 1
+    while logs[last] < largest - DROP:
+        last -= 1
+    kept = whole_vectors(last - first + 1)
+    return min(first, count - kept), kept
+
+
+@njit(**INNER)
 def place_in_table(x):
     """Column for the first node, and the distance that is left to its x."""
     place = int((x - X_MIN) * (1.0 / FINE) + 0.5)
@@ -136,15 +149,17 @@ def normalized(weights, total, n_nodes, out):
 
 
 @njit(**INNER)
-def log_win_few(
-    scores, labels, scale, scale_step, margin, ignored, with_gradient, log_p, by_scores, by_scale, log_cdf, ratio, lo, hi
-):
+def log_win_few(job, lo, hi):
     """As ``log_win``."""
+    scores, labels, scale, log_p, by_scores, by_scale = row_arrays(job)
+    log_cdf = carray(pointer_to(job.log_cdf), FEW_TABLE, np.float64)
+    ratio = carray(pointer_to(job.ratio), FEW_TABLE, np.float32)
+    margin, ignored, with_gradient = job.margin, job.ignore_index, job.with_gradient != 0
     n_classes, left_over = scores.shape[1], 0
     gaps, deltas, columns, places = np.empty(FEW), np.empty(FEW), np.empty(FEW, np.int64), np.empty(FEW, np.int64)
     logs, weights, weights32 = np.empty(MAX_FEW_NODES), np.empty(MAX_FEW_NODES), np.empty(MAX_FEW_NODES, np.float32)
     for n in range(lo, hi):
-        row, label, sigma = scores[n], labels[n], np.float64(scale[n * scale_step])
+        row, label, sigma = scores[n], labels[n], np.float64(scale[n * job.scale_step])
         out = by_scores[n] if with_gradient else by_scores[0]
         done, top = easy_row(n, row, label, sigma, margin, ignored, with_gradient, log_p, by_scale, out)
         if done:
@@ -178,7 +193,11 @@ def log_win_few(
                 columns[i], deltas[i] = place_in_table(left - gaps[i])
                 add_one_log_cdf(log_cdf, np.uint64(columns[i]), deltas[i], n_nodes, logs)
         largest = largest_of(logs, ZERO64, count, logs[0])
-        total = exponentials(logs, np.uint64(0), largest, n_nodes, weights)
+        first = ZERO64
+        if top > NEAR:  # the gradient of a label far ahead comes from where f itself is small
+            first, count = within_drop(logs, count, largest)
+            n_nodes = np.uint64(count)
+        total = exponentials(logs, np.uint64(first), largest, n_nodes, weights)
         log_p[n] = min(largest + math.log(total * SPACING) - LOG_SQRT_2PI, 0.0)
         if with_gradient:
             normalized(weights, total, n_nodes, weights32)
@@ -186,7 +205,7 @@ def log_win_few(
             for i in range(n_gaps):
                 slope = 0.0
                 if columns[i] >= 0:
-                    slope = weighted_ratio(ratio, np.uint64(columns[i]), np.float32(deltas[i]), weights32, n_nodes)
+                    slope = weighted_ratio(ratio, np.uint64(columns[i] + first), np.float32(deltas[i]), weights32, n_nodes)
                     slope *= per_sigma
                 moment += slope * gaps[i]
                 if gaps[i] <= clipped:

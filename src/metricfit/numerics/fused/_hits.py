@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-from metricfit.numerics.fused._job import LEAKY, LEFT_OVER, LINEAR, LOG, NO_LINK
+from metricfit.numerics.fused._job import LEAKY, LEFT_OVER, LINEAR, LOG, NO_LINK, row_arrays
 from metricfit.numerics.fused._options import FAST, INNER
 
 
@@ -71,8 +71,9 @@ def link_row(job, row, log_hit, gradient, totals):
 
 
 @njit(**INNER)
-def link_rows(job, scores, labels, log_p, gradient, lo, hi, totals):
+def link_rows(job, lo, hi, totals):
     """``link_row`` for all rows that are used and finished."""
+    scores, labels, _, log_p, gradient, _ = row_arrays(job)
     if job.link != NO_LINK:
         for n in range(lo, hi):
             if labels[n] != job.ignore_index and log_p[n] != LEFT_OVER:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import carray, cfunc, types
 
-from metricfit.numerics.fused._few import FEW_TABLE, log_win_few
+from metricfit.numerics.fused._few import log_win_few
 from metricfit.numerics.fused._hits import link_rows
-from metricfit.numerics.fused._job import JOB, own_rows, own_totals, pointer_to, row_arrays
+from metricfit.numerics.fused._job import JOB, own_rows, own_totals
 from metricfit.numerics.fused._options import ENTRY
 from metricfit.numerics.fused._threads import n_threads, thread
 
@@ -16,24 +15,6 @@ from metricfit.numerics.fused._threads import n_threads, thread
 def kernel(pointer):
     job = carray(pointer, 1)[0]
     lo, hi, part = own_rows(job, thread(), n_threads())
-    scores, labels, scale, log_p, by_scores, by_scale = row_arrays(job)
-    totals, with_gradient = own_totals(job, part), job.with_gradient != 0
-    log_cdf = carray(pointer_to(job.log_cdf), FEW_TABLE, np.float64)
-    ratio = carray(pointer_to(job.ratio), FEW_TABLE, np.float32)
-    totals[2] = log_win_few(
-        scores,
-        labels,
-        scale,
-        job.scale_step,
-        job.margin,
-        job.ignore_index,
-        with_gradient,
-        log_p,
-        by_scores,
-        by_scale,
-        log_cdf,
-        ratio,
-        lo,
-        hi,
-    )
-    link_rows(job, scores, labels, log_p, by_scores, lo, hi, totals)
+    totals = own_totals(job, part)
+    totals[2] = log_win_few(job, lo, hi)
+    link_rows(job, lo, hi, totals)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+from numba import carray, njit
 
 from metricfit.numerics.fused._easy_row import easy_row
-from metricfit.numerics.fused._job import LEFT_OVER
+from metricfit.numerics.fused._job import LEFT_OVER, pointer_to, row_arrays
 from metricfit.numerics.fused._lattice import (
     DROP,
     GAIN_DROP,
@@ -18,6 +18,7 @@ from metricfit.numerics.fused._lattice import (
     MAX_NODES,
     REACH,
     REACH_RIGHT,
+    TABLE,
     TERMS,
     WIDTH,
     add_log_cdf,
@@ -92,13 +93,15 @@ def write_gradient(coefficients, slots, deltas, row, origin, least, factor, out)
 
 
 @njit(**INNER)
-def log_win(
-    scores, labels, scale, scale_step, margin, ignored, with_gradient, log_p, by_scores, by_scale, log_cdf, ratio, lo, hi
-):
+def log_win(job, lo, hi):
     r"""log p, and with a gradient its derivatives by the scores and by the scale, for rows ``lo`` to ``hi``.
 
     Returns how many rows the table cannot carry; they are marked by ``LEFT_OVER``.
     """
+    scores, labels, scale, log_p, by_scores, by_scale = row_arrays(job)
+    log_cdf = carray(pointer_to(job.log_cdf), TABLE, np.float64)
+    ratio = carray(pointer_to(job.ratio), TABLE, np.float32)
+    margin, ignored, with_gradient = job.margin, job.ignore_index, job.with_gradient != 0
     n_classes = scores.shape[1]
     slots, deltas = np.empty(n_classes, np.int32), np.empty(n_classes, np.float32)
     sums = np.empty(2 * MAX_BINS * TERMS)
@@ -107,7 +110,7 @@ def log_win(
     logs, weights, weights32 = np.empty(MAX_NODES), np.empty(MAX_NODES), np.empty(MAX_NODES, np.float32)
     left_over = 0
     for n in range(lo, hi):
-        row, label, sigma = scores[n], labels[n], np.float64(scale[n * scale_step])
+        row, label, sigma = scores[n], labels[n], np.float64(scale[n * job.scale_step])
         out = by_scores[n] if with_gradient else by_scores[0]
         done, top = easy_row(n, row, label, sigma, margin, ignored, with_gradient, log_p, by_scale, out)
         if done:
