@@ -33,7 +33,7 @@ benchmark: .venv/.dev
 
 quality: .venv/.dev
 	$(BIN)/python benchmarks/quality.py --splits 10 --out benchmarks/results
-	OMP_NUM_THREADS=2 $(BIN)/python benchmarks/quality.py --time --out benchmarks/results
+	$(BIN)/python benchmarks/quality.py --time --out benchmarks/results
 
 clean:
 	rm -rf .venv build

@@ -166,7 +166,9 @@ def fit_times(names: list[str], repeats: int) -> str:
         features, target = tables.load(name)
         times: dict[str, list[float]] = {}
         for repeat in range(repeats):
-            for label, seconds in _timed(features, target, repeat).items():
+            with threadpool_limits(1):  # small matrices are slower with more, several times
+                seconds_of = _timed(features, target, repeat)
+            for label, seconds in seconds_of.items():
                 times.setdefault(label, []).append(seconds)
             if times["baseline"][-1] > 20.0:  # long enough to be told from noise
                 break

@@ -10,8 +10,10 @@ import time
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.special import softmax
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.metrics import f1_score, log_loss, matthews_corrcoef
+from sklearn.model_selection import PredefinedSplit, ShuffleSplit
 
 import metricfit as mf
 from metricfit import MetricClassifier, metrics
@@ -172,6 +174,103 @@ def test_fewer_members_than_folds():
         MetricClassifier().fit(features[[0, 60, 120]], [0, 1, 2])
 
 
+def test_a_class_with_one_row_does_not_spoil_the_probabilities():
+    features, target = imbalanced(k=3)
+    plain = MetricClassifier("f1_macro", random_state=0).fit(features, target)
+    target = target.copy()
+    target[0] = 3
+    with pytest.warns(UserWarning, match="has 1 rows"):
+        spoiled = MetricClassifier("f1_macro", random_state=0).fit(features, target)
+    assert spoiled.temperature_ == pytest.approx(plain.temperature_, rel=0.3)
+    assert spoiled.C_ == plain.C_
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [lambda c: (c[0, 0] / c[0].sum() * c[1, 1] / c[1].sum()).sqrt(), lambda c: c[1, 1] / c[:, 1].sum()],
+    ids=["NaN slope", "NaN value"],
+)
+def test_functions_that_are_not_defined_everywhere(metric):
+    features, target = make_classification(400, weights=[0.95], class_sep=0.5, random_state=0)
+    estimator = MetricClassifier(metric, random_state=0).fit(features, target)
+    assert estimator.chosen_ != "cross_entropy"
+    assert np.isfinite(estimator.score(features, target))
+
+
+def test_a_function_without_a_gradient():
+    with pytest.raises(ValueError, match="should be a differentiable function"):
+        MetricClassifier(lambda c: (c.argmax() == 0).double()).fit(*imbalanced(100))
+
+
+def test_a_network_that_never_moved_gains_nothing():
+    random = np.random.default_rng(0)
+    features, target = random.normal(size=(500, 5)), random.integers(0, 2, 500)
+    estimator = MetricClassifier("mcc", model="mlp", learning_rate=1e-9, max_epochs=3, random_state=0).fit(features, target)
+    assert estimator.chosen_ != "leaky"
+
+
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+@pytest.mark.parametrize("strategy", ["leaky", "direct"])
+def test_probabilities_of_a_single_strategy_are_calibrated(strategy, model):
+    features, target = imbalanced(3000)
+    train, test = slice(0, 2000), slice(2000, None)
+    options = {"random_state": 0, "learning_rate": 1e-2, "max_epochs": 20, "model": model}
+    fitted = MetricClassifier("f1", strategy=strategy, **options).fit(features[train], target[train])
+    logits = np.log(fitted.predict_proba(features[test]))
+    losses = [log_loss(target[test], softmax(factor * logits, 1)) for factor in (0.5, 1.0, 2.0)]
+    assert losses[1] == min(losses)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        ShuffleSplit(1, random_state=0),
+        ShuffleSplit(3, random_state=0),
+        PredefinedSplit([-1] * 100 + [0] * 50 + [1] * 50),
+        [(list(range(100)), list(range(100, 200)))],
+        [(np.arange(200) < 150, np.arange(200) >= 150)],
+    ],
+)
+def test_splits_of_any_kind(cv):
+    features, target = imbalanced(200)
+    assert MetricClassifier("f1", cv=cv).fit(features, target).score(features, target) > 0.2
+
+
+def test_warm_starts_that_do_not_fit():
+    features, target = imbalanced(200)
+    estimator = MetricClassifier("f1", model="mlp", max_epochs=2, warm_start=True, random_state=0).fit(features, target)
+    estimator.fit(features[:, :5], target)
+    estimator.set_params(model="linear").fit(features, target)
+    assert estimator.coef_.shape == (1, 10)
+    estimator.set_params(model="mlp").fit(features, target)
+    assert not hasattr(estimator, "coef_")
+
+
+def test_held_out_rows_of_one_class():
+    features, target = np.random.default_rng(0).normal(size=(600, 3)), np.zeros(600, int)
+    target[:1] = 1
+    MetricClassifier("f1", model="mlp", max_epochs=2, random_state=0).fit(features, target)
+
+
+def test_threads_are_given_back():
+    import threading
+
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        features, target = imbalanced(200)
+        fits = [threading.Thread(target=MetricClassifier("f1", random_state=0).fit, args=(features, target)) for _ in range(3)]
+        for fit in fits:
+            fit.start()
+        for fit in fits:
+            fit.join()
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_missing_and_constant_features():
     features, target = imbalanced()
     features = features.copy()
@@ -201,6 +300,9 @@ class TestBadInput:
             ({"model": "tree"}, None, "`model` should be one of"),
             ({"C": -1.0}, None, "`C` should be positive, got -1.0"),
             ({"metric": metrics.FBeta([1, 2, 3])}, None, "`beta` should have one entry per class, 2"),
+            ({"cv": 1}, None, "`cv` should be at least 2 folds"),
+            ({"cv": [(range(212), range(212, 569))]}, lambda x, y: (x, np.sort(y)), "`cv` should leave at least two classes"),
+            ({"batch_size": 0}, None, "`batch_size` should be at least 1"),
             ({"average": "mean"}, None, "`average` should be one of"),
         ],
     )

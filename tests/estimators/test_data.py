@@ -2,12 +2,16 @@
 
 import datetime
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn import config_context
 from sklearn.datasets import load_iris
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import QuantileTransformer
 from torch import nn
 
@@ -74,6 +78,39 @@ def test_what_was_never_seen():
         estimator.predict(frame.head(4).assign(number="many"))
     with pytest.raises(ValueError, match="feature names"):
         estimator.predict(frame.drop(columns="number"))
+
+
+def test_a_model_of_a_frame_takes_an_array_with_the_same_columns():
+    features, target = load_iris(return_X_y=True, as_frame=True)
+    estimator = MetricClassifier(strategy="cross_entropy", C=1.0).fit(features, target)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        found = estimator.predict(features.to_numpy())
+    assert (found == estimator.predict(features)).all()
+
+
+def test_a_global_wish_for_frames_does_not_reach_inside():
+    columns, labels = table()
+    frame = pandas_frame(columns)
+    with config_context(transform_output="pandas"):
+        assert MetricClassifier("f1", positive_class="yes", random_state=0).fit(frame, labels).score(frame, labels) > 0.9
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.date_range("2024-01-01", periods=60, tz="Europe/Berlin"),
+        [datetime.date(2024, 1, 1 + i % 28) for i in range(60)],
+        pd.to_timedelta(np.arange(60), unit="ms"),
+        [Decimal(i) / 7 for i in range(60)],
+        [f"each says something else {i}" for i in range(60)],
+        [1, "a", None] * 20,
+    ],
+)
+def test_odd_columns(values):
+    frame = pd.DataFrame({"odd": values, "number": np.arange(60.0)})
+    estimator = MetricClassifier(strategy="cross_entropy", C=1.0).fit(frame, np.arange(60) > 30)
+    assert estimator.n_inputs_ >= 2
+    assert (estimator.predict(frame) == (np.arange(60) > 30)).mean() > 0.9
 
 
 def test_columns_named_by_numbers_or_twice():
@@ -158,6 +195,24 @@ class TestModelsThatAreNot:
         with pytest.raises(ValueError, match="not known to be safe"):
             MetricClassifier.load(folder)
 
+    def test_a_vectorizer_that_would_read_files(self, folder):
+        from skops import io
+
+        reader = TfidfVectorizer(input="filename").set_params(vocabulary=["word"])
+        (folder / "preprocessor.skops").unlink()
+        io.dump(Pipeline([("words", reader)]), folder / "preprocessor.skops")
+        with pytest.raises(ValueError, match="would read files by name"):
+            MetricClassifier.load(folder)
+
+    @pytest.mark.parametrize(
+        "change", [{"metric": {"type": "Nothing", "fields": {}}}, {"params": {"hidden": {}}}, {"classes": 3}]
+    )
+    def test_a_description_that_lies(self, folder, change):
+        found = json.loads((folder / "model.json").read_text())
+        (folder / "model.json").write_text(json.dumps({**found, **change}))
+        with pytest.raises(ValueError, match="damaged model"):
+            MetricClassifier.load(folder)
+
     def test_nothing_is_left_behind_by_a_failed_save(self, tmp_path, monkeypatch):
         features, target = load_iris(return_X_y=True)
         fitted = MetricClassifier(strategy="cross_entropy", C=1.0).fit(features, target)
@@ -177,6 +232,21 @@ class TestModelsThatAreNot:
             MetricClassifier.load(tmp_path / "two")
 
 
+def test_parameters_come_back(tmp_path):
+    features, target = load_iris(return_X_y=True)
+    options = {
+        "class_weight": {0: 1.0, 1: 1.0, 2: 3.0},
+        "C": np.float32(0.5),
+        "random_state": np.int64(3),
+        "strategy": "offset",
+    }
+    estimator = MetricClassifier(metrics.FBeta([1, 1, 0.25]), **options).fit(features, target)
+    estimator.save(tmp_path / "model")
+    loaded = MetricClassifier.load(tmp_path / "model")
+    assert loaded.get_params() == {**estimator.get_params(), "C": 0.5, "random_state": 3}
+    assert loaded.summary() == estimator.summary()
+
+
 class Odd(QuantileTransformer):
     """A transformer of the user's own."""
 
@@ -188,6 +258,7 @@ def of_your_own():
 def test_a_transformer_of_your_own(tmp_path):
     features, target = load_iris(return_X_y=True)
     estimator = MetricClassifier(preprocess=Odd(n_quantiles=20), strategy="offset", random_state=0).fit(features, target)
-    estimator.save(tmp_path / "model")
+    with pytest.warns(UserWarning, match="cannot hold preprocess: after loading"):
+        estimator.save(tmp_path / "model")
     loaded = MetricClassifier.load(tmp_path / "model", trusted=(f"{__name__}.Odd",))
     assert (loaded.decision_function(features) == estimator.decision_function(features)).all()

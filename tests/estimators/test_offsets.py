@@ -61,6 +61,12 @@ def test_many_thresholds_are_thinned_out(monkeypatch):
     assert exact - 0.01 < thinned <= exact
 
 
+def test_many_classes_never_lose():
+    scores, labels = some(3000, 120)
+    before = value(scores, labels, np.zeros(120), "accuracy")
+    assert value(scores, labels, mf.tune_offsets(scores, labels, "accuracy"), "accuracy") > before
+
+
 def test_one_score_per_row_and_a_function_of_the_matrix():
     scores, labels = some(60, 2)
     difference = scores[:, 1] - scores[:, 0]

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metricfit import MetricClassifier, OffsetClassifier
@@ -123,6 +123,11 @@ class TestOffsetClassifier:
             features, labels, sample_weight=weight
         )
         assert (weighted.predict(features) == "yes").sum() > (plain.predict(features) == "yes").sum()
+
+    def test_scores_of_pairs_of_classes(self):
+        features, target = load_iris(return_X_y=True)
+        with pytest.raises(ValueError, match="one score per class"):
+            OffsetClassifier(SVC(decision_function_shape="ovo"), "accuracy").fit(features, target)
 
     def test_an_estimator_without_scores(self):
         from sklearn.neighbors import RadiusNeighborsClassifier

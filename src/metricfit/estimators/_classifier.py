@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn import config_context
@@ -25,15 +26,15 @@ from sklearn.utils.validation import (
 )
 
 from metricfit import metrics, smoothing
-from metricfit._checks import check_option, did_you_mean
+from metricfit._checks import check_number, check_option, did_you_mean
 from metricfit.estimators._linear import Linear, Rows
 from metricfit.estimators._network import NetworkOptions, fit_network
 from metricfit.estimators._offsets import hard_matrix, metric_of
-from metricfit.estimators._preprocess import is_frame, preprocessor_for
+from metricfit.estimators._preprocess import is_frame, is_missing, library_of, like_fitted, preprocessor_for
 from metricfit.estimators._progress import Bar, Progress
 from metricfit.estimators._recipe import STRATEGIES, Fitted, Task, fit_linear
 from metricfit.estimators._table import Table
-from metricfit.metrics import Metric
+from metricfit.metrics import Custom, Metric
 from metricfit.metrics._averaged import Averaged
 
 Floats = NDArray[np.float64]
@@ -132,17 +133,21 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
         """Fit to features (n, p), labels of any type (n,) and, if given, how much every row counts (n,)."""
         check_option(self.strategy, "strategy", STRATEGIES)
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
+        for name in ("max_epochs", "batch_size", "patience"):
+            check_number(getattr(self, name), name, 1)
+        check_number(self.learning_rate, "learning_rate", 0.0, open_low=True)
         before = self._reusable()
         data, labels, weight, used = self._training_data(X, y, sample_weight)
         self.metric_ = resolved_metric(self.metric, self.average, self.positive_class, self.classes_)
         training_weight = weight * self._class_weights(labels)
-        features = self._fit_preprocessor(data, weight)
+        features = self._fit_preprocessor(data, labels, weight)
         rows = Rows(features, labels, weight, training_weight, len(self.classes_))
         self.n_inputs_ = features.shape[1]
+        linear_before = before if isinstance(before, Linear) else None
         with Bar(str(self.metric)) if self.verbose else Progress() as progress:
             if isinstance(self.model, str) and self.model == "linear":
                 task = Task(rows, self.metric_, self._smoothing(), self._strengths(), self._splits(labels, used), self.n_jobs)
-                fitted = fit_linear(dataclasses.replace(task, progress=progress, start=before), self.strategy)
+                fitted = fit_linear(dataclasses.replace(task, progress=progress, start=linear_before), self.strategy)
             else:
                 fitted = fit_network(rows, self.metric_, self.strategy, self._network_options(before), progress)
         self._keep(fitted)
@@ -181,7 +186,7 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
         if not self.candidates_:
             return f"{self.strategy} for {self.metric}"
         rows = {row["candidate"]: row for row in self.candidates_}
-        line = f"{self.chosen_} for {self.metric}: {rows[self.chosen_]['metric']:.4f} on rows not seen"
+        line = f"{self.chosen_} for {self.metric}: {rows[self.chosen_]['metric']:.4f} on held-out rows"
         baseline = rows.get("offset")
         return line if baseline is None or self.chosen_ == "offset" else line + f", tuned offsets {baseline['metric']:.4f}"
 
@@ -217,7 +222,7 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
         y = column_or_1d(y, warn=True)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise ValueError("Input y contains NaN or infinity.")
-        if y.dtype == object and any(value is None or value != value for value in y):
+        if y.dtype == object and any(is_missing(value) for value in y):
             raise ValueError("Input y contains NaN: every row needs a label. Drop these rows first.")
         check_consistent_length(data, y)
         check_classification_targets(y)
@@ -240,14 +245,18 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
             if not len(X):
                 raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
             return X
+        if not reset and self.reads_frames_:
+            validate_data(self, X, skip_check_array=True, reset=False)
+            return like_fitted(X, self.frame_library_, getattr(self, "feature_names_in_", None))
         finite: Any = "allow-nan" if self.preprocess is not None else True
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite, reset=reset)
 
     def _reads_frames(self, reset: bool) -> bool:
         return self.preprocess is not None if reset else self.reads_frames_
 
-    def _fit_preprocessor(self, data: Any, weight: Floats) -> Any:
+    def _fit_preprocessor(self, data: Any, labels: Ints, weight: Floats) -> Any:
         self.reads_frames_ = is_frame(data)
+        self.frame_library_ = library_of(data) if self.reads_frames_ else ""
         if self.preprocess is None:
             self.preprocessor_ = None
             return data
@@ -256,14 +265,16 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
             check_option(self.preprocess, "preprocess", ("auto",))
         self.preprocessor_ = preprocessor_for(data) if automatic else clone(self.preprocess)
         weighted = {"scale__sample_weight": weight} if automatic and not self.reads_frames_ else {}
-        with config_context(enable_metadata_routing=False):  # the weights are ours to pass on
-            return _as_matrix(self.preprocessor_.fit(data, **weighted).transform(data))
+        with config_context(enable_metadata_routing=False, transform_output="default"):  # what is inside is ours
+            return _as_matrix(self.preprocessor_.fit(data, labels, **weighted).transform(data))
 
     def _logits(self, X: Any) -> Floats:  # noqa: N803
         check_is_fitted(self)
         data = self._checked(X, reset=False)
-        features = data if self.preprocessor_ is None else _as_matrix(self.preprocessor_.transform(data))
-        return self.model_.logits(features)
+        if self.preprocessor_ is None:
+            return self.model_.logits(data)
+        with config_context(transform_output="default"):
+            return self.model_.logits(_as_matrix(self.preprocessor_.transform(data)))
 
     def _class_weights(self, labels: Ints) -> Floats:
         if self.class_weight is None:
@@ -295,7 +306,10 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
             given[used] = labels
             place = np.cumsum(used) - 1
             splits = check_cv(self.cv, given, classifier=True).split(np.empty((len(given), 1)), given)
-            return [(place[train[used[train]]], place[test[used[test]]]) for train, test in splits]
+            indices = [(_index(train, len(used)), _index(test, len(used))) for train, test in splits]
+            return [(place[train[used[train]]], place[test[used[test]]]) for train, test in indices]
+        if self.cv < 2:
+            raise ValueError(f"`cv` should be at least 2 folds, a splitter or a list of splits, got {self.cv}.")
         counts = np.bincount(labels)
         n_folds = min(int(self.cv), int(np.sort(counts)[-2]))
         if n_folds < 2:
@@ -320,7 +334,7 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             patience=self.patience,
-            hidden=tuple(self.hidden),
+            hidden=tuple(np.atleast_1d(self.hidden).tolist()),
             seed=check_random_state(self.random_state).randint(2**31),
             start=before,
         )
@@ -337,6 +351,8 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
         self.chosen_ = fitted.chosen
         self.n_iter_ = max(len(fitted.history), 1)
         self.C_ = fitted.strength
+        for name in ("coef_", "intercept_"):
+            self.__dict__.pop(name, None)  # of an earlier fit with another model
         if isinstance(fitted.model, Linear):
             self.coef_, self.intercept_ = fitted.model.weight.T, fitted.model.intercept
 
@@ -350,6 +366,10 @@ def resolved_metric(metric: Any, average: str | None, positive_class: Any, class
         elif isinstance(metric, Averaged):
             metric = dataclasses.replace(metric, average=average)  # type: ignore[type-var]
     found = metrics.get(metric)
+    if isinstance(found, Custom):
+        probe = torch.ones(len(classes), len(classes), dtype=torch.float64, requires_grad=True)
+        if not found(probe).requires_grad:
+            raise ValueError("`metric` should be a differentiable function of the matrix: write it with torch's operations.")
     if positive_class is not None:
         matches = np.flatnonzero(classes == positive_class)
         if len(matches) != 1:
@@ -363,6 +383,12 @@ def resolved_metric(metric: Any, average: str | None, positive_class: Any, class
         hint = f" There are {len(classes)} classes in y; try average='macro'." if isinstance(metric, str) else ""
         raise ValueError(f"`metric` {metric!r} does not fit the data: {error}{hint}") from error
     return found
+
+
+def _index(rows: Any, n_rows: int) -> Ints:
+    """Places of rows, given as such or as a mask."""
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool and len(rows) == n_rows else rows.astype(np.int64)
 
 
 def _as_matrix(features: Any) -> Any:

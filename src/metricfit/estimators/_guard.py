@@ -10,6 +10,7 @@ influence of one row is the derivative at the cell the row falls into, so with :
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,7 +35,8 @@ class Judge:
     metric: Metric
 
     def value(self, predicted: Ints) -> float:
-        return float(self.metric(torch.from_numpy(self._matrix(predicted))))
+        value = float(self.metric(torch.from_numpy(self._matrix(predicted))))
+        return -np.inf if np.isnan(value) else value
 
     def standard_error(self, predicted: Ints) -> float:
         """Of the metric itself."""
@@ -58,6 +60,18 @@ class Judge:
                 reasons[name] = f"{gain:+.4f} against {chosen}, needs more than {needed:.4f}"
         return chosen, {**reasons, chosen: "chosen" if chosen == names[0] else f"chosen: {reasons[chosen]}"}
 
+    def table(self, predictions: dict[str, Ints], reasons: dict[str, str]) -> list[dict[str, Any]]:
+        """One row per candidate: metric, its standard error, and what became of it."""
+        return [
+            {
+                "candidate": name,
+                "metric": self.value(predicted),
+                "standard_error": self.standard_error(predicted),
+                "verdict": reasons[name],
+            }
+            for name, predicted in predictions.items()
+        ]
+
     def _matrix(self, predicted: Ints) -> Floats:
         return hard_matrix(predicted, self.labels, self.weight, self.n_classes)
 
@@ -65,7 +79,7 @@ class Judge:
         matrix = torch.from_numpy(self._matrix(predicted)).requires_grad_()
         with torch.enable_grad():
             (slope,) = torch.autograd.grad(self.metric.value(matrix), matrix)
-        return slope.numpy()[self.labels, predicted]
+        return np.nan_to_num(slope.numpy())[self.labels, predicted]
 
     def _error(self, influence: Floats) -> float:
         return float(np.sqrt(self.weight @ (influence * influence)))

@@ -85,6 +85,8 @@ def fit_cross_entropy(rows: Rows, strengths: Sequence[float], start: Linear | No
     solver = LogisticRegression(solver="newton-cholesky" if newton else "lbfgs", warm_start=True, max_iter=MOST_STEPS)
     if start is not None and start.weight.shape == (rows.features.shape[1], n_columns):
         solver.coef_, solver.intercept_ = start.weight.T.copy(), start.intercept.copy()
+    if len(np.unique(rows.labels)) < 2:
+        raise ValueError("`cv` should leave at least two classes in every training fold, got one class.")
     fitted = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge what was reached
@@ -161,10 +163,11 @@ class _Coordinates:
         curvature = curvature[:, 1:] if rows.n_classes == 2 else curvature
         n_features = features.shape[1]
         self.factors = []
+        large = n_features > MOST_FOR_FACTOR
+        squares = (features.multiply(features) if issparse(features) else features * features) if large else None
         for column in curvature.T:
-            if n_features > MOST_FOR_FACTOR:
-                weighted = features.multiply(features) if issparse(features) else features * features
-                self.factors.append(np.sqrt(np.asarray(weighted.T @ column).ravel() + RIDGE))
+            if squares is not None:
+                self.factors.append(np.sqrt(np.asarray(squares.T @ column).ravel() + RIDGE))
                 continue
             weighted = features.multiply(column[:, None]).tocsr() if issparse(features) else features * column[:, None]
             hessian = features.T @ weighted

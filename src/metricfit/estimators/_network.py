@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.sparse import issparse
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from torch import Tensor, nn
@@ -22,7 +21,7 @@ from metricfit.estimators._linear import Rows, spread
 from metricfit.estimators._offsets import best_offsets
 from metricfit.estimators._progress import Progress
 from metricfit.estimators._recipe import Fitted
-from metricfit.estimators._surrogates import mean_cross_entropy
+from metricfit.estimators._surrogates import best_temperature
 from metricfit.gradients import GradientNormalizer
 from metricfit.metrics import Metric
 from metricfit.objectives import MetricLoss
@@ -91,7 +90,9 @@ def made(model: Any, n_features: int, n_classes: int, hidden: tuple[int, ...]) -
     if isinstance(model, str):
         check_option(model, "model", ("linear", "mlp"))
         return multilayer(n_features, n_classes, hidden)
-    module = copy.deepcopy(model) if isinstance(model, nn.Module) else model(n_features, n_classes)
+    if isinstance(model, nn.Module):
+        return copy.deepcopy(model)
+    module = model(n_features, n_classes) if callable(model) else model
     if not isinstance(module, nn.Module):
         raise TypeError(f"`model` should be 'linear', 'mlp', an nn.Module or a function that returns one, got {module!r}.")
     return module
@@ -109,7 +110,9 @@ class _NetworkFit:
         n_features = self.train.features.shape[1]
         module = made(self.options.model, n_features, self.train.n_classes, self.options.hidden)
         if reused:
-            module.load_state_dict(self.options.start.module.state_dict())
+            before = self.options.start.module.state_dict()
+            if _shapes(before) == _shapes(module.state_dict()):
+                module.load_state_dict(before)
         if strategy in ("direct", "anneal"):
             model = self._descend(module, self._alone(strategy), strategy, self.zero)
             return self._finished(model, strategy, [])
@@ -126,18 +129,10 @@ class _NetworkFit:
         predictions = {
             "cross_entropy": logits.argmax(1),
             "offset": self._cross_fitted(logits),
-            "leaky": (leaky.logits(self.test.features) + leaky.offsets).argmax(1),
+            "leaky": self._cross_fitted(leaky.logits(self.test.features)),
         }
         chosen, reasons = self.judge.choose(predictions)
-        table = [
-            {
-                "candidate": name,
-                "metric": self.judge.value(predicted),
-                "standard_error": self.judge.standard_error(predicted),
-                "verdict": reasons[name],
-            }
-            for name, predicted in predictions.items()
-        ]
+        table = self.judge.table(predictions, reasons)
         models = {"cross_entropy": Network(base.module, self.zero), "offset": base, "leaky": leaky}
         return self._finished(models[chosen], chosen, table)
 
@@ -194,21 +189,24 @@ class _NetworkFit:
     def _cross_fitted(self, logits: Floats) -> Ints:
         """Held-out rows, each decided with offsets that other held-out rows ask for."""
         labels, weight = self.test.labels, self.test.weight
-        n_folds = min(GUARD_FOLDS, int(np.sort(np.bincount(labels))[-2]))
+        n_folds = min(GUARD_FOLDS, int(np.sort(np.bincount(labels, minlength=2))[-2]))
         if n_folds < 2:
             return logits.argmax(1)
         predicted = np.empty(len(labels), np.int64)
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.options.seed)
-        for others, mine in folds.split(np.empty((len(labels), 1)), np.minimum(labels, labels)):
+        for others, mine in folds.split(np.empty((len(labels), 1)), labels):
             offsets = best_offsets(logits[others], labels[others], self.metric, weight[others])
             predicted[mine] = (logits[mine] + offsets).argmax(1)
         return predicted
 
     def _finished(self, model: Network, chosen: str, table: list[dict[str, Any]]) -> Fitted:
         logits, target = model.logits(self.test.features), self.test.target(self.metric)
-        found = minimize_scalar(lambda t: mean_cross_entropy(target, logits / np.exp(t)), bounds=(-4.0, 4.0), method="bounded")
         model.module.eval()
-        return Fitted(model, chosen, float("nan"), float(np.exp(found.x)), table, self.history)
+        return Fitted(model, chosen, float("nan"), best_temperature(target, logits), table, self.history)
+
+
+def _shapes(state: dict[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in state.items()}
 
 
 def _cross_entropy(scores: Tensor, labels: Tensor, weight: Tensor, epoch: int) -> Tensor:

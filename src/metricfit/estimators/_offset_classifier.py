@@ -65,7 +65,9 @@ class OffsetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         X, labels_given = indexable(X, column_or_1d(y, warn=True))  # noqa: N806
         check_classification_targets(labels_given)
-        weight = _check_sample_weight(sample_weight, np.empty((len(labels_given), 1)), dtype=np.float64)
+        weight = _check_sample_weight(
+            sample_weight, np.empty((len(labels_given), 1)), dtype=np.float64, ensure_non_negative=True
+        )
         weights = None if sample_weight is None else weight
         if isinstance(self.cv, str) and self.cv == "prefit":
             check_is_fitted(self.estimator)
@@ -161,4 +163,8 @@ def _scores(estimator: Any, X: Any) -> NDArray[np.float64]:  # noqa: N803
     if not hasattr(estimator, "decision_function"):
         raise TypeError(f"`estimator` should have predict_proba or decision_function, {estimator!r} has neither.")
     scores = np.asarray(estimator.decision_function(X), np.float64)
+    if (scores.ndim == 2 and scores.shape[1] != len(estimator.classes_)) or getattr(
+        estimator, "decision_function_shape", "ovr"
+    ) == "ovo":
+        raise ValueError("`estimator` should have one score per class; try decision_function_shape='ovr'.")
     return np.stack([-0.5 * scores, 0.5 * scores], 1) if scores.ndim == 1 else scores

@@ -15,8 +15,9 @@ from metricfit.metrics import Custom, Metric
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_MOST_ENTRIES = 4_000_000  # of all candidate matrices together
-_MOST_ROUNDS = 20
+_MOST_ENTRIES = 400_000  # of all candidate matrices together
+_LEAST_CANDIDATES = 64
+_MOST_ROUNDS = 10
 
 
 def tune_offsets(
@@ -69,7 +70,10 @@ def metric_of(metric: Metric, matrices: Floats) -> Floats:
     """The metric of one matrix or of many at once, (..., k, k) to (...)."""
     tensor = torch.from_numpy(matrices)
     if isinstance(metric, Custom) and tensor.ndim > 2:  # a user's function takes one matrix
-        return np.array([float(metric(matrix)) for matrix in tensor])
+        try:
+            return torch.func.vmap(metric.function)(tensor).numpy()
+        except (RuntimeError, ValueError, TypeError, AttributeError):  # it looks at values, or leaves torch
+            return np.array([float(metric(matrix)) for matrix in tensor])
     return metric(tensor).numpy()
 
 
@@ -83,35 +87,27 @@ def _best_offset(
     # a row goes to the class once its offset is above this
     threshold = shifted[np.arange(len(rival)), rival] - scores[:, moving]
     steps, group = np.unique(threshold, return_inverse=True)
-    steps, group = _thinned(steps, group, _MOST_ENTRIES // n_classes**2)
-    # candidate g gives the rows of the groups below g to the class
-    shape = (len(steps) + 1, n_classes, n_classes)
+    stride = -(-len(steps) // max(_MOST_ENTRIES // n_classes**2, _LEAST_CANDIDATES))
+    group //= stride
+    # candidate g gives the rows of the first g groups to the class: its offset lies between the last of them and the next
+    below = np.concatenate([[-np.inf], steps[stride - 1 :: stride], steps[-1:] if len(steps) % stride else []])
+    above = np.concatenate([steps[::stride], [np.inf]])
+    shape = (len(below), n_classes, n_classes)
     cells = (group + 1) * n_classes**2 + labels * n_classes
     change = _sums(cells + moving, weight, shape) - _sums(cells + rival, weight, shape)
     change[0] = hard_matrix(rival, labels, weight, n_classes)
-    values = metric_of(metric, np.cumsum(change, 0))
-    places = np.concatenate([[steps[0] - 1.0], 0.5 * (steps[1:] + steps[:-1]), [steps[-1] + 1.0]])
+    values = np.nan_to_num(metric_of(metric, np.cumsum(change, 0)), nan=-np.inf)
     best = np.flatnonzero(values >= values.max() - 1e-12)
-    low, high = np.concatenate([[-np.inf], steps])[best], np.concatenate([steps, [np.inf]])[best]
     here = offsets[moving]
-    inside = (low < here) & (here < high)
-    if inside.any():
+    if ((below[best] < here) & (here < above[best])).any():
         return here, float(values.max())
-    place = places[best[np.abs(places[best] - here).argmin()]]
+    places = 0.5 * (np.maximum(below, steps[0] - 2.0) + np.minimum(above, steps[-1] + 2.0))[best]
+    place = places[np.abs(places - here).argmin()]
     return float(place), float(values.max())
 
 
 def _sums(cells: Ints, weight: Floats, shape: tuple[int, ...]) -> Floats:
     return np.bincount(cells, weight, math.prod(shape)).astype(np.float64).reshape(shape)
-
-
-def _thinned(steps: Floats, group: Ints, most: int) -> tuple[Floats, Ints]:
-    """So few thresholds that the candidate matrices fit into memory: every so manieth."""
-    if len(steps) <= most:
-        return steps, group
-    stride = -(-len(steps) // most)
-    last = np.minimum(np.arange(stride - 1, len(steps) + stride - 1, stride), len(steps) - 1)
-    return steps[last], group // stride
 
 
 def _checked(scores: Any, y: Any, sample_weight: Any) -> tuple[Floats, Ints, Floats]:

@@ -6,6 +6,8 @@ dates their parts, text the weights of its words. Everything that was learned si
 
 from __future__ import annotations
 
+import datetime
+from numbers import Number
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -60,7 +62,7 @@ def _for_frame(frame: Any) -> ColumnTransformer:
         categories = Pipeline([("read", FunctionTransformer(as_categories)), ("encode", encode)])
         steps.append(("categories", categories, kinds["categories"]))
     for position in kinds["text"]:
-        words = TfidfVectorizer(max_features=MOST_WORDS, sublinear_tf=True, min_df=LEAST_FREQUENCY)
+        words = TfidfVectorizer(max_features=MOST_WORDS, sublinear_tf=True)
         text = Pipeline([("read", FunctionTransformer(as_text)), ("words", words)])
         steps.append((f"text_{position}", text, [position]))
     return ColumnTransformer(steps)
@@ -74,9 +76,11 @@ def kind_of(column: nw.Series[Any]) -> str:
         return "dates"
     if column.dtype in (nw.Categorical, nw.Enum):
         return "categories"
-    values = [value for value in column.to_list() if not _is_missing(value)]
-    if values and all(isinstance(value, int | float | np.number) for value in values):
+    values = [value for value in column.to_list() if not is_missing(value)]
+    if values and all(isinstance(value, Number) for value in values):
         return "numbers"
+    if values and all(isinstance(value, datetime.date) for value in values):
+        return "dates"
     if not values or not all(isinstance(value, str) for value in values):
         return "categories"
     n_words = sum(len(value.split()) for value in values) / len(values)
@@ -90,7 +94,7 @@ def as_numbers(data: Any) -> NDArray[np.float64]:
 
 def as_categories(data: Any) -> NDArray[np.object_]:
     """Columns of anything as strings, None where something is missing."""
-    columns = [[None if _is_missing(value) else str(value) for value in column.to_list()] for column in _columns(data)]
+    columns = [[None if is_missing(value) else str(value) for value in column.to_list()] for column in _columns(data)]
     table = np.empty((len(columns[0]), len(columns)), dtype=object)
     for position, column in enumerate(columns):
         table[:, position] = column
@@ -100,18 +104,32 @@ def as_categories(data: Any) -> NDArray[np.object_]:
 def as_text(data: Any) -> list[str]:
     """One column of strings, empty where something is missing."""
     (column,) = _columns(data)
-    return ["" if _is_missing(value) else str(value) for value in column.to_list()]
+    return ["" if is_missing(value) else str(value) for value in column.to_list()]
 
 
 def as_date_parts(data: Any) -> NDArray[np.float64]:
     """Year, month, day of the month, day of the week, hour, and seconds since 1970 of every column of dates."""
-    parts = []
-    for column in _columns(data):
-        moments = column.cast(nw.Datetime("us"))
-        at = moments.dt
-        for part in (at.year(), at.month(), at.day(), at.weekday(), at.hour(), at.timestamp("ms")):
-            parts.append(_floats(part))
-    return np.stack(parts, 1)
+    return np.concatenate([np.array([_parts(value) for value in column.to_list()]) for column in _columns(data)], 1)
+
+
+def _parts(moment: Any) -> tuple[float, ...]:
+    if is_missing(moment):
+        return (np.nan,) * 6
+    since = moment if isinstance(moment, datetime.datetime) else datetime.datetime(moment.year, moment.month, moment.day)
+    since = since.replace(tzinfo=datetime.UTC) if since.tzinfo is None else since
+    return moment.year, moment.month, moment.day, moment.isoweekday(), since.hour, since.timestamp()
+
+
+def library_of(data: Any) -> str:
+    """The name of the library that a DataFrame is of."""
+    return nw.from_native(data, eager_only=True).implementation.value
+
+
+def like_fitted(data: Any, library: str, names: Any) -> Any:
+    """An array as the DataFrame that it would be."""
+    table = np.asarray(data)
+    schema = list(names) if names is not None else [str(place) for place in range(table.shape[1])]
+    return nw.from_numpy(table, schema=schema, backend=library).to_native()  # type: ignore[arg-type]
 
 
 def _columns(data: Any) -> list[nw.Series[Any]]:
@@ -122,16 +140,16 @@ def _columns(data: Any) -> list[nw.Series[Any]]:
 
 def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
     if column.dtype == nw.Duration:
-        column = column.dt.total_seconds()
+        return 1e-6 * _floats(column.dt.total_microseconds())
     if column.dtype.is_numeric():
         return np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
     try:
-        values = [np.nan if _is_missing(value) else float(value) for value in column.to_list()]
+        values = [np.nan if is_missing(value) else float(value) for value in column.to_list()]
     except (TypeError, ValueError) as error:
         raise ValueError(f"Column {column.name!r} held numbers when the model was fitted; {error}.") from error
     return np.array(values)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """None, NaN, or a library's own word for the same."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

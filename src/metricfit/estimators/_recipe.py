@@ -18,15 +18,14 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from metricfit.estimators._guard import Judge
-from metricfit.estimators._linear import Linear, Rows, descend, fit_cross_entropy, penalty_of
+from metricfit.estimators._linear import NEVER, Linear, Rows, descend, fit_cross_entropy, penalty_of
 from metricfit.estimators._offsets import best_offsets, hard_matrix, metric_of
 from metricfit.estimators._progress import Progress
-from metricfit.estimators._surrogates import direct, leaky, mean_cross_entropy
+from metricfit.estimators._surrogates import best_temperature, direct, leaky, mean_cross_entropy
 from metricfit.metrics import Metric
 from metricfit.smoothing import Smoothing, SoftSet
 
@@ -42,7 +41,6 @@ DIRECT_PENALTY = 1e-6  # per row: normalised scores leave the size of the weight
 
 History = list[dict[str, Any]]
 _Result = TypeVar("_Result")
-_limited = threading.local()
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,8 @@ def _guarded(task: Task) -> Fitted:
     chains = task.over_folds(chain, "training for the metric", task.judge.value(candidates["offset"].predicted))
     for place, alpha in enumerate(ALPHAS):
         candidates[f"leaky({alpha:g})"] = task.scored([models[place] for models in chains])
-    chosen, reasons = task.judge.choose({name: scores.predicted for name, scores in candidates.items()})
+    predictions = {name: scores.predicted for name, scores in candidates.items()}
+    chosen, reasons = task.judge.choose(predictions)
     history: History = []
     if chosen == "cross_entropy":
         model = base
@@ -145,15 +144,7 @@ def _guarded(task: Task) -> Fitted:
     else:
         until = [f"leaky({alpha:g})" for alpha in ALPHAS].index(chosen)
         *_, model = _leaky_chain(rows, task, base, strength, ALPHAS[: until + 1], history)
-    table = [
-        {
-            "candidate": name,
-            "metric": task.judge.value(scores.predicted),
-            "standard_error": task.judge.standard_error(scores.predicted),
-            "verdict": reasons[name],
-        }
-        for name, scores in candidates.items()
-    ]
+    table = task.judge.table(predictions, reasons)
     return Fitted(model, chosen, strength, _temperature(task, candidates[chosen].logits), table, history)
 
 
@@ -182,7 +173,11 @@ def _alone_by(task: Task, strategy: str) -> Fitted:
             start = model = descend(
                 rows, surrogate, penalty_of(rows, strength), start, _recorder(task, history, f"T {temperature:g}")
             )
-    return Fitted(model, strategy, strength, _temperature(task, plain.logits) if folds else 1.0, [], history)
+    if model.weight is base.weight and folds:
+        temperature = _temperature(task, plain.logits)
+    else:
+        temperature = best_temperature(rows.target(task.metric), model.logits(rows.features))
+    return Fitted(model, strategy, strength, temperature, [], history)
 
 
 def _cross_entropy(task: Task) -> tuple[Linear, list[Linear], float]:
@@ -194,7 +189,9 @@ def _cross_entropy(task: Task) -> tuple[Linear, list[Linear], float]:
     paths = task.over_folds(lambda train, fold: fit_cross_entropy(train, strengths), "logistic regression")
     losses = []
     for models in zip(*paths, strict=True):
-        losses.append(mean_cross_entropy(task.held_out.target(task.metric), task.scored(models).logits))
+        logits = task.scored(models).logits
+        seen = _seen(task, logits)
+        losses.append(mean_cross_entropy(task.held_out.take(seen).target(task.metric), logits[seen]))
     best = int(np.argmin(losses))
     return fit_cross_entropy(rows, strengths[: best + 1], task.start)[-1], [path[best] for path in paths], strengths[best]
 
@@ -204,7 +201,7 @@ def _fold_offsets(task: Task, scores: HeldOut) -> list[Floats]:
     held_out, every = task.held_out, np.arange(len(task.held_out.labels))
     offsets, start = [], 0
     for _, test in task.splits:
-        others = np.delete(every, slice(start, start + len(test)))
+        others = np.delete(every, slice(start, start + len(test))) if len(task.splits) > 1 else every
         offsets.append(best_offsets(scores.logits[others], held_out.labels[others], task.metric, held_out.weight[others]))
         start += len(test)
     return offsets
@@ -247,12 +244,13 @@ def _training_offsets(rows: Rows, model: Linear, metric: Metric) -> Floats:
 
 
 def _temperature(task: Task, logits: Floats) -> float:
-    """What to divide held-out scores by for the least cross-entropy."""
-    target = task.held_out.target(task.metric)
-    found = minimize_scalar(
-        lambda log_t: mean_cross_entropy(target, logits / np.exp(log_t)), bounds=(-4.0, 4.0), method="bounded"
-    )
-    return float(np.exp(found.x))
+    seen = _seen(task, logits)
+    return best_temperature(task.held_out.take(seen).target(task.metric), logits[seen])
+
+
+def _seen(task: Task, logits: Floats) -> Ints:
+    """Rows of classes that the model which scored them knows: what it says about the others is no question of calibration."""
+    return np.flatnonzero(logits[np.arange(len(logits)), task.held_out.labels] > 0.5 * NEVER)
 
 
 def _alone(fit: Callable[[Rows, int], _Result], rows: Rows, train: Ints, fold: int) -> _Result:
@@ -263,14 +261,23 @@ def _alone(fit: Callable[[Rows, int], _Result], rows: Rows, train: Ints, fold: i
 @contextlib.contextmanager
 def single_threaded() -> Iterator[None]:
     """One thread for all libraries: sums in the same order, and so the same bits, whatever runs beside."""
-    if getattr(_limited, "now", False):
-        yield
-        return
-    before, _limited.now = torch.get_num_threads(), True
-    torch.set_num_threads(1)
+    with _Limit.lock:
+        if _Limit.users == 0:
+            _Limit.before, _Limit.limits = torch.get_num_threads(), threadpool_limits(1)
+            torch.set_num_threads(1)
+        _Limit.users += 1
     try:
-        with threadpool_limits(1):
-            yield
+        yield
     finally:
-        _limited.now = False
-        torch.set_num_threads(before)
+        with _Limit.lock:
+            _Limit.users -= 1
+            if _Limit.users == 0:
+                _Limit.limits.restore_original_limits()
+                torch.set_num_threads(_Limit.before)
+
+
+class _Limit:
+    """How many fits run on one thread now, and what to go back to after the last."""
+
+    lock, users, before = threading.Lock(), 0, 1
+    limits: Any = None

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 import tempfile
 import warnings
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import sklearn
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from metricfit import metrics
 from metricfit.estimators._linear import Linear
@@ -30,11 +33,22 @@ from metricfit.metrics import Custom, Metric
 
 FORMAT, VERSION = "metricfit model", 1
 JSON_FILE, WEIGHTS_FILE, PREPROCESSOR_FILE = "model.json", "weights.safetensors", "preprocessor.skops"
-# beside what skops trusts by itself, which is scikit-learn, scipy and numpy
-TRUSTED = [
-    "numpy.dtype",
-    *(f"metricfit.estimators._preprocess.{name}" for name in ("as_categories", "as_date_parts", "as_numbers", "as_text")),
-]
+# all that ``_preprocess`` builds, and what that consists of; nothing else is built from a file
+_PARTS = {
+    "sklearn.compose._column_transformer": ["ColumnTransformer"],
+    "sklearn.feature_extraction.text": ["TfidfTransformer", "TfidfVectorizer"],
+    "sklearn.impute._base": ["MissingIndicator", "SimpleImputer"],
+    "sklearn.pipeline": ["Pipeline"],
+    "sklearn.preprocessing._data": ["StandardScaler"],
+    "sklearn.preprocessing._encoders": ["OneHotEncoder"],
+    "sklearn.preprocessing._function_transformer": ["FunctionTransformer"],
+    "sklearn.utils._bunch": ["Bunch"],
+    "metricfit.estimators._preprocess": ["as_categories", "as_date_parts", "as_numbers", "as_text"],
+    "numpy": ["bool", "dtype", "float32", "float64", "int32", "int64", "ndarray"],
+    "scipy.sparse": ["csr_matrix", "csr_array"],
+    "builtins": ["bool", "dict", "float", "int", "list", "NoneType", "set", "slice", "str", "tuple", "type"],
+}
+TRUSTED = frozenset(f"{module}.{name}" for module, names in _PARTS.items() for name in names)
 _METRICS = {name: getattr(metrics, name) for name in metrics.__all__ if isinstance(getattr(metrics, name), type)}
 
 
@@ -51,29 +65,40 @@ def save(estimator: Any, folder: Path) -> None:
         save_file(_weights(estimator.model_), beside / WEIGHTS_FILE)
         if estimator.preprocessor_ is not None:
             io.dump(estimator.preprocessor_, beside / PREPROCESSOR_FILE)
-        beside.chmod(0o755)
+        beside.chmod(0o777 & ~_umask())
         beside.rename(folder)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
 
 
+def _umask() -> int:
+    """What this process takes away from the rights of new folders; there is no way to ask without setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
 def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
     """A ValueError says what is wrong with a folder that holds no model, or half of one."""
     found = _read_description(folder)
-    estimator = cls(**_params(found["params"], model, metric))
+    try:
+        return _loaded(cls, folder, found, model, metric, trusted)
+    except (OSError, SafetensorError, KeyError, TypeError, AttributeError, RuntimeError, BadZipFile) as error:
+        raise ValueError(f"{folder} holds a damaged model: {error}") from error
+
+
+def _loaded(cls: Any, folder: Path, found: dict[str, Any], model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
+    estimator = cls(**_params(found, model, metric))
     estimator.classes_ = np.array(found["classes"]["values"], dtype=found["classes"]["dtype"])
-    estimator.n_features_in_ = found["n_features_in"]
+    estimator.n_features_in_, estimator.n_inputs_ = found["n_features_in"], found["n_inputs"]
     if found["feature_names_in"] is not None:
         estimator.feature_names_in_ = np.array(found["feature_names_in"], dtype=object)
-    estimator.reads_frames_ = found["reads_frames"]
+    estimator.reads_frames_, estimator.frame_library_ = found["reads_frames"], found["frame_library"]
     estimator.metric_ = _metric(found["metric"], metric)
-    try:
-        weights = load_file(folder / WEIGHTS_FILE)
-        estimator.preprocessor_ = _read_preprocessor(folder, trusted) if found["preprocessor"] else None
-        estimator.model_ = _model(found["model"], weights, estimator)
-    except (OSError, SafetensorError, KeyError, RuntimeError, BadZipFile) as error:
-        raise ValueError(f"{folder} holds a damaged model: {error}") from error
+    weights = load_file(folder / WEIGHTS_FILE)
+    estimator.preprocessor_ = _read_preprocessor(folder, trusted) if found["preprocessor"] else None
+    estimator.model_ = _model(found["model"], weights, estimator)
     estimator.offsets_ = estimator.model_.offsets
     if isinstance(estimator.model_, Linear):
         estimator.coef_, estimator.intercept_ = estimator.model_.weight.T, estimator.model_.intercept
@@ -84,10 +109,9 @@ def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ..
 
 
 def _description(estimator: Any) -> dict[str, Any]:
-    if estimator.classes_.dtype.kind not in "biufUO" or not all(_is_plain(label) for label in estimator.classes_.tolist()):
-        raise TypeError(
-            f"Labels of type {type(estimator.classes_.tolist()[0]).__name__} cannot be saved; use strings or numbers."
-        )
+    kinds = {type(label) for label in estimator.classes_.tolist()}
+    if not kinds <= {bool, int, float, str}:
+        raise TypeError(f"Labels of type {min(kind.__name__ for kind in kinds)} cannot be saved; use strings or numbers.")
     names = getattr(estimator, "feature_names_in_", None)
     return {
         "format": FORMAT,
@@ -95,12 +119,14 @@ def _description(estimator: Any) -> dict[str, Any]:
         "metricfit": version("metricfit"),
         "scikit-learn": sklearn.__version__,
         "torch": torch.__version__,
-        "params": {name: value for name, value in estimator.get_params(deep=False).items() if _is_plain(value)},
+        "params": _plain_params(estimator),
         "metric": _metric_description(estimator.metric_),
         "classes": {"dtype": estimator.classes_.dtype.str, "values": estimator.classes_.tolist()},
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": None if names is None else names.tolist(),
+        "n_inputs": estimator.n_inputs_,
         "reads_frames": estimator.reads_frames_,
+        "frame_library": estimator.frame_library_,
         "preprocessor": estimator.preprocessor_ is not None,
         "model": _model_description(estimator),
         "temperature": estimator.temperature_,
@@ -120,7 +146,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
         found = json.loads(file.read_text(encoding="utf-8"))
         right = found["format"] == FORMAT
         newer = found["version"] > VERSION
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{file} is not the description of a metricfit model: {error}") from error
     if not right:
         raise ValueError(f"{file} is not the description of a metricfit model.")
@@ -137,13 +163,37 @@ def _read_preprocessor(folder: Path, trusted: tuple[str, ...]) -> Any:
     from skops import io
 
     file = folder / PREPROCESSOR_FILE
-    unknown = sorted(set(io.get_untrusted_types(file=file)) - set(TRUSTED) - set(trusted))
+    with ZipFile(file) as parts:
+        found = {*_types(json.loads(parts.read("schema.json"))), *io.get_untrusted_types(file=file)}
+    unknown = sorted(found - TRUSTED - set(trusted))
     if unknown:
         raise ValueError(
             f"{file} holds types that are not known to be safe: {', '.join(unknown)}. "
             "If they are your own, name them by `trusted`."
         )
-    return io.load(file, trusted=[*TRUSTED, *trusted])
+    preprocessor = io.load(file, trusted=sorted(found))
+    if any(words.get_params()["input"] != "content" for words in _vectorizers(preprocessor)):
+        raise ValueError(f"{file} holds a vectorizer that would read files by name.")
+    return preprocessor
+
+
+def _types(schema: Any) -> Iterator[str]:
+    """The full names of all types and functions that a skops schema speaks of."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("__class__"), str):
+            yield f"{schema.get('__module__')}.{schema['__class__']}"
+        if schema.get("__loader__") in ("FunctionNode", "TypeNode") and isinstance(schema.get("content"), dict):
+            named = schema["content"]
+            yield f"{named.get('module_path', named.get('__module__'))}.{named.get('function', named.get('__class__'))}"
+    for item in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _types(item)
+
+
+def _vectorizers(part: Any) -> Iterator[TfidfVectorizer]:
+    if isinstance(part, TfidfVectorizer):
+        yield part
+    for step in [*getattr(part, "transformers_", ()), *getattr(part, "steps", ())]:
+        yield from _vectorizers(step[1])
 
 
 def _weights(model: Any) -> dict[str, torch.Tensor]:
@@ -157,9 +207,8 @@ def _weights(model: Any) -> dict[str, torch.Tensor]:
 def _model_description(estimator: Any) -> dict[str, Any]:
     if isinstance(estimator.model_, Linear):
         return {"kind": "linear"}
-    n_inputs = estimator.n_inputs_
     kind = estimator.model if isinstance(estimator.model, str) else "own"
-    return {"kind": kind, "n_inputs": n_inputs, "hidden": list(estimator.hidden)}
+    return {"kind": kind, "hidden": np.atleast_1d(estimator.hidden).tolist()}
 
 
 def _model(description: dict[str, Any], weights: dict[str, torch.Tensor], estimator: Any) -> Any:
@@ -170,42 +219,69 @@ def _model(description: dict[str, Any], weights: dict[str, torch.Tensor], estima
         raise ValueError(
             "This model is a network of its author's own: pass it to load by `model=`, as it was given to the estimator."
         )
-    module = made(estimator.model, description["n_inputs"], len(estimator.classes_), tuple(description["hidden"]))
+    module = made(estimator.model, estimator.n_inputs_, len(estimator.classes_), tuple(description["hidden"]))
     module.load_state_dict({name.removeprefix("module."): tensor for name, tensor in weights.items()})
     module.eval()
-    estimator.n_inputs_ = description["n_inputs"]
     return Network(module, offsets)
 
 
-def _params(params: dict[str, Any], model: Any, metric: Any) -> dict[str, Any]:
-    given = {name: value for name, value in (("model", model), ("metric", metric)) if value is not None}
-    if "hidden" in params:
-        params["hidden"] = tuple(params["hidden"])
-    return {**params, **given}
+def _plain_params(estimator: Any) -> dict[str, Any]:
+    """Those that JSON can hold; a warning names the others."""
+    params, left_out = {}, []
+    for name, value in estimator.get_params(deep=False).items():
+        try:
+            params[name] = _plain(value)
+        except TypeError:
+            if name not in ("metric", "model"):  # known by what was made of them, or given again
+                left_out.append(name)
+    if left_out:
+        warnings.warn(f"A model file cannot hold {', '.join(left_out)}: after loading, they are the defaults.", stacklevel=4)
+    return params
+
+
+def _params(found: dict[str, Any], model: Any, metric: Any) -> dict[str, Any]:
+    params = {name: _unplain(value) for name, value in found["params"].items()}
+    if metric is not None:
+        params["metric"] = metric
+    elif "metric" not in params and found["metric"] is not None:
+        params["metric"] = _metric(found["metric"], None)
+    return params if model is None else {**params, "model": model}
 
 
 def _metric_description(metric: Metric) -> dict[str, Any] | None:
     """A metric by the name of its class and its fields; a function cannot be stored."""
     if isinstance(metric, Custom) or type(metric).__name__ not in _METRICS:
         return None
-    fields = {item.name: getattr(metric, item.name) for item in dataclasses.fields(metric) if item.init}  # type: ignore[arg-type]
+    fields = {item.name: _plain(getattr(metric, item.name)) for item in dataclasses.fields(metric) if item.init}  # type: ignore[arg-type]
     return {"type": type(metric).__name__, "fields": fields}
 
 
 def _metric(description: dict[str, Any] | None, given: Any) -> Metric:
     if description is None:
         return metrics.get(_not_stored if given is None else given)
-    return _METRICS[description["type"]](**description["fields"])
+    return _METRICS[description["type"]](**{name: _unplain(value) for name, value in description["fields"].items()})
 
 
 def _not_stored(matrix: torch.Tensor) -> torch.Tensor:
     raise ValueError("The metric was a function, which a model file does not hold: pass it to load by `metric=` to score.")
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether JSON gives it back as it was."""
+def _plain(value: Any) -> Any:
+    """What JSON can hold, from numpy's numbers, sequences and dictionaries too; a TypeError for all else."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, tuple | list):
-        return all(_is_plain(item) for item in value)
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
-    return value is None or isinstance(value, bool | int | float | str)
+        return {"pairs": [[_plain(key), _plain(item)] for key, item in value.items()]}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"{value!r} is no plain data.")
+
+
+def _unplain(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_unplain(item) for item in value)
+    if isinstance(value, dict):
+        return {_unplain(key): _unplain(item) for key, item in value["pairs"]}
+    return value

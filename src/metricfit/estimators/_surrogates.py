@@ -21,10 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit, ndtr
 from torch import Tensor
 
-from metricfit.metrics import Cost, Metric
+from metricfit.metrics import Cost, Custom, Metric
 from metricfit.scores import normalize_scores
 from metricfit.smoothing import Normal, Smoothing, Softmax
 
@@ -51,7 +52,8 @@ class Target:
     def unit(self) -> float:
         """What counts as one unit of the metric beside cross-entropy: costs come in any currency."""
         low, high = self.metric.bounds
-        return (high - low) or 1.0 if isinstance(self.metric, Cost) else 1.0
+        scaled = isinstance(self.metric, Cost) or (isinstance(self.metric, Custom) and self.metric.limits is not None)
+        return (high - low) or 1.0 if scaled else 1.0
 
     def loss_of(self, matrix: Floats) -> tuple[float, Floats]:
         """-M / u of a confusion matrix, and its derivative by the entries."""
@@ -164,6 +166,12 @@ def _softmax(scores: Floats) -> tuple[Floats, Floats]:
     exponentials = np.exp(scores - largest)
     total = exponentials.sum(1, keepdims=True)
     return exponentials / total, (largest + np.log(total))[:, 0]
+
+
+def best_temperature(target: Target, scores: Floats) -> float:
+    """What to divide scores by for the least cross-entropy."""
+    found = minimize_scalar(lambda log_t: mean_cross_entropy(target, scores / np.exp(log_t)), bounds=(-4, 4), method="bounded")
+    return float(np.exp(found.x))
 
 
 def mean_cross_entropy(target: Target, scores: Floats) -> float:
