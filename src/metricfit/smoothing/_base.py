@@ -29,6 +29,7 @@ class Smoothing(nn.Module, ABC):
 
     width_name: str = "scale"
     width_limit: float = math.inf
+    centres_itself: bool = False  # whether ``_assign`` takes scores with any offset common to a row
     width_power: float = 0.4  # widths below tiny**0.4, 6e-16 in float32, count as that: their square can still be divided by
 
     def __init__(self, width: Width) -> None:
@@ -54,12 +55,12 @@ class Smoothing(nn.Module, ABC):
     def assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
         """Soft assignment of every sample to the classes, (n, k); rows sum to one."""
         scores, width = self._prepare(scores, scale)
-        return self._assign(_behind_best(scores), width)
+        return self._assign(scores if self.centres_itself else behind_best(scores), width)
 
     def log_assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
         """Logarithm of :meth:`assign`, accurate where the assignment underflows."""
         scores, width = self._prepare(scores, scale)
-        return self._log_assign(_behind_best(scores), width)
+        return self._log_assign(behind_best(scores), width)
 
     def label_probability(
         self, scores: Tensor, labels: Tensor, margin: float | None = None, scale: Width | None = None
@@ -114,6 +115,6 @@ class Smoothing(nn.Module, ABC):
             return super()._apply(lambda tensor: fn(tensor.float()), recurse)
 
 
-def _behind_best(scores: Tensor) -> Tensor:
+def behind_best(scores: Tensor) -> Tensor:
     """Scores relative to the best of their row: only differences count, and dividing these by a width keeps their digits."""
     return scores - scores.detach().amax(1, keepdim=True)

@@ -8,7 +8,7 @@ from torch import Tensor
 from metricfit._checks import check_option
 from metricfit.numerics._safe import safe_log
 from metricfit.scores import label_gaps
-from metricfit.smoothing._base import Smoothing, Width
+from metricfit.smoothing._base import Smoothing, Width, behind_best
 from metricfit.smoothing._race_ops import NormalLogWin, NormalWinAll
 from metricfit.smoothing._sampled import genz_log_label, monte_carlo_assign
 
@@ -33,6 +33,8 @@ class Normal(Smoothing):
         samples: number of samples of the random methods (the paper uses 16).
         generator: where they take their randomness from.
     """
+
+    centres_itself = True
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class Normal(Smoothing):
         if self.method == "quadrature":
             return NormalWinAll.apply(scores, _per_row(width, scores), self._nodes(scores))
         if self.method == "monte_carlo":
-            return monte_carlo_assign(scores / width, self.samples, self.generator)
+            return monte_carlo_assign(behind_best(scores) / width, self.samples, self.generator)
         return self._log_assign(scores, width).softmax(1)  # estimates of k numbers that should sum to one
 
     def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:

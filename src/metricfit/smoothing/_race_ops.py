@@ -57,9 +57,10 @@ def _win_all(scores: Tensor, scale: Tensor, order: int) -> Tensor:
         return fused.kernels().win_all(scores, scale)
     if order == 0 and _gpu_kernels(scores):
         return _gpu_kernels(scores).win_all(scores, scale, _race.default_order(scores.dtype))
+    centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
     if order == 0 and scores.shape[1] == 2:
-        return _pair.win_all(scores / scale[:, None])
-    return _race.win_all(scores / scale[:, None], order or _race.default_order(scores.dtype))
+        return _pair.win_all(centred)
+    return _race.win_all(centred, order or _race.default_order(scores.dtype))
 
 
 @_win_all.register_fake

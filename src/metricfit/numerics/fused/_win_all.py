@@ -41,12 +41,19 @@ from metricfit.numerics.fused._options import FAST, INNER
 
 
 @njit(**FAST)
-def weighted_power_sums(slots, deltas, weights, offset, n_slots, sums):
-    """As ``power_sums``, each class times its weight less an offset."""
-    for i in range(n_slots * TERMS):
-        sums[i] = 0.0
+def weighted_power_sums(slots, deltas, weights, offset, bins, n_bins, sums):
+    """As ``power_sums``, each class times its weight less an offset, for the bins that are occupied."""
+    half = np.uint64(sums.shape[0] // 2)
+    for j in range(n_bins):
+        for i in range(bins[j] * TERMS, bins[j] * TERMS + TERMS):
+            sums[i] = 0.0
+            sums[i + sums.shape[0] // 2] = 0.0
     for i in range(slots.shape[0]):
-        add_powers(sums, np.uint64(slots[i]) * TERMS64, np.float64(deltas[i]), np.float64(weights[i] - offset))
+        at = np.uint64(slots[i]) * TERMS64 + np.uint64(i & 1) * half
+        add_powers(sums, at, np.float64(deltas[i]), np.float64(weights[i] - offset))
+    for j in range(n_bins):
+        for i in range(bins[j] * TERMS, bins[j] * TERMS + TERMS):
+            sums[i] += sums[i + sums.shape[0] // 2]
 
 
 @njit(**INNER)
@@ -102,7 +109,7 @@ def win_all(incoming, scores, scale, with_gradient, out, by_scale, log_cdf, rati
     """Probability of every class (n, k); or, with a gradient, that of ``sum(incoming * probability)`` by scores and scale."""
     n_classes = scores.shape[1]
     slots, deltas = np.empty(n_classes, np.int32), np.empty(n_classes, np.float32)
-    sums, weighted = np.empty(2 * MAX_BINS * TERMS), np.empty(MAX_BINS * TERMS)
+    sums, weighted = np.empty(2 * MAX_BINS * TERMS), np.empty(2 * MAX_BINS * TERMS)
     coefficients, others = np.zeros(MAX_BINS * TERMS, np.float32), np.zeros(MAX_BINS * TERMS, np.float32)  # slot 0: zero
     bins = np.empty(MAX_BINS, np.int64)
     logs, rates, work = np.empty(MAX_NODES), np.empty(MAX_NODES), np.empty(MAX_NODES)
@@ -137,7 +144,7 @@ def win_all(incoming, scores, scale, with_gradient, out, by_scale, log_cdf, rati
         # Only differences of the incoming coefficients matter. Taken from that of the best class, they leave a small
         # gradient of a race that is all but decided with its digits.
         offset = incoming[n, index_of(row, best)]
-        weighted_power_sums(slots, deltas, incoming[n], offset, n_slots, weighted)
+        weighted_power_sums(slots, deltas, incoming[n], offset, bins, n_bins, weighted)
         fill(logs, ZERO64, padded, 0.0)
         add_log_cdf(ratio, weighted, bins, n_bins, origin, end, 1 << level, padded, logs)  # sum of c_j r_j
         for q in range(n_nodes):
