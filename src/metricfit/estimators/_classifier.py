@@ -69,7 +69,7 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
         strategy: ``"auto"``, or one piece of it alone: ``"cross_entropy"``, ``"offset"``, ``"leaky"``, ``"direct"``,
             ``"anneal"``.
         smoothing: what makes the metric smooth in training: ``"normal"`` noise, ``"softmax"``, or ``"auto"``: normal for two
-            classes, for more the softmax of the same width, which gives the same models many times faster.
+            classes, for more the softmax of about the same width, which is some ten times faster.
         preprocess: ``"auto"`` takes arrays, sparse matrices and DataFrames with categories, dates, text and missing values; a
             scikit-learn transformer takes its place; None leaves a matrix of numbers as it is.
         C: inverse strength of the L2 penalty as in ``LogisticRegression``, or None to choose it by held-out cross-entropy.

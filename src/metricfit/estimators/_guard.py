@@ -22,7 +22,7 @@ from metricfit.metrics import Metric
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-CAUTION = 0.5  # standard errors; chosen on held-out data, see docs/classifier.md
+CAUTION = 0.5  # standard errors; how it was chosen: docs/classifier.md
 
 
 @dataclass(frozen=True)
