@@ -12,7 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -27,9 +27,9 @@ from sklearn.utils.validation import (
 
 from metricfit import metrics, smoothing
 from metricfit._checks import check_number, check_option, did_you_mean
+from metricfit.estimators._decision import DecidesByScores
 from metricfit.estimators._linear import Linear, Rows
 from metricfit.estimators._network import NetworkOptions, fit_network
-from metricfit.estimators._offsets import hard_matrix, metric_of
 from metricfit.estimators._preprocess import is_frame, is_missing, library_of, like_fitted, preprocessor_for
 from metricfit.estimators._progress import Bar, Progress
 from metricfit.estimators._recipe import STRATEGIES, Fitted, Task, fit_linear
@@ -46,7 +46,7 @@ NORMAL_SCALE = 0.4  # in logit units, on every score
 SOFTMAX_TEMPERATURE = 0.3  # the same width for more than two classes
 
 
-class MetricClassifier(ClassifierMixin, BaseEstimator):
+class MetricClassifier(DecidesByScores, BaseEstimator):
     """A classifier trained for the metric it is judged on.
 
     It tries what people use (logistic regression, and the same with tuned offsets) and training for the metric itself,
@@ -158,27 +158,9 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
         scores = self._logits(X) + self.offsets_
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The decision that is best for the metric."""
-        decision = self.decision_function(X)
-        return self.classes_[(decision > 0.0).astype(int) if decision.ndim == 1 else decision.argmax(1)]
-
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Calibrated probabilities (n, k), whose largest is not always what :meth:`predict` says."""
         return softmax(self._logits(X) / self.temperature_, 1)
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
-        """The metric asked for, of :meth:`predict`."""
-        predicted = self.predict(X)
-        truth = column_or_1d(y)
-        check_consistent_length(truth, predicted, sample_weight)
-        known = np.isin(truth, self.classes_)
-        if not known.all():
-            raise ValueError(f"`y` should hold the classes of the fit, got also {sorted(set(truth[~known].tolist()))[:5]}.")
-        weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-        places = np.searchsorted(self.classes_, predicted)
-        matrix = hard_matrix(places, np.searchsorted(self.classes_, truth), weight, len(self.classes_))
-        return float(metric_of(self.metric_, matrix))
 
     def summary(self) -> str:
         """One line: what was chosen, and what it promises."""

@@ -25,6 +25,7 @@ from metricfit.estimators._surrogates import best_temperature
 from metricfit.gradients import GradientNormalizer
 from metricfit.metrics import Metric
 from metricfit.objectives import MetricLoss
+from metricfit.scores import binary_scores
 from metricfit.smoothing import Normal, Softmax, SoftSet
 
 Floats = NDArray[np.float64]
@@ -150,7 +151,7 @@ class _NetworkFit:
             for index in _batches(len(labels), options.batch_size, generator):
                 optimizer.zero_grad()
                 scores = module(_tensor(train.features[index.numpy()]))
-                value = loss(_two_columns(scores), labels[index], weight[index], epoch)
+                value = loss(binary_scores(scores) if scores.shape[1] == 1 else scores, labels[index], weight[index], epoch)
                 value.backward()
                 if normalize is not None:
                     normalize(module)
@@ -237,8 +238,3 @@ def _blocks(features: Any, size: int = 4096) -> Iterator[Tensor]:
 
 def _tensor(features: Any) -> Tensor:
     return torch.from_numpy(np.asarray(features.toarray() if issparse(features) else features, np.float32))
-
-
-def _two_columns(scores: Tensor) -> Tensor:
-    """One score per row, of the positive class, becomes two."""
-    return torch.cat([-0.5 * scores, 0.5 * scores], 1) if scores.shape[1] == 1 else scores

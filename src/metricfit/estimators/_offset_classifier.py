@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.metaestimators import available_if
@@ -16,7 +16,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from metricfit import metrics
 from metricfit.estimators._classifier import resolved_metric
-from metricfit.estimators._offsets import best_offsets, hard_matrix, metric_of
+from metricfit.estimators._decision import DecidesByScores
+from metricfit.estimators._offsets import best_offsets
 
 _LEAST = 1e-12  # probability
 
@@ -25,7 +26,7 @@ def _has_probabilities(self: OffsetClassifier) -> bool:
     return hasattr(getattr(self, "estimator_", self.estimator), "predict_proba")
 
 
-class OffsetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
     """Any classifier, its decision moved by one offset per class to do best on a metric.
 
     scikit-learn's ``TunedThresholdClassifierCV`` for any number of classes. Offsets are added to log-probabilities (or to the
@@ -97,23 +98,11 @@ class OffsetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         scores = _scores(self.estimator_, X) + self.offsets_
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The decision that is best for the metric."""
-        decision = self.decision_function(X)
-        return self.classes_[(decision > 0.0).astype(int) if decision.ndim == 1 else decision.argmax(1)]
-
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """The estimator's own probabilities, which the offsets leave alone."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
-        """The metric asked for, of :meth:`predict`."""
-        predicted, truth = self.predict(X), column_or_1d(y)
-        weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-        matrix = hard_matrix(self._places(predicted), self._places(truth), weight, len(self.classes_))
-        return float(metric_of(self.metric_, matrix))
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
@@ -122,12 +111,6 @@ class OffsetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.sparse = own.input_tags.sparse
         tags.input_tags.allow_nan = own.input_tags.allow_nan
         return tags
-
-    def _places(self, labels: NDArray[Any]) -> NDArray[np.int64]:
-        known = np.isin(labels, self.classes_)
-        if not known.all():
-            raise ValueError(f"`y` should hold the estimator's classes, got also {sorted(set(labels[~known].tolist()))[:5]}.")
-        return np.searchsorted(self.classes_, labels)
 
     def _splits(self, labels: NDArray[np.int64]) -> list[tuple[Any, Any]]:
         cv = self.cv

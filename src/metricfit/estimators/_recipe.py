@@ -152,29 +152,21 @@ def _alone_by(task: Task, strategy: str) -> Fitted:
     """One strategy without a guard."""
     rows, history = task.rows, History()
     base, folds, strength = _cross_entropy(task)
-    plain = task.scored(folds) if folds else HeldOut(base.logits(rows.features), np.zeros((len(rows.labels), rows.n_classes)))
     model = base
     if strategy == "offset":
-        offsets = np.mean(_fold_offsets(task, plain), 0) if folds else _training_offsets(rows, base, task.metric)
+        offsets = np.mean(_fold_offsets(task, task.scored(folds)), 0) if folds else _training_offsets(rows, base, task.metric)
         model = base.with_offsets(offsets)
     elif strategy == "leaky":
         *_, model = _leaky_chain(rows, task, base, strength, ALPHAS[-1:], history)
-    elif strategy == "direct":
-        target = rows.target(task.metric)
-        start = base.with_offsets(_training_offsets(rows, base, task.metric))
-        for width in DIRECT_WIDTHS:
-            surrogate = direct(target, task.smoothing, width)
-            start = model = descend(rows, surrogate, DIRECT_PENALTY, start, _recorder(task, history, f"width {width:g}"))
-    elif strategy == "anneal":
-        target = rows.target(task.metric)
-        start = base.with_offsets(_training_offsets(rows, base, task.metric))
-        for temperature in ANNEAL_TEMPERATURES:
-            surrogate = direct(target, SoftSet(), temperature, normalize=False)
-            start = model = descend(
-                rows, surrogate, penalty_of(rows, strength), start, _recorder(task, history, f"T {temperature:g}")
-            )
+    elif strategy in ("direct", "anneal"):
+        model, target = base.with_offsets(_training_offsets(rows, base, task.metric)), rows.target(task.metric)
+        exact = strategy == "direct"
+        penalty = DIRECT_PENALTY if exact else penalty_of(rows, strength)
+        for width in DIRECT_WIDTHS if exact else ANNEAL_TEMPERATURES:
+            surrogate = direct(target, task.smoothing if exact else SoftSet(), width, normalize=exact)
+            model = descend(rows, surrogate, penalty, model, _recorder(task, history, f"width {width:g}"))
     if model.weight is base.weight and folds:
-        temperature = _temperature(task, plain.logits)
+        temperature = _temperature(task, task.scored(folds).logits)
     else:
         temperature = best_temperature(rows.target(task.metric), model.logits(rows.features))
     return Fitted(model, strategy, strength, temperature, [], history)

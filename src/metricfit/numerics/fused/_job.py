@@ -16,7 +16,7 @@ from metricfit.numerics.fused._options import INNER
 COUNT, SPREAD = range(2)  # stages of ``_stages``
 NO_LINK, LINEAR, LOG, LEAKY, POWER = range(-1, 4)
 TOTALS = 5  # numbers that each thread returns
-LEFT_OVER = 1.0  # no logarithm of a probability: a row for ``_exact``
+LEFT_OVER = 1.0  # no logarithm of a probability: a row for ``_label_exact``
 
 _ADDRESSES = ("scores", "labels", "scale", "incoming", "log_p", "by_scores", "by_scale", "log_cdf", "ratio", "totals")
 _COUNTS = ("n_rows", "n_classes", "part", "n_parts", "stage", "scale_step", "ignore_index", "link", "with_gradient")

@@ -1,0 +1,43 @@
+"""From scores with offsets to labels, and the metric of them: what both estimators do alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from metricfit.estimators._offsets import hard_matrix, metric_of
+from metricfit.metrics import Metric
+
+
+class DecidesByScores(ClassifierMixin):
+    """Needs ``classes_``, ``metric_`` and ``decision_function``, (n, k) or (n,) for two classes."""
+
+    classes_: NDArray[Any]
+    metric_: Metric
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The decision that is best for the metric."""
+        decision = self.decision_function(X)
+        return self.classes_[(decision > 0.0).astype(int) if decision.ndim == 1 else decision.argmax(1)]
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
+        """The metric asked for, of :meth:`predict`."""
+        predicted, truth = self.predict(X), column_or_1d(y)
+        check_consistent_length(truth, predicted, sample_weight)
+        weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        matrix = hard_matrix(self._places(predicted), self._places(truth), weight, len(self.classes_))
+        return float(metric_of(self.metric_, matrix))
+
+    def _places(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+        """Where labels stand among the classes."""
+        known = np.isin(labels, self.classes_)
+        if not known.all():
+            raise ValueError(f"`y` should hold the classes of the fit, got also {sorted(set(labels[~known].tolist()))[:5]}.")
+        return np.searchsorted(self.classes_, labels)
