@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import time
 import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,7 +35,7 @@ from metricfit.estimators._linear import Linear, Rows
 from metricfit.estimators._network import NetworkOptions, fit_network
 from metricfit.estimators._preprocess import is_frame, is_missing, library_of, like_fitted, preprocessor_for
 from metricfit.estimators._progress import Bar, Progress
-from metricfit.estimators._recipe import STRATEGIES, Fitted, Task, fit_linear
+from metricfit.estimators._recipe import STRATEGIES, Fitted, Task, fit_linear, single_threaded
 from metricfit.estimators._table import Table
 from metricfit.metrics import Custom, Metric
 from metricfit.metrics._averaged import Averaged
@@ -66,10 +69,10 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
         class_weight: None, ``"balanced"`` or a dictionary: how much classes count in cross-entropy; never in the metric.
         cv: number of folds, a splitter, or a list of splits.
-        strategy: ``"auto"``, or one piece of it alone: ``"cross_entropy"``, ``"offset"``, ``"leaky"``, ``"direct"``,
-            ``"anneal"``.
+        strategy: ``"auto"``, or one way alone: ``"cross_entropy"``, ``"offset"``, ``"hinge"``, ``"expected"`` (the metric under
+            the softmax), ``"leaky"``, ``"direct"`` (EXACT), ``"anneal"`` (EAST).
         smoothing: what makes the metric smooth in training: ``"normal"`` noise, ``"softmax"``, or ``"auto"``: normal for two
-            classes, for more the softmax of about the same width, which is some ten times faster.
+            classes and for EXACT, else the softmax of about the same width, which is several times faster.
         preprocess: ``"auto"`` takes arrays, sparse matrices and DataFrames with categories, dates, text and missing values; a
             scikit-learn transformer takes its place; None leaves a matrix of numbers as it is.
         C: inverse strength of the L2 penalty as in ``LogisticRegression``, or None to choose it by held-out cross-entropy.
@@ -131,23 +134,13 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
         """Fit to features (n, p), labels of any type (n,) and, if given, how much every row counts (n,)."""
-        check_option(self.strategy, "strategy", STRATEGIES)
-        check_option(self.smoothing, "smoothing", SMOOTHINGS)
-        for name in ("max_epochs", "batch_size", "patience"):
-            check_number(getattr(self, name), name, 1)
-        check_number(self.learning_rate, "learning_rate", 0.0, open_low=True)
         before = self._reusable()
-        data, labels, weight, used = self._training_data(X, y, sample_weight)
-        self.metric_ = resolved_metric(self.metric, self.average, self.positive_class, self.classes_)
-        training_weight = weight * self._class_weights(labels)
-        features = self._fit_preprocessor(data, labels, weight)
-        rows = Rows(features, labels, weight, training_weight, len(self.classes_))
-        self.n_inputs_ = features.shape[1]
+        rows, used = self._prepare(X, y, sample_weight)
         linear_before = before if isinstance(before, Linear) else None
         with Bar(str(self.metric)) if self.verbose else Progress() as progress:
-            if isinstance(self.model, str) and self.model == "linear":
-                task = Task(rows, self.metric_, self._smoothing(), self._strengths(), self._splits(labels, used), self.n_jobs)
-                fitted = fit_linear(dataclasses.replace(task, progress=progress, start=linear_before), self.strategy)
+            if self._is_linear():
+                task = dataclasses.replace(self._task(rows, used), progress=progress, start=linear_before)
+                fitted = fit_linear(task, self.strategy)
             else:
                 fitted = fit_network(rows, self.metric_, self.strategy, self._network_options(before), progress)
         self._keep(fitted)
@@ -195,6 +188,27 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.preprocess is not None
         return tags
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, NDArray[np.bool_]]:  # noqa: N803
+        """Everything before the fit itself: checks, classes, metric, preprocessing. The rows with weight, and which they are."""
+        check_option(self.strategy, "strategy", STRATEGIES)
+        check_option(self.smoothing, "smoothing", SMOOTHINGS)
+        for name in ("max_epochs", "batch_size", "patience"):
+            check_number(getattr(self, name), name, 1)
+        check_number(self.learning_rate, "learning_rate", 0.0, open_low=True)
+        data, labels, weight, used = self._training_data(X, y, sample_weight)
+        self.metric_ = resolved_metric(self.metric, self.average, self.positive_class, self.classes_)
+        training_weight = weight * self._class_weights(labels)
+        features = self._fit_preprocessor(data, labels, weight)
+        self.n_inputs_ = features.shape[1]
+        return Rows(features, labels, weight, training_weight, len(self.classes_)), used
+
+    def _task(self, rows: Rows, used: NDArray[np.bool_]) -> Task:
+        task = Task(rows, self.metric_, self._smoothing(), self._strengths(), self._splits(rows.labels, used), self.n_jobs)
+        return dataclasses.replace(task, direct_smoothing=smoothing.Softmax()) if self.smoothing == "softmax" else task
+
+    def _is_linear(self) -> bool:
+        return isinstance(self.model, str) and self.model == "linear"
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Ints, Floats, NDArray[np.bool_]]:  # noqa: N803
         """Checked features, labels 0 ... k - 1 and weights, without the rows that weigh nothing; and which rows these are."""
@@ -337,6 +351,28 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             self.__dict__.pop(name, None)  # of an earlier fit with another model
         if isinstance(fitted.model, Linear):
             self.coef_, self.intercept_ = fitted.model.weight.T, fitted.model.intercept
+
+
+def fit_each(classifier: MetricClassifier, X: Any, y: Any, strategies: Iterable[str]) -> Iterator[tuple[MetricClassifier, float]]:  # noqa: N803
+    """The classifier as fitted by one strategy after the other, and the seconds that each would take alone.
+
+    Linear models share preprocessing and logistic regression, which they all start from.
+    """
+    start = time.perf_counter()
+    if classifier._is_linear():
+        task = classifier._task(*classifier._prepare(X, y, None))
+        with single_threaded():
+            task.cross_entropy  # noqa: B018 - computed here, once, and kept
+        shared = time.perf_counter() - start
+    for strategy in strategies:
+        start = time.perf_counter()
+        if classifier._is_linear():
+            one = copy.copy(classifier).set_params(strategy=strategy)
+            one._keep(fit_linear(task, strategy))
+            yield one, shared + time.perf_counter() - start
+        else:
+            one = clone(classifier).set_params(strategy=strategy).fit(X, y)
+            yield one, time.perf_counter() - start
 
 
 def resolved_metric(metric: Any, average: str | None, positive_class: Any, classes: NDArray[Any]) -> Metric:

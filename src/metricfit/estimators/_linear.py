@@ -19,12 +19,14 @@ from scipy.sparse import hstack, issparse
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 from metricfit.estimators._surrogates import Surrogate, Target
 from metricfit.metrics import Metric
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Record = Callable[["Linear", float, float], None]  # told model, surrogate and norm of the gradient after every step
 
 MOST_FOR_NEWTON = 150  # parameters up to which Newton's steps are cheaper than many small ones
 MOST_STEPS = 300
@@ -96,7 +98,13 @@ def fit_cross_entropy(rows: Rows, strengths: Sequence[float], start: Linear | No
     return fitted
 
 
-def _as_linear(solver: LogisticRegression, n_classes: int) -> Linear:
+def fit_hinge(rows: Rows, strength: float) -> Linear:
+    """The squared hinge by scikit-learn, a class against the rest where there are more than two."""
+    solver = LinearSVC(C=strength, dual=False).fit(rows.features, rows.labels, rows.training_weight)
+    return _as_linear(solver, rows.n_classes)
+
+
+def _as_linear(solver: LogisticRegression | LinearSVC, n_classes: int) -> Linear:
     """Its coefficients; a class without rows gets a score that never wins."""
     weight, intercept = solver.coef_.T.copy(), solver.intercept_.copy()
     if len(solver.classes_) < n_classes:
@@ -117,7 +125,7 @@ def descend(
     surrogate: Surrogate,
     penalty: float,
     start: Linear,
-    record: Callable[[Linear, float], None] | None = None,
+    record: Record | None = None,
 ) -> Linear:
     """L-BFGS on a surrogate plus the penalty, over weights, intercepts and offsets.
 
@@ -125,6 +133,7 @@ def descend(
     """
     coordinates = _Coordinates(rows, start)
     n_free = start.weight.size + start.intercept.size
+    gradient_norm = 0.0  # where the surrogate was last looked at: that is where a step ends
 
     def model_at(flat: Floats) -> Linear:
         offsets = flat[n_free:]
@@ -132,14 +141,17 @@ def descend(
 
     def after_step(intermediate_result: Any) -> None:
         if record is not None:
-            record(model_at(intermediate_result.x), float(intermediate_result.fun))
+            record(model_at(intermediate_result.x), float(intermediate_result.fun), gradient_norm)
 
     def value_and_gradient(flat: Floats) -> tuple[float, Floats]:
+        nonlocal gradient_norm
         weight, intercept = coordinates.weights(flat[:n_free])
         value, by_scores, by_offsets = surrogate(spread(np.asarray(rows.features @ weight) + intercept), flat[n_free:])
         by_columns = gathered(by_scores)
         by_weight = np.asarray(rows.features.T @ by_columns) + penalty * weight
-        gradient = coordinates.gradient(np.vstack([by_weight, by_columns.sum(0)]))
+        by_both = np.vstack([by_weight, by_columns.sum(0)])
+        gradient_norm = float(np.linalg.norm(by_both))
+        gradient = coordinates.gradient(by_both)
         return value + 0.5 * penalty * float((weight * weight).sum()), np.append(gradient, by_offsets)
 
     found = minimize(

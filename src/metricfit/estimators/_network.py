@@ -24,7 +24,7 @@ from metricfit.estimators._recipe import Fitted
 from metricfit.estimators._surrogates import best_temperature
 from metricfit.gradients import GradientNormalizer
 from metricfit.metrics import Metric
-from metricfit.objectives import MetricLoss
+from metricfit.objectives import HingeLoss, MetricLoss
 from metricfit.scores import binary_scores
 from metricfit.smoothing import Normal, Softmax, SoftSet
 
@@ -114,7 +114,7 @@ class _NetworkFit:
             before = self.options.start.module.state_dict()
             if _shapes(before) == _shapes(module.state_dict()):
                 module.load_state_dict(before)
-        if strategy in ("direct", "anneal"):
+        if strategy in ("hinge", "expected", "direct", "anneal"):
             model = self._descend(module, self._alone(strategy), strategy, self.zero)
             return self._finished(model, strategy, [])
         tuned = strategy in ("auto", "offset", "leaky")
@@ -138,13 +138,16 @@ class _NetworkFit:
         return self._finished(models[chosen], chosen, table)
 
     def _descend(self, module: nn.Module, loss: Loss, stage: str, offsets: Floats | None) -> Network:
-        """Adam until the metric of held-out rows stops rising; without offsets, they are tuned after every epoch."""
+        """Adam until the metric of held-out rows stops rising; without offsets, they are tuned after every epoch.
+
+        Of equal metrics the one with the lower surrogate is better: at first a network may give all rows to one class.
+        """
         options, train = self.options, self.train
         generator = torch.Generator().manual_seed(options.seed)
         optimizer = torch.optim.AdamW(module.parameters(), lr=options.learning_rate)
         labels, weight = torch.from_numpy(train.labels), torch.from_numpy(train.training_weight).float()
         normalize = GradientNormalizer() if stage == "direct" else None
-        best, best_value, since = Network(copy.deepcopy(module), self.zero), -np.inf, 0
+        best, best_value, since = Network(copy.deepcopy(module), self.zero), (-np.inf, -np.inf), 0
         for epoch in range(options.max_epochs):
             module.train()
             total = 0.0
@@ -162,10 +165,11 @@ class _NetworkFit:
             metric = self.judge.value((logits + used).argmax(1))
             row = {"step": len(self.history) + 1, "stage": stage, "surrogate": total / len(labels), "metric": metric}
             self.history.append(row)
-            self.progress.step(stage, max(metric, best_value))
+            self.progress.step(stage, max(metric, best_value[0]))
             since += 1
-            if metric > best_value:
-                best, best_value, since = Network(copy.deepcopy(module), used), metric, 0
+            value_now = metric, -row["surrogate"]
+            if value_now > best_value:
+                best, best_value, since = Network(copy.deepcopy(module), used), value_now, 0
             if since >= options.patience:
                 break
         return best
@@ -179,7 +183,13 @@ class _NetworkFit:
         return loss
 
     def _alone(self, strategy: str) -> Loss:
-        """EXACT with its scale going down (arXiv 2205.09615), or EAST with its temperature going down (arXiv 2405.20954)."""
+        """EXACT with its scale going down (arXiv 2205.09615), EAST with its temperature going down (arXiv 2405.20954), ..."""
+        if strategy == "hinge":
+            hinge = HingeLoss()
+            return lambda scores, labels, weight, epoch: hinge(scores, labels, weight)
+        if strategy == "expected":
+            expected = MetricLoss(self.metric, Softmax())
+            return lambda scores, labels, weight, epoch: expected(scores, labels, weight)
         if strategy == "direct":
             soft_metric = MetricLoss(self.metric, Normal(), normalize_scores=True)
             scale = schedules.geometric(3.0, 0.1, self.options.max_epochs)

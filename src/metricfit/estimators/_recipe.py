@@ -22,21 +22,22 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from metricfit.estimators._guard import Judge
-from metricfit.estimators._linear import NEVER, Linear, Rows, descend, fit_cross_entropy, penalty_of
+from metricfit.estimators._linear import NEVER, Linear, Record, Rows, descend, fit_cross_entropy, fit_hinge, penalty_of
 from metricfit.estimators._offsets import best_offsets, hard_matrix, metric_of
 from metricfit.estimators._progress import Progress
-from metricfit.estimators._surrogates import best_temperature, direct, leaky, mean_cross_entropy
+from metricfit.estimators._surrogates import Surrogate, best_temperature, direct, leaky, mean_cross_entropy
 from metricfit.metrics import Metric
-from metricfit.smoothing import Smoothing, SoftSet
+from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Split = tuple[Ints, Ints]
 
-STRATEGIES = ("auto", "cross_entropy", "offset", "leaky", "direct", "anneal")
+STRATEGIES = ("auto", "cross_entropy", "offset", "hinge", "expected", "leaky", "direct", "anneal")
 ALPHAS = (1.0, 0.1)  # how closely cross-entropy holds the leaky candidates, one after the other
 DIRECT_WIDTHS = (3.0, 1.5, 0.7, 0.35, 0.2, 0.1)  # of normalised scores
 ANNEAL_TEMPERATURES = (0.2, 0.16, 0.128, 0.1024, 0.0819, 0.0655, 0.0524)  # EAST: T0 = 0.2, rate 0.8
+INTEGRAL = torch.float32  # of normal noise and more than two classes: far finer than a descent looks, at a tenth of the price
 DIRECT_PENALTY = 1e-6  # per row: normalised scores leave the size of the weights open
 
 History = list[dict[str, Any]]
@@ -53,6 +54,7 @@ class Task:
     strengths: Sequence[float]
     splits: Sequence[Split]
     n_jobs: int | None = None
+    direct_smoothing: Smoothing = field(default_factory=Normal)
     progress: Progress = field(default_factory=Progress)
     start: Linear | None = None
 
@@ -60,6 +62,15 @@ class Task:
     def held_out(self) -> Rows:
         """The test rows of all folds, one fold after the other."""
         return self.rows.take(np.concatenate([test for _, test in self.splits]))
+
+    @property
+    def precision(self) -> torch.dtype:
+        return torch.float64 if self.rows.n_classes == 2 else INTEGRAL
+
+    @cached_property
+    def cross_entropy(self) -> tuple[Linear, list[Linear], float]:
+        """Logistic regression on all rows and on those of every fold, and its C: where all strategies start."""
+        return _cross_entropy(self)
 
     @cached_property
     def judge(self) -> Judge:
@@ -119,7 +130,7 @@ def fit_linear(task: Task, strategy: str) -> Fitted:
 
 def _guarded(task: Task) -> Fitted:
     rows = task.rows
-    base, folds, strength = _cross_entropy(task)
+    base, folds, strength = task.cross_entropy
     plain = task.scored(folds)
     offsets = _fold_offsets(task, plain)
     candidates = {
@@ -151,20 +162,19 @@ def _guarded(task: Task) -> Fitted:
 def _alone_by(task: Task, strategy: str) -> Fitted:
     """One strategy without a guard."""
     rows, history = task.rows, History()
-    base, folds, strength = _cross_entropy(task)
+    base, folds, strength = task.cross_entropy
     model = base
     if strategy == "offset":
         offsets = np.mean(_fold_offsets(task, task.scored(folds)), 0) if folds else _training_offsets(rows, base, task.metric)
         model = base.with_offsets(offsets)
     elif strategy == "leaky":
         *_, model = _leaky_chain(rows, task, base, strength, ALPHAS[-1:], history)
-    elif strategy in ("direct", "anneal"):
-        model, target = base.with_offsets(_training_offsets(rows, base, task.metric)), rows.target(task.metric)
-        exact = strategy == "direct"
-        penalty = DIRECT_PENALTY if exact else penalty_of(rows, strength)
-        for width in DIRECT_WIDTHS if exact else ANNEAL_TEMPERATURES:
-            surrogate = direct(target, task.smoothing if exact else SoftSet(), width, normalize=exact)
-            model = descend(rows, surrogate, penalty, model, _recorder(task, history, f"width {width:g}"))
+    elif strategy == "hinge":
+        model = fit_hinge(rows, strength)
+    elif strategy != "cross_entropy":
+        model = base.with_offsets(_training_offsets(rows, base, task.metric))
+        for width, surrogate, penalty in _narrowing(task, strategy, strength):
+            model = descend(rows, surrogate, penalty, model, _recorder(task, history, f"width {width:g}", width))
     if model.weight is base.weight and folds:
         temperature = _temperature(task, task.scored(folds).logits)
     else:
@@ -172,8 +182,21 @@ def _alone_by(task: Task, strategy: str) -> Fitted:
     return Fitted(model, strategy, strength, temperature, [], history)
 
 
+def _narrowing(task: Task, strategy: str, strength: float) -> Iterator[tuple[float, Surrogate, float]]:
+    """Width, surrogate and penalty of one descent after the other, each from where the one before ended."""
+    target, penalty = task.rows.target(task.metric), penalty_of(task.rows, strength)
+    if strategy == "direct":
+        for width in DIRECT_WIDTHS:
+            yield width, direct(target, task.direct_smoothing, width, dtype=task.precision), DIRECT_PENALTY
+    elif strategy == "anneal":
+        for width in ANNEAL_TEMPERATURES:
+            yield width, direct(target, SoftSet(), width, normalize=False), penalty
+    else:
+        yield 1.0, direct(target, Softmax(), 1.0, normalize=False), penalty
+
+
 def _cross_entropy(task: Task) -> tuple[Linear, list[Linear], float]:
-    """Logistic regression on all rows and on those of every fold, and the C with the least held-out cross-entropy."""
+    """The C is the one with the least held-out cross-entropy."""
     rows, strengths = task.rows, sorted(task.strengths)
     if not task.splits:
         strength = strengths[len(strengths) // 2]
@@ -205,26 +228,27 @@ def _leaky_chain(
     """Ever less held by cross-entropy, each from where the one before ended."""
     model, target = base.with_offsets(_training_offsets(rows, base, task.metric)), rows.target(task.metric)
     for alpha in alphas:
-        surrogate = leaky(target, task.smoothing, alpha)
-        model = descend(
-            rows, surrogate, alpha * penalty_of(rows, strength), model, _recorder(task, history, f"alpha {alpha:g}")
-        )
+        surrogate = leaky(target, task.smoothing, alpha, task.precision)
+        record = _recorder(task, history, f"alpha {alpha:g}", float(task.smoothing.width))
+        model = descend(rows, surrogate, alpha * penalty_of(rows, strength), model, record)
         yield model
 
 
-def _recorder(task: Task, history: History | None, stage: str) -> Callable[[Linear, float], None] | None:
+def _recorder(task: Task, history: History | None, stage: str, width: float) -> Record | None:
     """Writes down surrogate and metric after every step, for a model of all rows."""
     if history is None:
         return None
     rows = task.rows
 
-    def record(model: Linear, surrogate: float) -> None:
+    def record(model: Linear, surrogate: float, gradient_norm: float) -> None:
         matrix = hard_matrix((model.logits(rows.features) + model.offsets).argmax(1), rows.labels, rows.weight, rows.n_classes)
         row = {
             "step": len(history) + 1,
             "stage": stage,
             "surrogate": surrogate,
             "metric": float(metric_of(task.metric, matrix)),
+            "width": width,
+            "gradient_norm": gradient_norm,
         }
         history.append(row)
 

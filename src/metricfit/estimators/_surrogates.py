@@ -64,19 +64,21 @@ class Target:
         return float(value.detach()), slope.numpy()
 
 
-def leaky(target: Target, smoothing: Smoothing, alpha: float) -> Surrogate:
-    """The surrogate above, by the shortest way."""
+def leaky(target: Target, smoothing: Smoothing, alpha: float, dtype: torch.dtype = torch.float64) -> Surrogate:
+    """The surrogate above, by the shortest way; ``dtype`` is what an integral is computed in."""
     if type(smoothing) is Normal and smoothing.method == "quadrature" and target.n_classes == 2:
         return _leaky_of_two(target, float(smoothing.width), alpha)
     if type(smoothing) is Softmax:
         return _leaky_softmax(target, float(smoothing.width), alpha)
-    return by_autograd(leaky_loss(target, smoothing, alpha))
+    return by_autograd(leaky_loss(target, smoothing, alpha, dtype))
 
 
-def leaky_loss(target: Target, smoothing: Smoothing, alpha: float) -> Callable[[Tensor, Tensor], Tensor]:
+def leaky_loss(
+    target: Target, smoothing: Smoothing, alpha: float, dtype: torch.dtype = torch.float64
+) -> Callable[[Tensor, Tensor], Tensor]:
     """The same as one differentiable function of tensors, for any smoothing."""
     labels, shares = torch.from_numpy(target.labels), torch.from_numpy(target.training_weight / target.training_weight.sum())
-    soft_metric = _soft_metric(target, smoothing)
+    soft_metric = _soft_metric(target, smoothing, dtype)
 
     def loss(scores: Tensor, offsets: Tensor) -> Tensor:
         cross_entropy = torch.nn.functional.cross_entropy(scores, labels, reduction="none") @ shares
@@ -85,9 +87,11 @@ def leaky_loss(target: Target, smoothing: Smoothing, alpha: float) -> Callable[[
     return loss
 
 
-def direct(target: Target, smoothing: Smoothing, width: float, *, normalize: bool = True) -> Surrogate:
+def direct(
+    target: Target, smoothing: Smoothing, width: float, *, normalize: bool = True, dtype: torch.dtype = torch.float64
+) -> Surrogate:
     """The smoothed metric alone, at this width, of scores normalised as EXACT does it (arXiv 2205.09615, Listing 1)."""
-    soft_metric = _soft_metric(target, smoothing)
+    soft_metric = _soft_metric(target, smoothing, dtype)
 
     def loss(scores: Tensor, offsets: Tensor) -> Tensor:
         shifted = scores + offsets
@@ -107,13 +111,14 @@ def by_autograd(loss: Callable[[Tensor, Tensor], Tensor]) -> Surrogate:
     return surrogate
 
 
-def _soft_metric(target: Target, smoothing: Smoothing) -> Callable[[Tensor, float | None], Tensor]:
+def _soft_metric(target: Target, smoothing: Smoothing, dtype: torch.dtype) -> Callable[[Tensor, float | None], Tensor]:
     n_rows = len(target.labels)
     members = torch.zeros(target.n_classes, n_rows, dtype=torch.float64)
     members[torch.from_numpy(target.labels), torch.arange(n_rows)] = torch.from_numpy(target.weight)
 
     def loss(scores: Tensor, width: float | None) -> Tensor:
-        return -target.metric.value(members @ smoothing.assign(scores, width)) / target.unit
+        assigned = smoothing.assign(scores.to(dtype), width).double()
+        return -target.metric.value(members @ assigned) / target.unit
 
     return loss
 
