@@ -26,13 +26,13 @@ import numpy as np
 import sklearn
 import torch
 from joblib import Parallel, delayed
-from scipy import stats
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 import metricfit as mf
+from metricfit.comparison._statistics import corrected_estimate, holm
 from metricfit.estimators._classifier import STRENGTHS
 from metricfit.estimators._preprocess import preprocessor_for
 
@@ -101,23 +101,6 @@ def judge_by(judge: mf.OffsetClassifier, predicted: Any, truth: Any) -> float:
     return float(judge.metric_(torch.from_numpy(matrix)))
 
 
-def corrected_p(differences: np.ndarray, n_train: int, n_test: int) -> float:
-    """Two-sided p of a paired t-test whose variance knows that training sets overlap (Nadeau and Bengio, 2003)."""
-    variance = differences.var(ddof=1) * (1.0 / len(differences) + n_test / n_train)
-    if variance == 0.0:
-        return 1.0
-    return float(2.0 * stats.t.sf(abs(differences.mean()) / variance**0.5, len(differences) - 1))
-
-
-def holm(p_values: list[float]) -> list[float]:
-    """p-values adjusted for their number."""
-    order, adjusted, largest = np.argsort(p_values), [1.0] * len(p_values), 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = largest
-    return adjusted
-
-
 def report(rows: list[dict[str, Any]], command: str) -> str:
     scores: dict[tuple[str, str], dict[str, dict[int, float]]] = {}
     sizes = {row["set"]: row for row in rows}
@@ -128,7 +111,7 @@ def report(rows: list[dict[str, Any]], command: str) -> str:
         seeds = sorted(by_method[BASELINE])
         values = {method: np.array([found[seed] for seed in seeds]) for method, found in by_method.items()}
         difference = values[OURS] - values[BASELINE]
-        p = corrected_p(difference, sizes[name]["n_train"], sizes[name]["n_test"])
+        p = corrected_estimate(difference, sizes[name]["n_test"] / sizes[name]["n_train"]).p
         cells.append((name, metric, values, difference, p))
     adjusted = holm([cell[4] for cell in cells])
     means = np.array([cell[3].mean() for cell in cells])

@@ -1,32 +1,56 @@
 """Train a classifier for the metric it will be judged on.
 
 ``scores -> smoothing -> confusion -> metric -> objective``: each arrow is a function on tensors, and one can stop half-way.
+
+Names are imported when they are first asked for: a training loop does not wait for scikit-learn, nor ``metricfit --help`` for
+torch.
 """
 
-from importlib.metadata import version
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from metricfit import functional, links, metrics, schedules, smoothing
-from metricfit._checks import set_default_validate_args
-from metricfit.confusion import confusion_matrix
-from metricfit.gradients import GradientNormalizer
-from metricfit.objectives import (
-    DiceLoss,
-    EastLoss,
-    ExactLoss,
-    ExpectedErrorLoss,
-    HingeLoss,
-    LeakyExpectedErrorLoss,
-    MetricLoss,
-    accumulate_gradients,
-)
-from metricfit.scores import binary_scores
-
 if TYPE_CHECKING:
-    from metricfit.estimators import MetricClassifier, OffsetClassifier, tune_offsets
+    from importlib.metadata import version
 
-__version__ = version("metricfit")
-_ESTIMATORS = ("MetricClassifier", "OffsetClassifier", "tune_offsets")
+    from metricfit import functional, links, metrics, schedules, smoothing
+    from metricfit._checks import set_default_validate_args
+    from metricfit.comparison import compare
+    from metricfit.confusion import confusion_matrix
+    from metricfit.estimators import MetricClassifier, OffsetClassifier, tune_offsets
+    from metricfit.gradients import GradientNormalizer
+    from metricfit.objectives import (
+        DiceLoss,
+        EastLoss,
+        ExactLoss,
+        ExpectedErrorLoss,
+        HingeLoss,
+        LeakyExpectedErrorLoss,
+        MetricLoss,
+        accumulate_gradients,
+    )
+    from metricfit.scores import binary_scores
+
+    __version__ = version("metricfit")
+
+_HOME = {
+    "DiceLoss": "objectives",
+    "EastLoss": "objectives",
+    "ExactLoss": "objectives",
+    "ExpectedErrorLoss": "objectives",
+    "GradientNormalizer": "gradients",
+    "HingeLoss": "objectives",
+    "LeakyExpectedErrorLoss": "objectives",
+    "MetricClassifier": "estimators",
+    "MetricLoss": "objectives",
+    "OffsetClassifier": "estimators",
+    "accumulate_gradients": "objectives",
+    "binary_scores": "scores",
+    "compare": "comparison",
+    "confusion_matrix": "confusion",
+    "set_default_validate_args": "_checks",
+    "tune_offsets": "estimators",
+}
+_MODULES = ("functional", "links", "metrics", "schedules", "smoothing")
 
 __all__ = [
     "DiceLoss",
@@ -42,6 +66,7 @@ __all__ = [
     "__version__",
     "accumulate_gradients",
     "binary_scores",
+    "compare",
     "confusion_matrix",
     "functional",
     "links",
@@ -54,9 +79,16 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The estimators, when they are first asked for: a training loop does not wait for scikit-learn."""
-    if name in _ESTIMATORS:
-        from metricfit import estimators
+    if name == "__version__":
+        from importlib.metadata import version
 
-        return getattr(estimators, name)
+        return version("metricfit")
+    if name in _HOME:
+        return getattr(import_module(f"metricfit.{_HOME[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"metricfit.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -87,11 +87,11 @@ def compare(
     check_number(repeats, "repeats", 1)
     target = column_or_1d(y)
     classes, labels = np.unique(target, return_inverse=True)
-    measure = resolved_metric(metric, None, positive_class, classes)
     counts = np.bincount(labels)
     if len(classes) < 2 or counts.min() < 2:
-        rare = classes[counts.argmin()]
+        rare = classes.tolist()[counts.argmin()]
         raise ValueError(f"`y` should have two classes or more with two rows or more each, got {counts.min()} of {rare!r}.")
+    measure = resolved_metric(metric, None, positive_class, classes)
     n_folds = min(folds, int(counts.min()))
     splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=repeats, random_state=random_state)
     splits = list(splitter.split(np.empty((len(labels), 1)), labels))

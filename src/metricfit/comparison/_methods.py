@@ -19,7 +19,9 @@ METHODS: dict[str, Method] = {
     method.strategy: method
     for method in (
         Method("cross_entropy", "cross-entropy", "logistic regression, the most probable class", for_metric=False),
-        Method("offset", "cross-entropy + threshold", "the same, its threshold or offsets tuned for the metric", for_metric=False),
+        Method(
+            "offset", "cross-entropy + threshold", "the same, its threshold or offsets tuned for the metric", for_metric=False
+        ),
         Method("hinge", "hinge", "squared hinge, a class against the rest", for_metric=False),
         Method("expected", "expected error", "the metric expected under the softmax (İrsoy 2019, arXiv 1905.00448)"),
         Method("leaky", "leaky expected error", "the metric under noise, held by cross-entropy (after arXiv 1905.00448)"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricfit.comparison._methods import BASELINE, Method
+from metricfit.comparison._methods import BASELINE, CHOICE, Method
 from metricfit.comparison._statistics import Estimate
 from metricfit.comparison._verdict import Standing, Verdict, verdict_on
 from metricfit.estimators._table import Table
@@ -65,7 +65,14 @@ class Comparison:
     def verdict(self) -> Verdict:
         """Whether training for the metric is worth it here."""
         standings = [
-            Standing(result.method.name, result.method.for_metric, result.estimate.mean, result.difference, result.p_holm)
+            Standing(
+                result.method.name,
+                result.method.for_metric,
+                result.estimate.mean,
+                result.difference,
+                result.p_holm,
+                result.method.strategy == CHOICE,
+            )
             for result in self.results.values()
             if result.method.strategy != BASELINE
         ]

@@ -33,7 +33,7 @@ def corrected_estimate(values: Sequence[float], test_share: float) -> Estimate:
     For 1, 2 and 3 the mean is 2, the variance :math:`1 \cdot (1/3 + 1/4)`, and t with two degrees of freedom is 2.62:
 
     >>> corrected_estimate([1.0, 2.0, 3.0], 0.25)  # doctest: +ELLIPSIS
-    Estimate(mean=2.0, low=-1.286..., high=5.286..., p=0.1200...)
+    Estimate(mean=2.0, low=-1.286..., high=5.286..., p=0.1201...)
     """
     mean, n_values = float(np.mean(values)), len(values)
     if n_values < 2:

@@ -19,6 +19,7 @@ class Standing:
     mean: float
     difference: Estimate
     p_holm: float
+    is_choice: bool = False  # what ``fit`` would give: named first where it is among the better ones
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def verdict_on(metric: str, standings: Sequence[Standing], baseline: float) -> V
     trained = [standing for standing in standings if standing.for_metric]
     better = [standing for standing in trained if standing.p_holm < LEVEL and standing.difference.mean > 0.0]
     if better:
-        best = max(better, key=lambda standing: standing.mean)
+        best = next((standing for standing in better if standing.is_choice), max(better, key=lambda standing: standing.mean))
         return Verdict(
             "yes",
             f"Yes: training for {metric} pays here: {best.name} reaches {best.mean:.4f} where cross-entropy with a tuned threshold "

@@ -353,7 +353,9 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             self.coef_, self.intercept_ = fitted.model.weight.T, fitted.model.intercept
 
 
-def fit_each(classifier: MetricClassifier, X: Any, y: Any, strategies: Iterable[str]) -> Iterator[tuple[MetricClassifier, float]]:  # noqa: N803
+def fit_each(
+    classifier: MetricClassifier, X: Any, y: Any, strategies: Iterable[str]
+) -> Iterator[tuple[MetricClassifier, float]]:  # noqa: N803
     """The classifier as fitted by one strategy after the other, and the seconds that each would take alone.
 
     Linear models share preprocessing and logistic regression, which they all start from.

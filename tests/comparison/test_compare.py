@@ -1,0 +1,131 @@
+"""The comparison as a whole: honest on noise, awake where training for the metric pays."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import f1_score
+
+import metricfit as mf
+from metricfit.comparison import BASELINE, METHODS, compare
+from metricfit.comparison._statistics import Estimate
+from metricfit.comparison._verdict import Standing, verdict_on
+
+
+def with_outliers(n=4000, seed=0):
+    """Two overlapping clouds, and a few rows far out, which turn the direction of logistic regression."""
+    random = np.random.default_rng(seed)
+    target = (random.uniform(size=n) < 0.2).astype(int)
+    features = random.normal(size=(n, 2)) + np.stack([2.5 * target, np.zeros(n)], 1)
+    far = random.uniform(size=n) < 0.06
+    features[far] = random.normal([-8.0, 0.0], [8.0, 15.0], (int(far.sum()), 2))
+    target[far] = features[far].sum(1) > 0.0
+    return features, target
+
+
+@pytest.fixture(scope="module")
+def outliers():
+    return compare(*with_outliers(), "f1")
+
+
+def test_training_for_the_metric_pays_where_outliers_lead_cross_entropy_astray(outliers):
+    assert outliers.verdict.answer == "yes"
+    assert outliers.verdict.sentence.startswith("Yes: training for f1 pays here: ")
+    assert outliers.results["auto"].estimate.mean > outliers.results[BASELINE].estimate.mean + 0.03
+
+
+def test_scores_are_those_of_the_held_out_rows(outliers):
+    _, target = with_outliers()
+    for result in outliers.results.values():
+        assert len(result.scores) == 10
+        pooled = f1_score(target, result.held_out.predicted)
+        assert pooled == pytest.approx(np.mean(result.scores), abs=0.03)  # the mean of folds is not the score of all
+        np.testing.assert_allclose(result.held_out.probability.sum(1), 1.0)
+
+
+def test_all_methods_are_there_in_order(outliers):
+    assert list(outliers.results) == list(METHODS)
+    assert [row["method"] for row in outliers.table] == [method.name for method in METHODS.values()]
+    assert outliers.results[BASELINE].difference.mean == 0.0
+    for name in ("expected", "leaky", "direct", "anneal"):
+        history = outliers.results[name].history
+        assert {"step", "stage", "surrogate", "metric", "width", "gradient_norm"} <= set(history[0])
+        assert all(np.isfinite(row["gradient_norm"]) for row in history)
+
+
+def test_json_holds_it_all_and_nothing_that_json_does_not_know(outliers):
+    found = json.loads(json.dumps(outliers.as_json(), allow_nan=False))
+    assert found["answer"] == "yes"
+    assert [len(row["scores"]) for row in found["methods"]] == [10] * 8
+    assert found["rows"] == 4000
+
+
+def test_noise_gives_no():
+    random = np.random.default_rng(0)
+    found = compare(random.normal(size=(300, 4)), random.integers(0, 2, 300), "balanced_accuracy", repeats=1)
+    assert found.verdict.answer == "no"
+    assert found.verdict.sentence.startswith("No: ")
+
+
+def test_the_same_for_any_number_of_jobs():
+    features, target = load_breast_cancer(return_X_y=True)
+    one, two = (compare(features, target, "f1", methods=["auto"], repeats=1, n_jobs=n) for n in (1, 2))
+    for name in one.results:
+        assert one.results[name].scores == two.results[name].scores
+
+
+def test_a_rare_class_makes_fewer_folds():
+    features, target = load_breast_cancer(return_X_y=True)
+    few = np.concatenate([np.flatnonzero(target == 0)[:3], np.flatnonzero(target == 1)])
+    assert compare(features[few], target[few], "accuracy", methods=["cross_entropy", "leaky"], repeats=1).folds == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"methods": ["lekay"]}, "`methods` should be one of"),
+        ({"folds": 1}, "`folds` should be at least 2"),
+        ({"metric": "f11"}, "Did you mean 'f1'"),
+        ({"positive_class": 7}, "`positive_class` should be one of"),
+        ({"y": np.repeat([0, 1], [59, 1])}, "two rows or more each, got 1 of"),
+        ({"y": np.zeros(60)}, "`y` should have two classes or more"),
+    ],
+)
+def test_bad_arguments(change, message):
+    arguments = {"X": np.zeros((60, 2)), "y": np.arange(60) % 2, "metric": "f1", **change}
+    with pytest.raises(ValueError, match=message):
+        compare(**arguments)
+
+
+def test_it_is_public():
+    assert mf.compare is compare
+
+
+def standing(name, mean, p, for_metric=True, baseline=0.6):
+    difference = mean - baseline
+    return Standing(name, for_metric, mean, Estimate(difference, difference - 0.1, difference + 0.1, p), p)
+
+
+@pytest.mark.parametrize(
+    ("standings", "answer", "words"),
+    [
+        ([standing("EXACT", 0.7, 0.01), standing("EAST", 0.8, 0.2)], "yes", "EXACT reaches 0.7000"),
+        ([standing("EXACT", 0.7, 0.2)], "no", "which chance explains"),
+        ([standing("EXACT", 0.5, 0.01)], "no", "nothing reaches the 0.6000"),
+        (
+            [standing("hinge", 0.9, 0.01, for_metric=False), standing("EXACT", 0.5, 0.01)],
+            "no",
+            "No: tune the threshold and be done",
+        ),
+        (
+            [standing("cross-entropy", 0.6, 1.0, for_metric=False), standing("EXACT", 0.5, 0.01)],
+            "no",
+            "take plain cross-entropy",
+        ),
+    ],
+)
+def test_verdicts(standings, answer, words):
+    found = verdict_on("f1", standings, 0.6)
+    assert found.answer == answer
+    assert words in found.sentence

@@ -1,0 +1,42 @@
+"""Intervals and p-values against scipy, and against simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from metricfit.comparison._statistics import corrected_estimate, holm
+
+
+def test_without_overlap_it_is_the_usual_t_test():
+    values = np.random.default_rng(0).normal(0.3, 1.0, 12)
+    found, usual = corrected_estimate(values, 0.0), stats.ttest_1samp(values, 0.0)
+    assert found.p == pytest.approx(usual.pvalue)
+    low, high = usual.confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((low, high))
+
+
+def test_overlap_widens_by_the_factor_of_the_paper():
+    values = np.random.default_rng(1).normal(size=10)
+    plain, corrected = corrected_estimate(values, 0.0), corrected_estimate(values, 0.25)
+    ratio = (corrected.high - corrected.low) / (plain.high - plain.low)
+    assert ratio == pytest.approx(np.sqrt((1 / 10 + 0.25) / (1 / 10)))
+
+
+def test_constant_and_single_values():
+    assert corrected_estimate([0.0, 0.0, 0.0], 0.25).p == 1.0
+    assert corrected_estimate([0.25, 0.25, 0.25], 0.25).p == 0.0
+    one = corrected_estimate([0.1], 0.25)
+    assert one.p == 1.0
+    assert one.high == np.inf
+
+
+def test_holm_rejects_no_more_than_it_may():
+    """Ten true hypotheses: some p-value falls below 5 % in at most about 5 % of the cases."""
+    random = np.random.default_rng(2)
+    wrong = np.mean([min(holm(random.uniform(size=10).tolist())) < 0.05 for _ in range(4000)])
+    assert wrong == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 4000))
+
+
+def test_holm_keeps_the_order():
+    assert holm([0.5, 0.001, 0.02]) == pytest.approx([0.5, 0.003, 0.04])
+    assert holm([]) == []
