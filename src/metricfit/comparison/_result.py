@@ -71,7 +71,8 @@ class Comparison:
                 result.estimate.mean,
                 result.difference,
                 result.p_holm,
-                result.method.strategy == CHOICE,
+                is_choice=result.method.strategy == CHOICE,
+                is_plain=result.method.strategy == "cross_entropy",
             )
             for result in self.results.values()
             if result.method.strategy != BASELINE

@@ -69,8 +69,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
         class_weight: None, ``"balanced"`` or a dictionary: how much classes count in cross-entropy; never in the metric.
         cv: number of folds, a splitter, or a list of splits.
-        strategy: ``"auto"``, or one way alone: ``"cross_entropy"``, ``"offset"``, ``"hinge"``, ``"expected"`` (the metric under
-            the softmax), ``"leaky"``, ``"direct"`` (EXACT), ``"anneal"`` (EAST).
+        strategy: ``"auto"``, or one way alone: ``"cross_entropy"``, ``"offset"``, ``"hinge"``, ``"expected"`` (the metric
+            under the softmax), ``"leaky"``, ``"direct"`` (EXACT), ``"anneal"`` (EAST).
         smoothing: what makes the metric smooth in training: ``"normal"`` noise, ``"softmax"``, or ``"auto"``: normal for two
             classes and for EXACT, else the softmax of about the same width, which is several times faster.
         preprocess: ``"auto"`` takes arrays, sparse matrices and DataFrames with categories, dates, text and missing values; a
@@ -190,7 +190,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         return tags
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, NDArray[np.bool_]]:  # noqa: N803
-        """Everything before the fit itself: checks, classes, metric, preprocessing. The rows with weight, and which they are."""
+        """All that comes before the fit: checks, classes, metric, preprocessing. Rows with weight, and which they are."""
         check_option(self.strategy, "strategy", STRATEGIES)
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
         for name in ("max_epochs", "batch_size", "patience"):
@@ -354,15 +354,15 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
 
 
 def fit_each(
-    classifier: MetricClassifier, X: Any, y: Any, strategies: Iterable[str]
-) -> Iterator[tuple[MetricClassifier, float]]:  # noqa: N803
+    classifier: MetricClassifier, data: Any, y: Any, strategies: Iterable[str]
+) -> Iterator[tuple[MetricClassifier, float]]:
     """The classifier as fitted by one strategy after the other, and the seconds that each would take alone.
 
     Linear models share preprocessing and logistic regression, which they all start from.
     """
     start = time.perf_counter()
     if classifier._is_linear():
-        task = classifier._task(*classifier._prepare(X, y, None))
+        task = classifier._task(*classifier._prepare(data, y, None))
         with single_threaded():
             task.cross_entropy  # noqa: B018 - computed here, once, and kept
         shared = time.perf_counter() - start
@@ -373,7 +373,7 @@ def fit_each(
             one._keep(fit_linear(task, strategy))
             yield one, shared + time.perf_counter() - start
         else:
-            one = clone(classifier).set_params(strategy=strategy).fit(X, y)
+            one = clone(classifier).set_params(strategy=strategy).fit(data, y)
             yield one, time.perf_counter() - start
 
 

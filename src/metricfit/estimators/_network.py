@@ -163,13 +163,12 @@ class _NetworkFit:
             logits = Network(module, self.zero).logits(self.test.features)
             used = best_offsets(logits, self.test.labels, self.metric, self.test.weight) if offsets is None else offsets
             metric = self.judge.value((logits + used).argmax(1))
-            row = {"step": len(self.history) + 1, "stage": stage, "surrogate": total / len(labels), "metric": metric}
-            self.history.append(row)
+            surrogate = total / len(labels)
+            self.history.append({"step": len(self.history) + 1, "stage": stage, "surrogate": surrogate, "metric": metric})
             self.progress.step(stage, max(metric, best_value[0]))
             since += 1
-            value_now = metric, -row["surrogate"]
-            if value_now > best_value:
-                best, best_value, since = Network(copy.deepcopy(module), used), value_now, 0
+            if (metric, -surrogate) > best_value:
+                best, best_value, since = Network(copy.deepcopy(module), used), (metric, -surrogate), 0
             if since >= options.patience:
                 break
         return best

@@ -70,7 +70,7 @@ def _for_frame(frame: Any) -> ColumnTransformer:
 
 def kind_of(column: nw.Series[Any]) -> str:
     """What to take a column for: "numbers", "dates", "categories" or "text"."""
-    if column.dtype.is_numeric() or column.dtype in (nw.Boolean, nw.Duration):
+    if column.dtype.is_numeric() or column.dtype in (nw.Boolean, nw.Duration, nw.Time):
         return "numbers"
     if column.dtype in (nw.Datetime, nw.Date):
         return "dates"
@@ -88,7 +88,7 @@ def kind_of(column: nw.Series[Any]) -> str:
 
 
 def as_numbers(data: Any) -> NDArray[np.float64]:
-    """Columns of numbers, truth values or durations as floats, NaN where something is missing."""
+    """Columns of numbers, truth values, durations or times of day as floats, NaN where something is missing."""
     return np.stack([_floats(column) for column in _columns(data)], 1)
 
 
@@ -141,6 +141,8 @@ def _columns(data: Any) -> list[nw.Series[Any]]:
 def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
     if column.dtype == nw.Duration:
         return 1e-6 * _floats(column.dt.total_microseconds())
+    if column.dtype == nw.Time:
+        return np.array([np.nan if time is None else _seconds(time) for time in column.to_list()])
     if column.dtype.is_numeric():
         return np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
     try:
@@ -148,6 +150,10 @@ def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
     except (TypeError, ValueError) as error:
         raise ValueError(f"Column {column.name!r} held numbers when the model was fitted; {error}.") from error
     return np.array(values)
+
+
+def _seconds(time: datetime.time) -> float:
+    return 3600.0 * time.hour + 60.0 * time.minute + time.second + 1e-6 * time.microsecond
 
 
 def is_missing(value: Any) -> bool:

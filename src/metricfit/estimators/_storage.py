@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import shutil
-import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
@@ -26,6 +24,7 @@ from safetensors.torch import load_file, save_file
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from metricfit import metrics
+from metricfit._files import new_folder
 from metricfit.estimators._linear import Linear
 from metricfit.estimators._network import Network, made
 from metricfit.estimators._table import Table
@@ -52,31 +51,17 @@ TRUSTED = frozenset(f"{module}.{name}" for module, names in _PARTS.items() for n
 _METRICS = {name: getattr(metrics, name) for name in metrics.__all__ if isinstance(getattr(metrics, name), type)}
 
 
-def save(estimator: Any, folder: Path) -> None:
-    """Write beside, then rename: a folder with this name is a whole model or was there before."""
+def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Write a new folder: a whole model, and other files of text if there are some to go with it."""
     from skops import io
 
-    if folder.exists():
-        raise FileExistsError(f"{folder} exists already. Choose another name or delete it first.")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
+    with new_folder(folder) as beside:
         (beside / JSON_FILE).write_text(json.dumps(_description(estimator), indent=1, allow_nan=True), encoding="utf-8")
         save_file(_weights(estimator.model_), beside / WEIGHTS_FILE)
         if estimator.preprocessor_ is not None:
             io.dump(estimator.preprocessor_, beside / PREPROCESSOR_FILE)
-        beside.chmod(0o777 & ~_umask())
-        beside.rename(folder)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
-
-
-def _umask() -> int:
-    """What this process takes away from the rights of new folders; there is no way to ask without setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+        for name, text in beside_it.items():
+            (beside / name).write_text(text, encoding="utf-8")
 
 
 def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:

@@ -1,0 +1,5 @@
+"""``python -m metricfit`` is ``metricfit``."""
+
+from metricfit.cli import main
+
+main()

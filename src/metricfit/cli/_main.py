@@ -1,0 +1,89 @@
+"""The command, its subcommands, and what becomes of an error: one line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from metricfit._errors import DataError, UsageError
+from metricfit.cli._compare import compare
+from metricfit.cli._fit import fit
+from metricfit.cli._inspect import inspect
+from metricfit.cli._metrics import metrics
+from metricfit.cli._predict import predict
+
+USAGE, DATA, INTERRUPTED = 2, 1, 130
+
+app = typer.Typer(
+    name="metricfit",
+    help="Train a classifier for the metric it will be judged on, and see whether that is worth it.",
+    epilog="Example: metricfit compare churn.csv --target churned --metric f1",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+app.command(epilog="Example: metricfit compare churn.csv --target churned --metric f1 --report report.html")(compare)
+app.command(epilog="Example: metricfit fit churn.csv --target churned --metric f1 --out model")(fit)
+app.command(epilog="Example: metricfit predict model new.csv --out predictions.csv")(predict)
+app.command(epilog="Example: metricfit inspect model")(inspect)
+app.command(epilog="Example: metricfit metrics")(metrics)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"metricfit {version('metricfit')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+def main() -> None:
+    """Run it; a user's mistake is one line on stderr, a bug is a traceback."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        return int(app(standalone_mode=False) or 0)
+    except UsageError as error:
+        return _complain(error, USAGE)
+    except DataError as error:
+        return _complain(error, DATA)
+    except FileExistsError as error:
+        return _complain(error, USAGE)
+    except KeyboardInterrupt:
+        return _complain("stopped; nothing was written.", INTERRUPTED)
+    except BrokenPipeError:  # whoever reads has had enough, as in ``metricfit ... | head``
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return _complain(f"the disk is full: {error.filename or 'the output'} was not written.", DATA)
+        return _complain(f"{error.filename}: {error.strerror}." if error.filename else error, DATA)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # typer's own, about options and arguments
+            return _complain(f"{error.format_message()} See `metricfit --help`.", USAGE)
+        if isinstance(error, typer.Abort):
+            return _complain("stopped; nothing was written.", INTERRUPTED)
+        raise
+
+
+def _complain(message: object, code: int) -> int:
+    line = " ".join(str(message).split())
+    print(f"metricfit: {line}", file=sys.stderr)
+    return code

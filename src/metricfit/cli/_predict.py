@@ -1,0 +1,91 @@
+"""``metricfit predict``: labels and calibrated probabilities, a chunk of rows at a time."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from metricfit.cli import _options as options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from metricfit.cli._model import Model
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with the columns of the model.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="File for the result: .csv, .csv.gz or .parquet.", show_default="stdout, as CSV")
+    ] = None,
+    header: options.Header = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Labels and calibrated probabilities for every row.
+
+    The label is the best decision for the metric, which is not always the class with the largest probability.
+    """
+    from metricfit._files import new_file
+    from metricfit.cli._model import open_model
+    from metricfit.data import layout_of, read_chunks
+
+    if out is not None and out.exists() and not overwrite:
+        raise FileExistsError(f"{out} exists already. Choose another name or pass --overwrite.")
+    opened = open_model(model)
+    known = opened.header if header is None else header
+    layout = layout_of(data, delimiter=options.delimiter_of(delimiter), encoding=encoding, header=known)
+    chunks = (predicted(opened, chunk) for chunk in read_chunks(data, layout, opened.columns, opened.header))
+    if out is None:
+        _write(chunks, sys.stdout.buffer, "csv")
+        return
+    kind = "parquet" if out.suffix == ".parquet" else "csv.gz" if out.suffix == ".gz" else "csv"
+    with new_file(out, overwrite) as file, file.open("wb") as stream:
+        n_rows = _write(chunks, stream, kind)
+    options.say(f"{n_rows:,} rows: {out}")
+
+
+def predicted(model: Model, features: pa.Table) -> pa.Table:
+    """``prediction``, and ``probability_<class>`` for every class."""
+    import numpy as np
+    import pyarrow as pa
+
+    classifier = model.classifier
+    given: Any = features
+    if not classifier.reads_frames_:
+        given = np.stack([features[name].to_numpy() for name in features.column_names], 1)
+    probability = classifier.predict_proba(given)
+    columns = {f"probability_{label}": probability[:, place] for place, label in enumerate(classifier.classes_)}
+    return pa.table({"prediction": classifier.predict(given), **columns})
+
+
+def _write(chunks: Iterator[pa.Table], stream: Any, kind: str) -> int:
+    n_rows, writer = 0, None
+    with gzip.open(stream, "wb") if kind == "csv.gz" else _as_it_is(stream) as target:
+        for chunk in chunks:
+            writer = writer or _writer(kind, target, chunk)
+            writer.write_table(chunk)
+            n_rows += chunk.num_rows
+            options.tell(f"{n_rows:,} rows")
+        if writer is not None:
+            writer.close()
+    return n_rows
+
+
+def _writer(kind: str, target: Any, first: pa.Table) -> Any:
+    from pyarrow import csv, parquet
+
+    return parquet.ParquetWriter(target, first.schema) if kind == "parquet" else csv.CSVWriter(target, first.schema)
+
+
+@contextmanager
+def _as_it_is(stream: Any) -> Iterator[Any]:
+    yield stream

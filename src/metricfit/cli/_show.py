@@ -1,0 +1,66 @@
+"""Results on stdout, progress on stderr."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from metricfit.comparison import BASELINE
+from metricfit.estimators._progress import Progress
+
+if TYPE_CHECKING:
+    from metricfit.comparison import Comparison
+
+
+class Bar(Progress):
+    """How many fits are done, of how many, and for how long it may still take."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as Rich
+
+        columns: list[Any] = [BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()]
+        self.bars = Rich(*columns, TextColumn("{task.description}"), console=Console(stderr=True), transient=True)
+
+    def start(self, total: int) -> None:
+        self.task = self.bars.add_task("starting", total=total)
+
+    def step(self, stage: str, value: float | None) -> None:
+        self.bars.update(self.task, advance=1, description=stage)
+
+    def __enter__(self) -> Bar:
+        self.bars.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bars.stop()
+
+
+def console() -> Console:
+    """As wide as the terminal, or wide enough for all where there is none."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=120)
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """The table and the sentence."""
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("method")
+    for heading in (f"{comparison.metric} (95 %)", "to threshold (95 %)", "p", "p (Holm)", "fit, s"):
+        table.add_column(heading, justify="right")
+    for strategy, result in comparison.results.items():
+        own, other = result.estimate, result.difference
+        cells = [result.method.name, f"{own.mean:.4f} ({own.low:.3f} to {own.high:.3f})"]
+        if strategy == BASELINE:
+            cells += ["", "", ""]
+        else:
+            cells += [f"{other.mean:+.4f} ({other.low:+.3f} to {other.high:+.3f})", f"{other.p:.3f}", f"{result.p_holm:.3f}"]
+        table.add_row(*cells, f"{result.seconds:.2f}")
+    screen = console()
+    screen.print(table)
+    often = {1: "once", 2: "twice"}.get(comparison.repeats, f"{comparison.repeats} times")
+    screen.print(f"{comparison.folds} folds, {often}; seed {comparison.seed}.")
+    screen.print(comparison.verdict.sentence, soft_wrap=True)

@@ -1,0 +1,6 @@
+"""A comparison as one page that opens offline: no script, no font, nothing that is fetched."""
+
+from metricfit.report._page import page
+from metricfit.report._run import Run
+
+__all__ = ["Run", "page"]

@@ -1,0 +1,34 @@
+"""What was run, so that it can be run again."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Run:
+    """Data, command, moment and versions."""
+
+    data: str
+    target: str
+    command: str
+    moment: str
+    versions: dict[str, str]
+
+    @classmethod
+    def now(cls, data: str, target: str) -> Run:
+        """This process."""
+        names = ("metricfit", "torch", "scikit-learn", "numpy", "scipy", "pyarrow")
+        return cls(
+            data=data,
+            target=target,
+            command=shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            moment=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            versions={"Python": platform.python_version(), **{name: version(name) for name in names}},
+        )
