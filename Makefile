@@ -5,10 +5,13 @@ BIN := .venv/bin
 # tests run side by side on two processes; one thread each keeps them out of each other's way
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint format appendix-c references benchmark quality clean
+.PHONY: demo toys test lint format appendix-c references benchmark quality clean
 
 demo: .venv/.demo
-	$(BIN)/python examples/toy.py --out build/demo
+	$(BIN)/metricfit compare --report build/demo/report.html --overwrite
+
+toys: .venv/.dev
+	$(BIN)/python examples/toy.py --out build/toys
 
 test: .venv/.dev
 	$(BIN)/pytest -n 2
@@ -39,7 +42,7 @@ clean:
 	rm -rf .venv build
 
 # the extras that `make demo` and everything else need
-.venv/.demo: EXTRAS = fast,plot
+.venv/.demo: EXTRAS = fast
 .venv/.dev: EXTRAS = dev
 .venv/.demo .venv/.dev: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

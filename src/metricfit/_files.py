@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -10,11 +11,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
+def check_free(path: Path, or_else: str = "delete it first") -> None:
+    """Whether something can be written under this name; worth knowing before hours of work."""
+    if path.exists():
+        raise FileExistsError(f"{path} exists already. Choose another name or {or_else}.")
+    parent = next(parent for parent in path.absolute().parents if parent.exists())
+    if not parent.is_dir():
+        shown = next(given for given in path.parents if given.absolute() == parent)
+        raise FileExistsError(f"{path} cannot be written: {shown} is not a folder.")
+
+
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
     """A folder to write into, which gets its name when all went well."""
-    if folder.exists():
-        raise FileExistsError(f"{folder} exists already. Choose another name or delete it first.")
+    check_free(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -23,16 +33,17 @@ def new_folder(folder: Path) -> Iterator[Path]:
             file.chmod(0o666 & ~_umask())
         beside.chmod(0o777 & ~_umask())
         beside.rename(folder)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(beside, ignore_errors=True)
+        _name_full_disk(error, folder)
         raise
 
 
 @contextmanager
 def new_file(file: Path, overwrite: bool = False) -> Iterator[Path]:
     """A file to write, which gets its name when all went well."""
-    if file.exists() and not overwrite:
-        raise FileExistsError(f"{file} exists already. Choose another name or pass --overwrite.")
+    if not overwrite:
+        check_free(file, "pass --overwrite")
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
     os.close(handle)
@@ -41,9 +52,17 @@ def new_file(file: Path, overwrite: bool = False) -> Iterator[Path]:
         yield beside
         beside.chmod(0o666 & ~_umask())
         beside.replace(file)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        _name_full_disk(error, file)
         raise
+
+
+def _name_full_disk(error: BaseException, target: Path) -> None:
+    """Libraries say in different ways that a disk is full; here it is said in one, with the name of what was to be written."""
+    full = os.strerror(errno.ENOSPC)
+    if full in str(error) or (isinstance(error, OSError) and error.errno == errno.ENOSPC):
+        raise OSError(errno.ENOSPC, full, str(target)) from error
 
 
 def _umask() -> int:

@@ -34,12 +34,13 @@ def compare(
 
     Without DATA it runs on an example: pictures of handwritten digits, of which one in ten is an eight.
     """
+    from metricfit._files import check_free, new_file
     from metricfit.cli._example import an_eight
     from metricfit.cli._show import Bar, show_comparison
     from metricfit.comparison import compare as compare_methods
 
-    if report is not None and report.exists() and not overwrite:
-        raise FileExistsError(f"{report} exists already. Choose another name or pass --overwrite.")
+    if report is not None and not overwrite:
+        check_free(report, "pass --overwrite")
     if data is None:
         options.check_metric(metric)
         given = options.given("handwritten digits (scikit-learn)", an_eight(), metric, positive)
@@ -58,7 +59,6 @@ def compare(
             progress=bar,
         )
     if report is not None:
-        from metricfit._files import new_file
         from metricfit.report import Run, page
 
         with new_file(report, overwrite) as file:

@@ -35,6 +35,7 @@ def fit(
 
     The figures come from models of parts of the data, judged on the other parts; the model that is written has seen all rows.
     """
+    from metricfit._files import check_free
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
     from metricfit.cli._show import Bar, show_comparison
     from metricfit.comparison import compare
@@ -44,8 +45,7 @@ def fit(
     from metricfit.estimators._storage import save
     from metricfit.report import Run, page
 
-    if out.exists():
-        raise FileExistsError(f"{out} exists already. Choose another name or delete it first.")
+    check_free(out)
     given = options.read(data, target, metric, positive, drop, header, delimiter, encoding)
     task, layout = given.task, given.layout
     assert layout is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import sys
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from metricfit.cli._metrics import metrics
 from metricfit.cli._predict import predict
 
 USAGE, DATA, INTERRUPTED = 2, 1, 130
+STOPPED = "Stopped; nothing was written."
 
 app = typer.Typer(
     name="metricfit",
@@ -59,27 +59,23 @@ def main() -> None:
 
 def _run() -> int:
     try:
-        return int(app(standalone_mode=False) or 0)
+        code = int(app(standalone_mode=False) or 0)  # typer turns Ctrl-C into a code
+        return _complain(STOPPED, code) if code == INTERRUPTED else code
     except UsageError as error:
         return _complain(error, USAGE)
     except DataError as error:
         return _complain(error, DATA)
     except FileExistsError as error:
         return _complain(error, USAGE)
-    except KeyboardInterrupt:
-        return _complain("stopped; nothing was written.", INTERRUPTED)
-    except BrokenPipeError:  # whoever reads has had enough, as in ``metricfit ... | head``
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain(STOPPED, INTERRUPTED)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            return _complain(f"the disk is full: {error.filename or 'the output'} was not written.", DATA)
+        if error.errno == errno.ENOSPC:
+            return _complain(f"The disk is full: {error.filename or 'the output'} was not written.", DATA)
         return _complain(f"{error.filename}: {error.strerror}." if error.filename else error, DATA)
     except Exception as error:
         if hasattr(error, "format_message"):  # typer's own, about options and arguments
             return _complain(f"{error.format_message()} See `metricfit --help`.", USAGE)
-        if isinstance(error, typer.Abort):
-            return _complain("stopped; nothing was written.", INTERRUPTED)
         raise
 
 

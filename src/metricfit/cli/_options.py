@@ -65,6 +65,8 @@ def read(
 
     check_metric(metric)
     layout = data.layout_of(path, delimiter=delimiter_of(delimiter), encoding=encoding, header=header)
+    if encoding is None and not layout.encoding.startswith("utf"):
+        say(f"The file is not UTF-8: read as {layout.encoding} (--encoding names another).")
     if not layout.told and not layout.header:
         say("The first line holds numbers, so it is taken for data and columns are numbered from 1 (--header says otherwise).")
     wanted = layout.names[-1] if target is None else data.column_named(target, layout.names, "--target")

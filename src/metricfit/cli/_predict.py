@@ -34,12 +34,12 @@ def predict(
 
     The label is the best decision for the metric, which is not always the class with the largest probability.
     """
-    from metricfit._files import new_file
+    from metricfit._files import check_free, new_file
     from metricfit.cli._model import open_model
     from metricfit.data import layout_of, read_chunks
 
-    if out is not None and out.exists() and not overwrite:
-        raise FileExistsError(f"{out} exists already. Choose another name or pass --overwrite.")
+    if out is not None and not overwrite:
+        check_free(out, "pass --overwrite")
     opened = open_model(model)
     known = opened.header if header is None else header
     layout = layout_of(data, delimiter=options.delimiter_of(delimiter), encoding=encoding, header=known)
@@ -62,9 +62,9 @@ def predicted(model: Model, features: pa.Table) -> pa.Table:
     given: Any = features
     if not classifier.reads_frames_:
         given = np.stack([features[name].to_numpy() for name in features.column_names], 1)
-    probability = classifier.predict_proba(given)
+    labels, probability = classifier.predict_both(given)
     columns = {f"probability_{label}": probability[:, place] for place, label in enumerate(classifier.classes_)}
-    return pa.table({"prediction": classifier.predict(given), **columns})
+    return pa.table({"prediction": labels, **columns})
 
 
 def _write(chunks: Iterator[pa.Table], stream: Any, kind: str) -> int:

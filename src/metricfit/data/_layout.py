@@ -16,6 +16,7 @@ from pathlib import Path
 from metricfit._errors import DataError, UsageError
 
 SAMPLE = 2**18  # bytes that delimiter and header are found out from
+ENOUGH_TO_GUESS = 16  # bytes that are not ASCII
 DELIMITERS = (",", "\t", ";", "|", " ")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -126,10 +127,12 @@ def _encoding_of(path: Path, compressed: bool) -> str:
 
 
 def _guess(block: bytes) -> str:
+    """Western European where a few letters are all there is to go by, which would fit nearly anything."""
     from charset_normalizer import from_bytes
 
     first = next(place for place, byte in enumerate(block) if byte > 127)
-    found = from_bytes(block[max(0, first - 2**15) : first + 2**15]).best()
+    part = block[max(0, first - 2**15) : first + 2**15]
+    found = from_bytes(part).best() if sum(byte > 127 for byte in part) >= ENOUGH_TO_GUESS else None
     return found.encoding if found is not None else "cp1252"
 
 

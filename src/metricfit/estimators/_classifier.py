@@ -155,6 +155,11 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         """Calibrated probabilities (n, k), whose largest is not always what :meth:`predict` says."""
         return softmax(self._logits(X) / self.temperature_, 1)
 
+    def predict_both(self, X: Any) -> tuple[NDArray[Any], Floats]:  # noqa: N803
+        """What :meth:`predict` and :meth:`predict_proba` give, at the price of one of them."""
+        logits = self._logits(X)
+        return self.classes_[(logits + self.offsets_).argmax(1)], softmax(logits / self.temperature_, 1)
+
     def summary(self) -> str:
         """One line: what was chosen, and what it promises."""
         check_is_fitted(self)

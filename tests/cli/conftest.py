@@ -1,0 +1,68 @@
+"""Small files of every kind, and the command run as a user runs it, in this process."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from metricfit.cli import _main
+
+
+def rows(n=120, seed=0):
+    """Age, colour, day, and a class that hangs on the first two."""
+    random = np.random.default_rng(seed)
+    age, colour = random.normal(40, 10, n), random.choice(["red", "green", "blue"], n)
+    sick = age + 8.0 * (colour == "red") + random.normal(0, 6, n) > 50
+    days = np.datetime64("2024-01-01") + np.arange(n)
+    return [f"{a:.2f},{c},{d},{'sick' if s else 'well'}" for a, c, d, s in zip(age, colour, days, sick, strict=True)]
+
+
+HEADER = "age,colour,day,state"
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A function that writes a file and returns its path."""
+
+    def write(lines, name="table.csv"):
+        path = tmp_path / name
+        path.write_text("".join(line + "\n" for line in lines))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def good(table):
+    return table([HEADER, *rows()], "good.csv")
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Exit code, stdout and stderr of ``metricfit ...``, in an empty folder's company."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["metricfit", *map(str, arguments)])
+        capsys.readouterr()
+        code = _main._run()
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory):
+    """A model of the good table, written by the command itself."""
+    folder = tmp_path_factory.mktemp("fitted")
+    (folder / "good.csv").write_text("\n".join([HEADER, *rows()]) + "\n")
+    before, sys.argv = (
+        sys.argv,
+        ["metricfit", "fit", str(folder / "good.csv"), "--out", str(folder / "model"), "--repeats", "1"],
+    )
+    try:
+        assert _main._run() == 0
+    finally:
+        sys.argv = before
+    return folder / "model"

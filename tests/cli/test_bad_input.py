@@ -1,0 +1,257 @@
+"""Every mistake that was thought of: one line on stderr, exit code 2 for usage and 1 for data, nothing left behind."""
+
+import errno
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from metricfit import _files
+from tests.cli.conftest import HEADER, rows
+
+SHORT = ("--repeats", "1", "--folds", "2")
+
+
+def check(found, code, message, folder):
+    """The last line of stderr, the code, and a folder in which nothing is half-written."""
+    assert found[0] == code
+    assert found[1] == ""
+    assert found[2].strip().splitlines()[-1] == f"metricfit: {message}"
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("command", ["compare", "fit"])
+@pytest.mark.parametrize(
+    ("lines", "options", "code", "message"),
+    [
+        (None, (), 2, "There is no file table.csv."),
+        (
+            [HEADER, *rows()],
+            ("--target", "sate"),
+            2,
+            "--target 'sate' is not a column. Did you mean 'state'? There are: age, colour, day, state.",
+        ),
+        ([HEADER, *rows()], ("--target", "5"), 2, "--target 5 is not a column: there are 4, numbered from 1."),
+        (
+            [HEADER, *rows()],
+            ("--drop", "color"),
+            2,
+            "--drop 'color' is not a column. Did you mean 'colour'? There are: age, colour, day, state.",
+        ),
+        ([HEADER, *rows()], ("--drop", "state"), 2, "--drop 'state' is the target."),
+        (
+            [HEADER, *rows()],
+            ("--metric", "f11"),
+            2,
+            "--metric 'f11' is not known. Did you mean 'f1'? `metricfit metrics` lists them.",
+        ),
+        (
+            [HEADER, *rows()],
+            ("--positive", "sic"),
+            2,
+            "--positive 'sic' is not a class of the target. Did you mean 'sick'? There are: sick, well.",
+        ),
+        (
+            [HEADER, *rows()],
+            ("--delimiter", "xx"),
+            2,
+            "--delimiter 'xx' should be one character, or tab, space, comma, semicolon or pipe.",
+        ),
+        (
+            [HEADER, "1,red,2024-01-01,sick", "2,red,2024-01-01,sick"],
+            (),
+            1,
+            "table.csv, column 'state' holds one class only: 'sick'. There is nothing to tell apart.",
+        ),
+        (
+            [HEADER, *rows(), "1,red,2024-01-01,dead"],
+            (),
+            1,
+            "table.csv, column 'state': class 'dead' has one row, so nothing can be held out to check it. Add rows, or remove the class.",
+        ),
+        (
+            [HEADER, *rows()],
+            ("--target", "age"),
+            1,
+            "table.csv, column 'age' looks like a number to be estimated (119 different values, 16.75 to 60.02), not like a class. Name another column by --target, or make classes of it.",
+        ),
+        ([], (), 1, "table.csv is empty."),
+        ([HEADER], (), 1, "table.csv has a header and no rows."),
+        ([HEADER, *rows(), "1,red"], (), 1, "table.csv, row 122: there are 2 cells where the first row has 4."),
+        (
+            ["age,age,day,state", *rows()],
+            (),
+            1,
+            "table.csv has several columns named 'age' (columns 1, 2). Rename them, or pass --no-header if the first line is data.",
+        ),
+        (["state", "sick", "well"], (), 1, "table.csv has no column beside the target 'state'."),
+    ],
+)
+def test_data_and_options(run, table, tmp_path, command, lines, options, code, message):
+    if lines is not None:
+        table(lines)
+    found = run(
+        command, "table.csv", *options, *SHORT, *(("--out", "model") if command == "fit" else ("--report", "page.html"))
+    )
+    check(found, code, message, tmp_path)
+    assert not (tmp_path / "model").exists()
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_an_output_that_exists(run, good, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "page.html").write_text("mine")
+    check(run("fit", good, "--out", "model"), 2, "model exists already. Choose another name or delete it first.", tmp_path)
+    check(
+        run("compare", good, "--report", "page.html"),
+        2,
+        "page.html exists already. Choose another name or pass --overwrite.",
+        tmp_path,
+    )
+    assert (tmp_path / "page.html").read_text() == "mine"
+
+
+def test_usage_that_typer_sees(run, good, tmp_path):
+    check(run("fit", good), 2, "Missing option '--out'. See `metricfit --help`.", tmp_path)
+    check(run("fits", good), 2, "No such command 'fits'. Did you mean 'fit'? See `metricfit --help`.", tmp_path)
+    assert run("compare", good, "--folds", "1")[0] == 2
+    assert run("compare", good, "--folds", "many")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["age,day", "1,2024-01-01"], "new.csv lacks column 'colour' that the model was fitted to."),
+        (
+            ["age,day,color", "1,2024-01-01,red"],
+            "new.csv lacks column 'colour' that the model was fitted to. Did you mean 'color'?",
+        ),
+        (["years", "1"], "new.csv lacks 3 columns (age, colour, day) that the model was fitted to."),
+        (["age,colour,day", "1,red,2024-01-01", "old,red,2024-01-01"], "new.csv, row 3, column 'age': 'old' is not a number."),
+        (["age,colour,day", "1,red,soon"], "new.csv, row 2, column 'day': 'soon' is not a date."),
+        (["age,colour,day", "1,red"], "new.csv, row 2: there are 2 cells where the first row has 3."),
+        ([], "new.csv is empty."),
+    ],
+)
+def test_data_to_predict(run, fitted, table, tmp_path, lines, message):
+    table(lines, "new.csv")
+    check(run("predict", fitted, "new.csv", "--out", "p.csv"), 1, message, tmp_path)
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_no_model(run, good, tmp_path):
+    (tmp_path / "other").mkdir()
+    for command in (("predict", "other", good), ("inspect", "other")):
+        check(run(*command), 1, "other holds no metricfit model: there is no model.json in it.", tmp_path)
+    check(run("inspect", "none"), 2, "There is no folder none.", tmp_path)
+
+
+FILES = ["model.json", "weights.safetensors", "preprocessor.skops", "table.json"]
+
+
+class Harm:
+    """Unpickled, it would leave a trace."""
+
+    def __reduce__(self):
+        return os.mkdir, ("harmed",)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("content", [pickle.dumps(Harm()), b"", None])
+def test_a_model_with_a_foreign_file(run, fitted, good, tmp_path, name, content):
+    """A pickle, an empty file, half of what was there."""
+    shutil.copytree(fitted, tmp_path / "model")
+    whole = (tmp_path / "model" / name).read_bytes()
+    (tmp_path / "model" / name).write_bytes(whole[: len(whole) // 2] if content is None else content)
+    for command in (("predict", "model", good, "--out", "p.csv"), ("inspect", "model")):
+        code, out, err = run(*command)
+        assert (code, out) == (1, "")
+        assert err.startswith("metricfit: model")
+        assert err.count("\n") == 1
+    assert not (tmp_path / "harmed").exists()
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_a_pickle_in_place_of_the_scores_is_refused_too(run, fitted, tmp_path):
+    shutil.copytree(fitted, tmp_path / "model")
+    (tmp_path / "model" / "scores.json").write_bytes(pickle.dumps(Harm()))
+    assert run("inspect", "model")[0] == 1
+    assert not (tmp_path / "harmed").exists()
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "preprocessor.skops"])
+def test_a_model_with_a_missing_file(run, fitted, good, tmp_path, name):
+    shutil.copytree(fitted, tmp_path / "model")
+    (tmp_path / "model" / name).unlink()
+    code, _, err = run("predict", "model", good)
+    assert code == 1
+    assert err.startswith("metricfit: model holds a damaged model: ")
+
+
+def test_columns_that_are_not_those_of_the_model(run, fitted, good, tmp_path):
+    shutil.copytree(fitted, tmp_path / "model")
+    found = json.loads((tmp_path / "model" / "table.json").read_text())
+    found["columns"].pop()
+    (tmp_path / "model" / "table.json").write_text(json.dumps(found))
+    message = "model holds a damaged model: table.json has 2 columns, the model 3."
+    check(run("predict", "model", good), 1, message, tmp_path)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system with room for 16 KiB; only root may make one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", folder], capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("no right to mount a small disk")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk(run, good, fitted, small_disk):
+    found = run("fit", good, "--out", small_disk / "model", *SHORT)
+    check(found, 1, f"The disk is full: {small_disk / 'model'} was not written.", small_disk)
+    found = run("compare", good, "--report", small_disk / "page.html", *SHORT)
+    check(found, 1, f"The disk is full: {small_disk / 'page.html'} was not written.", small_disk)
+    (small_disk.parent / "long.csv").write_text("\n".join([HEADER, *rows(2000)]) + "\n")
+    found = run("predict", fitted, small_disk.parent / "long.csv", "--out", small_disk / "p.csv")
+    check(found, 1, f"The disk is full: {small_disk / 'p.csv'} was not written.", small_disk)
+    assert list(small_disk.iterdir()) == []
+
+
+def test_a_full_disk_whatever_a_library_calls_it(tmp_path):
+    """As safetensors does it, for machines on which no small disk can be made."""
+    with pytest.raises(OSError, match="No space left") as caught, _files.new_folder(tmp_path / "model") as folder:
+        (folder / "half").write_text("half")
+        raise RuntimeError("I/O error: No space left on device (os error 28)")
+    assert caught.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_into(run, good, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    check(run("fit", good, "--out", "file/model"), 2, "file/model cannot be written: file is not a folder.", tmp_path)
+    check(
+        run("compare", good, "--report", "file/page.html"),
+        2,
+        "file/page.html cannot be written: file is not a folder.",
+        tmp_path,
+    )
+
+
+def test_a_bug_keeps_its_traceback(good):
+    """Only a user's mistake is told in one line."""
+    code = (
+        "import sys; from metricfit.cli import _main, _options\n"
+        "def broken(*_): raise ZeroDivisionError('a bug')\n"
+        "_options.check_metric = broken\n"
+        f"sys.argv = ['metricfit', 'compare', {str(good)!r}]; _main.main()"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert "ZeroDivisionError: a bug" in found.stderr

@@ -1,0 +1,241 @@
+"""What the commands do when all is well."""
+
+import gzip
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+import metricfit as mf
+from metricfit.cli._model import REPORT_FILE, TABLE_FILE
+from metricfit.metrics import names
+from tests.cli.conftest import HEADER, rows
+
+
+def test_compare_prints_a_table_and_a_sentence(run, good):
+    code, out, err = run("compare", good, "--target", "state", "--metric", "f1", "--positive", "sick", "--repeats", "1")
+    assert code == 0
+    for method in (
+        "cross-entropy + threshold",
+        "hinge",
+        "expected error",
+        "leaky expected error",
+        "EXACT",
+        "EAST",
+        "MetricClassifier",
+    ):
+        assert method in out
+    assert out.strip().splitlines()[-1].split(":")[0] in ("Yes", "Perhaps", "No")
+    assert "good.csv: 120 rows, 3 columns; state: sick " in err
+    assert "f1 is that of class 'sick'" in err
+
+
+def test_compare_as_json_is_nothing_but_json(run, good):
+    code, out, _ = run("compare", good, "--metric", "mcc", "--repeats", "1", "--folds", "3", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["target"] == "state"  # the last column
+    assert [len(method["scores"]) for method in found["methods"]] == [3] * 8
+
+
+def test_the_same_seed_the_same_result(run, good):
+    outs = []
+    for jobs in (1, 2):
+        _, out, _ = run("compare", good, "--repeats", "1", "--folds", "2", "--seed", "3", "--json", "--jobs", jobs)
+        outs.append([method["scores"] for method in json.loads(out)["methods"]])
+    assert outs[0] == outs[1]
+
+
+def test_several_classes_take_the_macro_mean(run, table):
+    three = [f"{line.rsplit(',', 1)[0]},{'abc'[place % 3]}" for place, line in enumerate(rows())]
+    code, out, err = run("compare", table([HEADER, *three]), "--metric", "f1", "--repeats", "1", "--folds", "2", "--json")
+    assert code == 0
+    assert json.loads(out)["metric"] == "f1_macro"
+    assert "taking f1_macro, the mean over classes" in err
+
+
+def test_without_a_header_and_by_number(run, table):
+    code, out, err = run(
+        "compare", table(rows()), "--no-header", "--target", "4", "--drop", "3", "--repeats", "1", "--folds", "2", "--json"
+    )
+    assert code == 0
+    assert json.loads(out)["columns"] == 2
+    _, _, err = run("compare", table(rows()), "--repeats", "1", "--folds", "2", "--json")
+    assert "The first line holds numbers, so it is taken for data" in err
+
+
+def test_fit_writes_a_whole_model(run, fitted):
+    assert sorted(file.name for file in fitted.iterdir()) == [
+        "model.json",
+        "preprocessor.skops",
+        "report.html",
+        "scores.json",
+        "table.json",
+        "weights.safetensors",
+    ]
+    assert [path.name for path in fitted.parent.iterdir() if path.name.startswith(".")] == []
+    classifier = mf.MetricClassifier.load(fitted)
+    assert classifier.classes_.tolist() == ["sick", "well"]
+    text = (fitted / REPORT_FILE).read_text()
+    assert "The model in this folder" in text
+
+
+def test_fit_says_what_it_found_as_json(run, good):
+    code, out, _ = run("fit", good, "--out", "model", "--repeats", "1", "--folds", "2", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["model"] == "model"
+    assert [method["method"] for method in found["methods"]][:2] == ["cross-entropy", "cross-entropy + threshold"]
+
+
+def test_predictions_are_those_of_the_model(run, fitted, good):
+    code, _, err = run("predict", fitted, good, "--out", "p.csv")
+    assert code == 0
+    assert "120 rows: p.csv" in err
+    found, features = csv.read_csv("p.csv"), csv.read_csv(good).drop_columns("state")
+    classifier = mf.MetricClassifier.load(fitted)
+    assert found.column_names == ["prediction", "probability_sick", "probability_well"]
+    assert found["prediction"].to_pylist() == classifier.predict(features).tolist()
+    np.testing.assert_allclose(found["probability_well"].to_numpy(), classifier.predict_proba(features)[:, 1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.csv.gz", "p.parquet"])
+def test_formats_of_predictions(run, fitted, good, name):
+    assert run("predict", fitted, good, "--out", name)[0] == 0
+    found = (
+        parquet.read_table(name)
+        if name.endswith("parquet")
+        else csv.read_csv(gzip.open(name) if name.endswith("gz") else name)
+    )
+    assert found.num_rows == 120
+    assert run("predict", fitted, good, "--out", name)[0] == 2
+    assert run("predict", fitted, good, "--out", name, "--overwrite")[0] == 0
+
+
+def test_predict_takes_columns_by_name_and_unseen_categories(run, fitted, table):
+    new = table(["extra,day,colour,age", "1,2024-05-01,violet,44", "2,,,", "3,2024-06-01,red,70"], "new.csv")
+    code, out, _ = run("predict", fitted, new, "--out", "p.csv")
+    assert code == 0
+    found = csv.read_csv("p.csv")
+    assert found.num_rows == 3
+    assert found["prediction"].to_pylist()[2] == "sick"
+    probability = np.stack([found[name].to_numpy() for name in found.column_names[1:]], 1)
+    np.testing.assert_allclose(probability.sum(1), 1.0)
+
+
+def test_a_model_without_a_header_predicts_by_place(run, table):
+    numbered = table([",".join(reversed(line.split(","))) for line in rows()], "numbered.csv")  # the target comes first
+    assert run("fit", numbered, "--no-header", "--target", "1", "--out", "m", "--repeats", "1", "--folds", "2")[0] == 0
+    bare = table([",".join(list(reversed(line.split(",")))[1:]) for line in rows()], "bare.csv")
+    assert run("predict", "m", numbered, "--out", "with.csv")[0] == 0
+    assert run("predict", "m", bare, "--out", "without.csv")[0] == 0
+    assert csv.read_csv("with.csv").equals(csv.read_csv("without.csv"))
+
+
+def test_a_model_saved_from_python_predicts_too(run, good, tmp_path):
+    features = csv.read_csv(good)
+    target = features["state"].to_pylist()
+    mf.MetricClassifier("f1", strategy="offset", random_state=0).fit(features.drop_columns("state"), target).save("framed")
+    assert run("predict", "framed", good, "--out", "p.csv")[0] == 0
+    numbers = np.random.default_rng(0).normal(size=(60, 2))
+    mf.MetricClassifier("f1", strategy="offset", random_state=0).fit(numbers, numbers[:, 0] > 0).save("bare")
+    csv.write_csv(pa.table({"a": numbers[:, 0], "b": numbers[:, 1]}), "numbers.csv", csv.WriteOptions(include_header=False))
+    assert run("predict", "bare", "numbers.csv", "--out", "q.csv")[0] == 0
+    assert csv.read_csv("q.csv").num_rows == 60
+
+
+def test_inspect_says_what_is_in_a_model(run, fitted):
+    code, out, _ = run("inspect", fitted)
+    assert code == 0
+    for words in (
+        "metric          f1",
+        "sick, well",
+        "colour  string",
+        "target          state",
+        "cross-entropy + threshold",
+        "torch",
+    ):
+        assert words in out
+    found = json.loads(run("inspect", fitted, "--json")[1])
+    assert found["columns"] == {"age": "number", "colour": "string", "day": "date"}
+    assert set(found["versions"]) == {"metricfit", "scikit-learn", "torch"}
+
+
+def test_metrics_are_listed(run):
+    code, out, _ = run("metrics")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == names()
+    assert ":math:" not in out
+    assert json.loads(run("metrics", "--json")[1]) == names()
+
+
+@pytest.mark.parametrize("command", ["compare", "fit", "predict", "inspect", "metrics"])
+def test_help_ends_in_an_example(run, command):
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert f"Example: metricfit {command}" in " ".join(out.strip().splitlines()[-2:])
+
+
+def test_version(run):
+    assert run("--version")[:2] == (0, f"metricfit {mf.__version__}\n")
+
+
+def metricfit(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "metricfit", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def test_help_imports_neither_torch_nor_anything_else_heavy():
+    code = "import sys; from metricfit.cli import app; print([m for m in ('torch', 'numpy', 'scipy', 'sklearn', 'pyarrow') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_interrupted_it_leaves_nothing(good, tmp_path, jobs):
+    many = tmp_path / "many.csv"
+    many.write_text("\n".join([HEADER, *rows(20_000)]) + "\n")
+    process = metricfit("fit", many, "--out", tmp_path / "model", "--repeats", "50", "--jobs", jobs, start_new_session=True)
+    assert "rows, 3 columns" in process.stderr.readline()  # it has begun
+    time.sleep(3.0)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert err.strip().splitlines()[-1] == "metricfit: Stopped; nothing was written."
+    assert "Traceback" not in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["good.csv", "many.csv"]
+
+
+def test_predict_does_not_hold_the_file_in_memory(fitted, tmp_path):
+    """Ten times the rows, the same memory: 400,000 rows more would be 100 MB as a table, and more as features."""
+    peaks = []
+    for n_rows in (40_000, 440_000):
+        path = tmp_path / f"{n_rows}.csv"
+        path.write_text(HEADER + "\n" + ("\n".join(rows(1000)) + "\n") * (n_rows // 1000))
+        process = metricfit("predict", fitted, path, "--out", tmp_path / f"{n_rows}.out.csv")
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        process.stdout.close()
+        process.stderr.close()
+        assert process.returncode == 0
+        peaks.append(usage.ru_maxrss / 1024)
+    assert peaks[1] - peaks[0] < 60
+    assert resource.getpagesize() > 0
+
+
+def test_the_table_of_a_model_names_its_columns(fitted):
+    found = json.loads((fitted / TABLE_FILE).read_text())
+    assert found["target"] == "state"
+    assert [column["type"] for column in found["columns"]] == ["number", "string", "date"]

@@ -1,0 +1,125 @@
+"""Format, encoding, delimiter and header, found out from real files of many kinds."""
+
+import gzip
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from metricfit._errors import DataError, UsageError
+from metricfit.data import layout_of, read_table
+
+ROWS = [["age", "city", "class"], ["31", "Köln", "a"], ["", "Łódź", "b"], ["7", "Paris", "a"]]
+
+
+def written(tmp_path, text, encoding="utf-8", name="table.csv"):
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|", " "])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_delimiters(tmp_path, delimiter, end):
+    path = written(tmp_path, end.join(delimiter.join(row) for row in ROWS) + end)
+    layout = layout_of(path)
+    assert (layout.delimiter, layout.names, layout.header) == (delimiter, ("age", "city", "class"), True)
+    assert read_table(path, layout)["city"].to_pylist() == ["Köln", "Łódź", "Paris"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252", "cp1251"])
+def test_encodings(tmp_path, encoding):
+    word = {"cp1251": "Москва", "cp1252": "Zürich"}.get(encoding, "Zürich Łódź")
+    text = "age,city,class\n" + "".join(f"{n},{word} {n},{'ab'[n % 2]}\n" for n in range(50))
+    path = written(tmp_path, text, encoding)
+    table = read_table(path, layout_of(path))
+    assert table["city"].to_pylist()[0] == f"{word} 0"
+    assert table["age"].to_pylist()[-1] == 49.0
+    assert table.column_names == ["age", "city", "class"]
+
+
+def test_a_wrong_byte_far_into_the_file_is_seen(tmp_path):
+    path = tmp_path / "late.csv"
+    path.write_bytes(b"word,class\n" + b"plain,a\n" * 300_000 + "Zürich,b\n".encode("cp1252"))
+    layout = layout_of(path)
+    assert layout.encoding != "utf-8"
+    assert read_table(path, layout)["word"].to_pylist()[-1] == "Zürich"
+
+
+def test_gzip_and_parquet_are_known_by_their_content(tmp_path):
+    text = "\n".join(",".join(row) for row in ROWS) + "\n"
+    packed = tmp_path / "packed.data"
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert layout_of(packed).compressed
+    plain = read_table(packed, layout_of(packed))
+    parquet.write_table(plain, tmp_path / "columns.bin")
+    again = read_table(tmp_path / "columns.bin", layout_of(tmp_path / "columns.bin"))
+    assert again.equals(plain)
+
+
+def test_decimal_commas(tmp_path):
+    path = written(tmp_path, "height;class\n1,75;a\n1,8;b\n")
+    assert read_table(path, layout_of(path))["height"].to_pylist() == [1.75, 1.8]
+
+
+@pytest.mark.parametrize(
+    ("first", "header"),
+    [("age,city", True), ("31,Paris", False), ("a,2", False), ("x1,x2", True), (",city", True), ("-1.5e3,b", False)],
+)
+def test_a_first_line_with_a_number_is_no_header(tmp_path, first, header):
+    path = written(tmp_path, first + "\n" + "31,Paris\n" * 3)
+    found = layout_of(path)
+    assert found.header is header
+    assert found.names == (tuple(name or "column 1" for name in first.split(",")) if header else ("1", "2"))
+    assert layout_of(path, header=not header).header is not header
+
+
+def test_quoted_cells_may_hold_anything(tmp_path):
+    path = written(tmp_path, 'text,class\n"one, two\nthree ""four""",a\nfive,b\n')
+    assert read_table(path, layout_of(path))["text"].to_pylist() == ['one, two\nthree "four"', "five"]
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (b"", DataError, "is empty."),
+        (b"\n \n", DataError, "is empty."),
+        (b"a,a,b\n1,2,3\n", DataError, "has several columns named 'a' (columns 1, 2)."),
+        (b"a, a ,b\n1,2,3\n", DataError, "has several columns named 'a'"),
+        (b"PAR1 and then nothing", DataError, "is a damaged Parquet file"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-12], DataError, "cannot be read"),
+    ],
+)
+def test_bad_files(tmp_path, content, error, message):
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    with pytest.raises(error) as caught:
+        layout_of(path)
+    assert message in str(caught.value)
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(UsageError, match="There is no file"):
+        layout_of(tmp_path / "none.csv")
+    with pytest.raises(UsageError, match="is a folder"):
+        layout_of(tmp_path)
+    with pytest.raises(UsageError, match="is not an encoding"):
+        layout_of(written(tmp_path, "a,b\n1,2\n"), encoding="utf-99")
+
+
+def test_types_of_parquet(tmp_path):
+    table = pa.table(
+        {
+            "small": pa.array([1, None], pa.int8()),
+            "money": pa.array([1, 2], pa.decimal128(9, 2)),
+            "word": pa.array(["x", "y"]).dictionary_encode(),
+            "flag": [True, None],
+            "empty": pa.nulls(2),
+        }
+    )
+    parquet.write_table(table, tmp_path / "t.parquet")
+    found = read_table(tmp_path / "t.parquet", layout_of(tmp_path / "t.parquet"))
+    assert [str(kind) for kind in found.schema.types] == ["double", "double", "string", "bool", "double"]
+    parquet.write_table(pa.table({"parts": [[1], [2]]}), tmp_path / "lists.parquet")
+    with pytest.raises(DataError, match="Leave it out by --drop"):
+        read_table(tmp_path / "lists.parquet", layout_of(tmp_path / "lists.parquet"))

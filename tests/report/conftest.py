@@ -1,0 +1,47 @@
+"""Comparisons to draw: two classes, and four with names that would like to be HTML."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from metricfit.comparison import compare
+from metricfit.estimators import MetricClassifier
+from metricfit.report import Run, page
+
+NASTY = np.array(["<script>alert(1)</script>", '"quoted"', "a & b", "plain"])
+RUN = Run("data <b>.csv", "the & target", "metricfit fit 'data <b>.csv'", "2026-01-01 00:00 UTC", {"Python": "3"})
+
+
+def data(n_classes, n=400):
+    weights = [0.8, 0.2] if n_classes == 2 else None
+    return make_classification(
+        n, 6, n_informative=4, n_redundant=0, n_classes=n_classes, weights=weights, class_sep=0.8, random_state=0
+    )
+
+
+@pytest.fixture(scope="session")
+def two():
+    return compare(*data(2), "f1", repeats=1)
+
+
+@pytest.fixture(scope="session")
+def four():
+    features, target = data(4)
+    return compare(features, NASTY[target], "f1_macro", repeats=1)
+
+
+@pytest.fixture(scope="session")
+def pages(two, four, tmp_path_factory):
+    """Files: two classes, four classes with a model, and so many classes that there is no matrix."""
+    folder = tmp_path_factory.mktemp("pages")
+    features, target = data(4)
+    model = MetricClassifier("f1_macro", random_state=0).fit(features, NASTY[target])
+    random = np.random.default_rng(0)
+    labels = np.arange(480) % 16
+    many = compare(
+        random.normal(size=(480, 4)) + labels[:, None] % 5, labels, "accuracy", methods=["auto"], folds=2, repeats=1
+    )
+    texts = {"two": page(two, RUN), "four": page(four, RUN, model), "many": page(many, RUN)}
+    for name, text in texts.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    return folder
