@@ -1,6 +1,6 @@
 """The toy examples of the EXACT paper and of its critique, trained from scratch: the papers' numbers beside ours.
 
-    python examples/toy.py [--out build/demo]
+    python examples/toy.py [--out build/toys]
 
 One line, f(x) = weight x + bias, predicts class +1 where f(x) >= 0, so all it decides is a threshold -bias / weight.
 
@@ -240,7 +240,7 @@ def draw(fits: list[Fit], out: Path) -> list[Path]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("build/demo"), help="folder for the figures (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("build/toys"), help="folder for the figures (default: %(default)s)")
     out = parser.parse_args().out
     torch.set_num_threads(1)  # three points need no more
 

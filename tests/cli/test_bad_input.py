@@ -226,9 +226,13 @@ def test_a_full_disk(run, good, fitted, small_disk):
 
 def test_a_full_disk_whatever_a_library_calls_it(tmp_path):
     """As safetensors does it, for machines on which no small disk can be made."""
-    with pytest.raises(OSError, match="No space left") as caught, _files.new_folder(tmp_path / "model") as folder:
+
+    def half(folder):
         (folder / "half").write_text("half")
         raise RuntimeError("I/O error: No space left on device (os error 28)")
+
+    with pytest.raises(OSError, match="No space left") as caught, _files.new_folder(tmp_path / "model") as beside:
+        half(beside)
     assert caught.value.errno == errno.ENOSPC
     assert list(tmp_path.iterdir()) == []
 

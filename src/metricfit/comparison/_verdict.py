@@ -59,10 +59,8 @@ def verdict_on(metric: str, standings: Sequence[Standing], baseline: float) -> V
         return Verdict("perhaps", f"Perhaps: {reached}; more repeats may tell, or {enough} and be done.")
     best = max(trained, key=lambda standing: standing.mean)
     if not gains:
-        return Verdict(
-            "no",
-            f"No: {enough} and be done: {threshold}, and nothing trained for {metric} gets beyond ({best.name}: {best.mean:.4f}).",
-        )
+        nearest = f"({best.name}: {best.mean:.4f})"
+        return Verdict("no", f"No: {enough} and be done: {threshold}, and nothing trained for {metric} gets beyond {nearest}.")
     changed = f"{best.name}, the best trained for {metric}, changes that by {_interval(best)}"
     return Verdict("no", f"No: {enough} and be done: {threshold}, and {changed}.")
 
