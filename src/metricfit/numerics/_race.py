@@ -7,10 +7,11 @@ plus independent noise, so given the common factor the comparisons are independe
 
 .. math:: p_y = \int f(z)\,dz, \qquad f(z) = \varphi(z) \prod_{i \ne y} \Phi(z - g_i), \qquad g_i = s_i - s_y
 
-:math:`\log f` is concave with curvature at most -1. Its maximum is found by Newton's method, the two points where it has
-fallen by a ``drop`` below that maximum again by Newton's method, and Gauss-Legendre nodes are laid between them. The
-starting points make every Newton sequence monotone (see each function), so a fixed number of steps is safe, and no step
-looks at a value to decide what to do next: the same code runs on any device without synchronising.
+:math:`\log f` is concave, curved by 1 or more everywhere and the more the further to the left. A point near its maximum is
+found, from it two points that enclose all of f within a ``drop`` below the maximum, and Gauss-Legendre nodes are laid between
+them. Concavity makes every one of these intervals cover, whatever the rows look like (see each function): a fixed number of
+steps only has to make them tight, and no step looks at a value to decide what to do next. The same code runs on any device
+without synchronising.
 
 These functions work on plain tensors outside autograd; :mod:`metricfit.smoothing` gives them their derivatives.
 """
@@ -19,16 +20,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from statistics import NormalDist
 
 import torch
 from torch import Tensor
 
-from metricfit.numerics._normal import log_cdf, ratio
+from metricfit.numerics._normal_parts import BUFFER, log_cdf_and_ratio
 from metricfit.numerics._quadrature import legendre_nodes
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _FAR_BEHIND = -1e4  # the gap written at the label itself: Phi is 1 and its derivative 0 there
-_CHUNK_ELEMENTS = 2**18  # rows x classes x nodes in flight at once; a few MB whatever the batch
+_CHUNK_ELEMENTS = BUFFER  # rows x classes x nodes in flight at once; a few MB whatever the batch
+_LEADERS = 32  # classes that the first guess of the mode looks at
 
 
 def default_order(dtype: torch.dtype) -> int:
@@ -52,13 +55,15 @@ def log_win(gaps: Tensor, labels: Tensor, order: int, with_gradient: bool) -> tu
     gaps = _bounded(gaps).scatter(1, labels[:, None], _FAR_BEHIND)
     log_p = gaps.new_empty(gaps.shape[0])
     slopes = torch.empty_like(gaps) if with_gradient else gaps.new_empty(0)
+    drop = _drop(order)
+    ends = torch.cat([_drop_points(gaps[rows], drop) for rows in _row_chunks(gaps, 2)])
     for rows in _row_chunks(gaps, order):
-        nodes, log_weight = _nodes_between(*_drop_points(gaps[rows], _drop(order)), order)
-        x = nodes[:, None, :] - gaps[rows, :, None]  # (n, k, q)
-        log_mass = log_weight - 0.5 * nodes.square() + log_cdf(x).sum(1)  # (n, q)
+        nodes, log_weight = _nodes_between(ends[rows], order)
+        log_cdfs, ratios = _at_points(gaps[rows], nodes)
+        log_mass = log_weight - 0.5 * nodes.square() + log_cdfs.sum(1)  # (n, q)
         log_p[rows] = (torch.logsumexp(log_mass, 1) - _LOG_SQRT_2PI).clamp(max=0.0)
         if with_gradient:
-            slopes[rows] = -_integral(log_mass.softmax(1), ratio(x))
+            slopes[rows] = -_integral(log_mass.softmax(1), ratios)
     return log_p, slopes
 
 
@@ -74,9 +79,8 @@ def win_all(scores: Tensor, order: int) -> Tensor:
     """
     scores = _behind_best(scores)
     wins = torch.empty_like(scores)
-    for rows in _row_chunks(scores, order):
-        mass, node_ratio = _maximum_nodes(scores[rows], order)
-        wins[rows] = _integral(mass, node_ratio)
+    for rows, mass, ratios in _maximum_nodes(scores, order):
+        wins[rows] = _integral(mass, ratios)
     return wins / wins.sum(1, keepdim=True)
 
 
@@ -89,88 +93,123 @@ def win_all_gradient(scores: Tensor, incoming: Tensor, order: int) -> Tensor:
     """
     scores = _behind_best(scores)
     gradient = torch.empty_like(scores)
-    for rows in _row_chunks(scores, order):
-        mass, node_ratio = _maximum_nodes(scores[rows], order)
+    for rows, mass, ratios in _maximum_nodes(scores, order):
         coefficients = incoming[rows][:, :, None]
-        spread = coefficients * node_ratio.sum(1, keepdim=True) - (coefficients * node_ratio).sum(1, keepdim=True)
-        gradient[rows] = _integral(mass, node_ratio * spread)
+        spread = coefficients * ratios.sum(1, keepdim=True) - (coefficients * ratios).sum(1, keepdim=True)
+        gradient[rows] = _integral(mass, ratios.mul_(spread))
     return gradient
 
 
-def _mode(gaps: Tensor) -> Tensor:
-    r"""Where :math:`\log f` is largest.
+def _at_points(gaps: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+    r""":math:`\log\Phi(z - g_i)` and :math:`r(z - g_i)` at several points per row: (n, k), (n, q) to (n, k, q) each."""
+    return log_cdf_and_ratio(points[:, None, :] - gaps[:, :, None])
 
-    Its slope :math:`-z + \sum_i r(z - g_i)` is convex and falling (r is both), and positive at
-    :math:`\max(0, \max_i g_i / 2)` because :math:`r(x) > \max(0, -x)`: Newton from there moves right and never passes.
+
+def _shape_at(gaps: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    r""":math:`\log f` up to a constant, :math:`\sum_i r` and :math:`-\sum_i (\log\Phi)''` at several points, (n, q) each.
+
+    :math:`-(\log\Phi)'' = r (x + r)` lies between 0 and 1; on the far left, where x + r is all rounding error, it is 1.
     """
-    z = 0.5 * gaps.amax(1).clamp(min=0.0)
-    for _ in range(_newton_steps(gaps.shape[1])):
-        x = z[:, None] - gaps
-        r = ratio(x)
-        slope = r.sum(1) - z
-        curvature = 1.0 + _bend(x, r).sum(1)
-        z = z + slope / curvature
+    x = points[:, :, None] - gaps[:, None, :]
+    log_cdfs, ratios = log_cdf_and_ratio(x)
+    height, pull = log_cdfs.sum(2) - 0.5 * points.square(), ratios.sum(2)
+    bend = ratios.mul_(ratios + x).clamp_(0.0, 1.0)
+    far_left = torch.lt(x, -100.0, out=x)
+    return height, pull, torch.maximum(bend, far_left, out=bend).sum(2)
+
+
+def _mode(gaps: Tensor) -> Tensor:
+    r"""Nearly where :math:`\log f` is largest, (n, 1).
+
+    There :math:`z = \sum_i r(z - g_i)`. Since :math:`r(x) > \max(0, -x)`, the mode lies to the right of where
+    :math:`z = \sum_i \max(0, g_i - z)`, which is the largest :math:`(g_1 + \dots + g_m)/(m + 1)` over the m leading gaps.
+    Steps from there go right and never pass, the larger one of two being taken:
+
+    * Newton's: r is convex. With :math:`R = \sum_i r` and :math:`B = -\sum_i r'` it is :math:`(R - z)/(1 + B)`; best where
+      the classes are ahead and r is nearly linear.
+    * Where they are behind, r falls like a bell. :math:`(\log r)'' > -1` gives :math:`\sum_i r(x_i + d) \ge
+      R\, e^{-dB/R - d^2/2}`, so d may grow until :math:`\log R - dB/R - d^2/2 = \log z + d/z`.
+    """
+    n_leaders = min(gaps.shape[1], _LEADERS)
+    members = torch.arange(2, n_leaders + 2, dtype=gaps.dtype, device=gaps.device)
+    z = (gaps.topk(n_leaders, 1).values.cumsum(1) / members).amax(1, keepdim=True).clamp(min=1e-3)
+    for _ in range(_steps(gaps.shape[1])):
+        _, pull, bend = _shape_at(gaps, z)
+        pull = pull.clamp(min=1e-30)
+        surplus = torch.log(pull / z).clamp(min=0.0)
+        fall = bend / pull + 1.0 / z
+        z = z + torch.maximum((pull - z) / (1.0 + bend), 2.0 * surplus / (fall + torch.sqrt(fall.square() + 2.0 * surplus)))
     return z
 
 
-def _bend(x: Tensor, r: Tensor) -> Tensor:
-    r""":math:`-(\log\Phi)'' = r (x + r)`, between 0 and 1; on the far left, where x + r is all rounding error, 1."""
-    return torch.where(x < -100.0, 1.0, (r * (x + r)).clamp(0.0, 1.0))
+def _drop_points(gaps: Tensor, drop: float) -> Tensor:
+    r"""Points left and right of the mode between which :math:`\log f` is within ``drop`` of its maximum, (n, 2).
 
-
-def _drop_points(gaps: Tensor, drop: float) -> tuple[Tensor, Tensor]:
-    r"""Points left and right of the mode between which :math:`\log f` is within ``drop`` of its maximum.
-
-    Curvature at most -1 puts both within :math:`\sqrt{2\,\mathrm{drop}}` of the mode. Newton from there on a concave
-    function moves inwards and never passes, so the interval always covers; more steps only make it tighter.
+    Let F be how far :math:`\log f` has fallen below its value at ``_mode``, wherever that is. F is convex, :math:`F'' \ge 1`,
+    and F'' falls from left to right. So left of any point F lies above the parabola with value, slope and curvature as there,
+    and right of it above the one with curvature 1: where that has risen to ``drop`` we start. A step inwards goes to where a
+    parabola below F comes down to ``drop``: on the right with the curvature at the point, on the left with that at the mode.
+    So the interval always covers; more steps only make it tighter.
     """
-    mode = _mode(gaps)[:, None]
-    reach = math.sqrt(2.0 * drop)
-    target = _log_height(gaps, mode) - drop
+    mode = _mode(gaps)
+    top, pull, bend = _shape_at(gaps, mode)
+    slope, curvature = pull - mode, 1.0 + bend
+    to_left = 2.0 * drop / (slope + torch.sqrt(slope.square() + 2.0 * drop * curvature))
+    to_right = slope + torch.sqrt(slope.square() + 2.0 * drop)
     inward = mode.new_tensor([1.0, -1.0])
-    points = mode - reach * inward
-    for _ in range(_newton_steps(gaps.shape[1])):
-        slope = ratio(points[:, None, :] - gaps[:, :, None]).sum(1) - points
-        step = (target - _log_height(gaps, points)) / slope.abs().clamp(min=1.0)
-        points = points + inward * step.clamp(min=0.0)
+    points = torch.cat([mode - to_left, mode + to_right], 1)
+    for _ in range(_steps(gaps.shape[1])):
+        height, pull, bend = _shape_at(gaps, points)
+        steepness = (inward * (pull - points)).clamp(min=math.sqrt(2.0 * drop))  # no less, as F'' >= 1
+        excess = (top - drop - height).clamp(min=0.0)
+        curvatures = torch.cat([curvature, 1.0 + bend[:, 1:]], 1)
+        root = torch.sqrt((steepness.square() - 2.0 * curvatures * excess).clamp(min=0.0))
+        points = points + inward * (2.0 * excess / (steepness + root))
     # the rounding of huge heights must not carry a point over the mode
     least = 1e-3 + 8.0 * torch.finfo(mode.dtype).eps * mode.abs()
-    left, right = (inward * torch.minimum(inward * points, inward * mode - least)).unbind(1)
-    return left, right
+    return inward * torch.minimum(inward * points, inward * mode - least)
 
 
-def _log_height(gaps: Tensor, points: Tensor) -> Tensor:
-    r""":math:`\log f` up to a constant, at several points per row: (n, k), (n, q) to (n, q)."""
-    return log_cdf(points[:, None, :] - gaps[:, :, None]).sum(1) - 0.5 * points.square()
+def _maximum_nodes(scores: Tensor, order: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    r"""Nodes over the bulk of the largest score, in chunks: :math:`w_q G(t_q)` (n, q) and :math:`r(t_q - s_j)` (n, k, q)."""
+    ends = torch.cat([_maximum_ends(scores[rows], _drop(order)) for rows in _row_chunks(scores, 1)])
+    for rows in _row_chunks(scores, order):
+        nodes, log_weight = _nodes_between(ends[rows], order)
+        log_cdfs, ratios = _at_points(scores[rows], nodes)
+        yield rows, torch.exp(log_weight + log_cdfs.sum(1)), ratios
 
 
-def _maximum_nodes(scores: Tensor, order: int) -> tuple[Tensor, Tensor]:
-    r"""Nodes over the bulk of the largest score: :math:`w_q G(t_q)` (n, q) and :math:`r(t_q - s_j)` (n, k, q).
+def _maximum_ends(scores: Tensor, drop: float) -> Tensor:
+    r"""Points between which the largest of the noisy scores lies, up to :math:`e^{-\mathrm{drop}}`, (n, 2).
 
-    Below, :math:`\log G` is concave and rising and less than -drop at :math:`-\sqrt{2\,\mathrm{drop}}` (the best score is at
-    0): Newton from there never passes the point where it equals -drop. Above, :math:`1 - G(t) \le k\,e^{-t^2/2}`.
+    Below, :math:`-\log G` is convex and falling, so its tangent at any point reaches ``drop`` before it does: the last step.
+    The steps before go by its logarithm, from the right of where ``drop`` would be for equal scores: the most there can be,
+    as the best is at 0. Above, :math:`1 - G(t) \le k\,e^{-t^2/2}`.
     """
-    drop, n_classes = _drop(order), scores.shape[1]
-    left = torch.full_like(scores[:, 0], -math.sqrt(2.0 * drop))
-    for _ in range(_newton_steps(n_classes)):
-        x = left[:, None] - scores
-        left = left - (log_cdf(x).sum(1) + drop).clamp(max=0.0) / ratio(x).sum(1)
-    right = torch.full_like(left, math.sqrt(2.0 * (drop + math.log(n_classes))))
-    nodes, log_weight = _nodes_between(left, right, order)
-    x = nodes[:, None, :] - scores[:, :, None]
-    return torch.exp(log_weight + log_cdf(x).sum(1)), ratio(x)
+    n_classes = scores.shape[1]
+    left = torch.full_like(scores[:, :1], NormalDist().inv_cdf(math.exp(-drop / n_classes)))
+    least = -math.sqrt(2.0 * drop)  # where the best alone has G below e**-drop
+    steps = _steps(n_classes)
+    for step in range(steps + 1):
+        log_cdfs, ratios = log_cdf_and_ratio(left - scores)
+        depth, pull = -log_cdfs.sum(1, keepdim=True), ratios.sum(1, keepdim=True)
+        left = left + (depth * torch.log(depth / drop) if step < steps else depth - drop) / pull
+        left = left.clamp(min=least)
+    right = math.sqrt(2.0 * (drop + math.log(n_classes)))
+    return torch.stack([left.squeeze(1), torch.full_like(scores[:, 0], right)], 1)
 
 
-def _nodes_between(left: Tensor, right: Tensor, order: int) -> tuple[Tensor, Tensor]:
+def _nodes_between(ends: Tensor, order: int) -> tuple[Tensor, Tensor]:
     """Gauss-Legendre nodes and log-weights on one interval per row, (n, q) each."""
-    unit_nodes, unit_weights = legendre_nodes(order, left.dtype, left.device)
-    half = 0.5 * (right - left)[:, None]
-    return 0.5 * (right + left)[:, None] + half * unit_nodes, torch.log(half * unit_weights)
+    unit_nodes, unit_weights = legendre_nodes(order, ends.dtype, ends.device)
+    left, right = ends[:, :1], ends[:, 1:]
+    half = 0.5 * (right - left)
+    return 0.5 * (right + left) + half * unit_nodes, torch.log(half * unit_weights)
 
 
 def _integral(mass: Tensor, values: Tensor) -> Tensor:
-    """Sum over the nodes, (n, q) and (n, k, q) to (n, k); not as a matrix product, which autocast would round."""
-    return (mass[:, None, :] * values).sum(2)
+    """Sum over the nodes, (n, q) and (n, k, q) to (n, k), in place; no matrix product, which autocast would round."""
+    return values.mul_(mass[:, None, :]).sum(2)
 
 
 def _drop(order: int) -> float:
@@ -178,9 +217,9 @@ def _drop(order: int) -> float:
     return min(0.68 * order, 32.0)
 
 
-def _newton_steps(n_classes: int) -> int:
-    """Steps that suffice for up to ``n_classes`` equal scores, the slowest case: 3 for 2 classes, 9 for 10,000."""
-    return 2 + math.ceil(0.5 * math.log2(n_classes))
+def _steps(n_classes: int) -> int:
+    """Steps that leave an interval too wide by a few hundredths at most: 2 for up to 40 classes, 3 for 400, and so on."""
+    return 2 + max(0, math.ceil(math.log10(n_classes / 40)))
 
 
 def _behind_best(scores: Tensor) -> Tensor:
