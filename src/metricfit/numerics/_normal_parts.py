@@ -19,6 +19,7 @@ from metricfit.numerics._normal import log_cdf, ratio
 FEW = 2**11
 BUFFER = 2**16  # numbers at a time: below, calls cost more than arithmetic; above, memory does
 _CENTRE = 4.0
+_ZERO_FROM = {torch.float32: 12.0, torch.float64: 36.0}  # beyond, r stays at 2e-32 or 6e-283: denormal numbers are slow
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 # (u + 4) m(u) as a polynomial in t, highest power first: its Chebyshev series, cut where it is below rounding.
@@ -61,7 +62,7 @@ def log_cdf_and_ratio(x: Tensor) -> tuple[Tensor, Tensor]:
     h = torch.addcmul(coefficients[1], t, coefficients[0])
     for coefficient in coefficients[2:]:
         torch.addcmul(coefficient, h, t, out=h)
-    part = torch.clamp(x, min=0.0, out=t)
+    part = torch.clamp(x, 0.0, _ZERO_FROM[x.dtype], out=t)
     density = torch.addcmul(log_peak, part, part, value=-0.5, out=part).exp_()
     h.mul_(shrink).mul_(density)
 

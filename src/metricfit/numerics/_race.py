@@ -11,7 +11,7 @@ plus independent noise, so given the common factor the comparisons are independe
 found, from it two points that enclose all of f within a ``drop`` below the maximum, and Gauss-Legendre nodes are laid between
 them. Concavity makes every one of these intervals cover, whatever the rows look like (see each function): a fixed number of
 steps only has to make them tight, and no step looks at a value to decide what to do next. The same code runs on any device
-without synchronising.
+without synchronising; on a CPU many classes are condensed to fewer weighted ones first, see :mod:`._condense`.
 
 These functions work on plain tensors outside autograd; :mod:`metricfit.smoothing` gives them their derivatives.
 """
@@ -25,13 +25,14 @@ from statistics import NormalDist
 import torch
 from torch import Tensor
 
+from metricfit.numerics._condense import Classes, condensed
 from metricfit.numerics._normal_parts import BUFFER, log_cdf_and_ratio
 from metricfit.numerics._quadrature import legendre_nodes
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _FAR_BEHIND = -1e4  # the gap written at the label itself: Phi is 1 and its derivative 0 there
 _CHUNK_ELEMENTS = BUFFER  # rows x classes x nodes in flight at once; a few MB whatever the batch
-_LEADERS = 32  # classes that the first guess of the mode looks at
+_LEADERS, _FEW_LEADERS = 32, 8  # classes that the first guess of the mode looks at; fewer if all are near each other
 
 
 def default_order(dtype: torch.dtype) -> int:
@@ -55,15 +56,14 @@ def log_win(gaps: Tensor, labels: Tensor, order: int, with_gradient: bool) -> tu
     gaps = _bounded(gaps).scatter(1, labels[:, None], _FAR_BEHIND)
     log_p = gaps.new_empty(gaps.shape[0])
     slopes = torch.empty_like(gaps) if with_gradient else gaps.new_empty(0)
-    drop = _drop(order)
-    ends = torch.cat([_drop_points(gaps[rows], drop) for rows in _row_chunks(gaps, 2)])
-    for rows in _row_chunks(gaps, order):
-        nodes, log_weight = _nodes_between(ends[rows], order)
-        log_cdfs, ratios = _at_points(gaps[rows], nodes)
-        log_mass = log_weight - 0.5 * nodes.square() + log_cdfs.sum(1)  # (n, q)
-        log_p[rows] = (torch.logsumexp(log_mass, 1) - _LOG_SQRT_2PI).clamp(max=0.0)
+    below_nodes = 0.5 * gaps.amax(1, keepdim=True).clamp(min=0.0) - math.sqrt(2.0 * _drop(order))
+    for rows, classes in condensed(gaps, below_nodes):
+        start = _lower_mode(gaps[rows], _LEADERS if classes.weights is None else _FEW_LEADERS)
+        log_p[rows], slope = _log_win(classes, start, order, with_gradient)
         if with_gradient:
-            slopes[rows] = -_integral(log_mass.softmax(1), ratios)
+            slopes[rows] = classes.spread(slope).clamp_(max=0.0)
+    if with_gradient:  # NaN stays
+        slopes.scatter_(1, labels[:, None], 0.0 * slopes.gather(1, labels[:, None]))
     return log_p, slopes
 
 
@@ -79,8 +79,9 @@ def win_all(scores: Tensor, order: int) -> Tensor:
     """
     scores = _behind_best(scores)
     wins = torch.empty_like(scores)
-    for rows, mass, ratios in _maximum_nodes(scores, order):
-        wins[rows] = _integral(mass, ratios)
+    for rows, classes in condensed(scores, _least_maximum(scores, order)):
+        values = [_integral(mass, ratios) for _, mass, ratios in _maximum_nodes(classes, order)]
+        wins[rows] = classes.spread(torch.cat(values)).clamp_(min=0.0)
     return wins / wins.sum(1, keepdim=True)
 
 
@@ -93,11 +94,30 @@ def win_all_gradient(scores: Tensor, incoming: Tensor, order: int) -> Tensor:
     """
     scores = _behind_best(scores)
     gradient = torch.empty_like(scores)
-    for rows, mass, ratios in _maximum_nodes(scores, order):
-        coefficients = incoming[rows][:, :, None]
-        spread = coefficients * ratios.sum(1, keepdim=True) - (coefficients * ratios).sum(1, keepdim=True)
-        gradient[rows] = _integral(mass, ratios.mul_(spread))
+    for rows, classes in condensed(scores, _least_maximum(scores, order)):
+        coefficients = classes.weights_of(incoming[rows])
+        own, all_others = torch.empty_like(classes.gaps), torch.empty_like(classes.gaps)
+        for part, mass, ratios in _maximum_nodes(classes, order):
+            own[part] = _integral(mass * _total(ratios, classes.weights, part), ratios)
+            all_others[part] = _integral(mass * _total(ratios, coefficients, part), ratios)
+        gradient[rows] = incoming[rows] * classes.spread(own) - classes.spread(all_others)
     return gradient
+
+
+def _log_win(classes: Classes, start: Tensor, order: int, with_gradient: bool) -> tuple[Tensor, Tensor]:
+    """Log-probability (n,) of winning against these classes, and its derivative by one class at each of their gaps (n, m)."""
+    gaps = classes.gaps
+    log_p = gaps.new_empty(gaps.shape[0])
+    slopes = torch.empty_like(gaps) if with_gradient else gaps.new_empty(0)
+    ends = torch.cat([_drop_points(classes[part], start[part], _drop(order)) for part in _row_chunks(gaps, 2)])
+    for part in _row_chunks(gaps, order):
+        nodes, log_weight = _nodes_between(ends[part], order)
+        log_cdfs, ratios = _at_points(gaps[part], nodes)
+        log_mass = log_weight - 0.5 * nodes.square() + _total(log_cdfs, classes.weights, part)  # (n, q)
+        log_p[part] = (torch.logsumexp(log_mass, 1) - _LOG_SQRT_2PI).clamp(max=0.0)
+        if with_gradient:
+            slopes[part] = -_integral(log_mass.softmax(1), ratios)
+    return log_p, slopes
 
 
 def _at_points(gaps: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
@@ -105,36 +125,52 @@ def _at_points(gaps: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
     return log_cdf_and_ratio(points[:, None, :] - gaps[:, :, None])
 
 
-def _shape_at(gaps: Tensor, points: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _total(values: Tensor, weights: Tensor | None, rows: slice) -> Tensor:
+    """Weighted sum over the classes, (n, k, q) to (n, q)."""
+    return values.sum(1) if weights is None else (values * weights[rows][:, :, None]).sum(1)
+
+
+def _shape_at(classes: Classes, points: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     r""":math:`\log f` up to a constant, :math:`\sum_i r` and :math:`-\sum_i (\log\Phi)''` at several points, (n, q) each.
 
     :math:`-(\log\Phi)'' = r (x + r)` lies between 0 and 1; on the far left, where x + r is all rounding error, it is 1.
     """
-    x = points[:, :, None] - gaps[:, None, :]
+    x = points[:, :, None] - classes.gaps[:, None, :]
     log_cdfs, ratios = log_cdf_and_ratio(x)
-    height, pull = log_cdfs.sum(2) - 0.5 * points.square(), ratios.sum(2)
-    bend = ratios.mul_(ratios + x).clamp_(0.0, 1.0)
+    bend = (ratios + x).mul_(ratios).clamp_(0.0, 1.0)
     far_left = torch.lt(x, -100.0, out=x)
-    return height, pull, torch.maximum(bend, far_left, out=bend).sum(2)
+    parts = log_cdfs, ratios, torch.maximum(bend, far_left, out=bend)
+    if classes.weights is not None:
+        for part in parts:
+            part.mul_(classes.weights[:, None, :])
+    height, pull, bend = (part.sum(2) for part in parts)
+    return height - 0.5 * points.square(), pull, bend.clamp(min=0.0)  # some weights are negative
 
 
-def _mode(gaps: Tensor) -> Tensor:
-    r"""Nearly where :math:`\log f` is largest, (n, 1).
+def _lower_mode(gaps: Tensor, n_leaders: int) -> Tensor:
+    r"""A point to the left of where :math:`\log f` is largest, (n, 1).
 
-    There :math:`z = \sum_i r(z - g_i)`. Since :math:`r(x) > \max(0, -x)`, the mode lies to the right of where
+    The mode solves :math:`z = \sum_i r(z - g_i)`. Since :math:`r(x) > \max(0, -x)`, it lies to the right of where
     :math:`z = \sum_i \max(0, g_i - z)`, which is the largest :math:`(g_1 + \dots + g_m)/(m + 1)` over the m leading gaps.
-    Steps from there go right and never pass, the larger one of two being taken:
+    """
+    n_leaders = min(gaps.shape[1], n_leaders)
+    members = torch.arange(2, n_leaders + 2, dtype=gaps.dtype, device=gaps.device)
+    return (gaps.topk(n_leaders, 1).values.cumsum(1) / members).amax(1, keepdim=True)
+
+
+def _mode(classes: Classes, start: Tensor) -> Tensor:
+    r"""Nearly where :math:`\log f` is largest, (n, 1), from a start to the left of it.
+
+    Steps go right and never pass, the larger one of two being taken (a mode below 1e-3 is as good as 1e-3):
 
     * Newton's: r is convex. With :math:`R = \sum_i r` and :math:`B = -\sum_i r'` it is :math:`(R - z)/(1 + B)`; best where
       the classes are ahead and r is nearly linear.
     * Where they are behind, r falls like a bell. :math:`(\log r)'' > -1` gives :math:`\sum_i r(x_i + d) \ge
       R\, e^{-dB/R - d^2/2}`, so d may grow until :math:`\log R - dB/R - d^2/2 = \log z + d/z`.
     """
-    n_leaders = min(gaps.shape[1], _LEADERS)
-    members = torch.arange(2, n_leaders + 2, dtype=gaps.dtype, device=gaps.device)
-    z = (gaps.topk(n_leaders, 1).values.cumsum(1) / members).amax(1, keepdim=True).clamp(min=1e-3)
-    for _ in range(_steps(gaps.shape[1])):
-        _, pull, bend = _shape_at(gaps, z)
+    z = start.clamp(min=1e-3)
+    for _ in range(_steps(classes.number)):
+        _, pull, bend = _shape_at(classes, z)
         pull = pull.clamp(min=1e-30)
         surplus = torch.log(pull / z).clamp(min=0.0)
         fall = bend / pull + 1.0 / z
@@ -142,7 +178,7 @@ def _mode(gaps: Tensor) -> Tensor:
     return z
 
 
-def _drop_points(gaps: Tensor, drop: float) -> Tensor:
+def _drop_points(classes: Classes, start: Tensor, drop: float) -> Tensor:
     r"""Points left and right of the mode between which :math:`\log f` is within ``drop`` of its maximum, (n, 2).
 
     Let F be how far :math:`\log f` has fallen below its value at ``_mode``, wherever that is. F is convex, :math:`F'' \ge 1`,
@@ -151,52 +187,55 @@ def _drop_points(gaps: Tensor, drop: float) -> Tensor:
     parabola below F comes down to ``drop``: on the right with the curvature at the point, on the left with that at the mode.
     So the interval always covers; more steps only make it tighter.
     """
-    mode = _mode(gaps)
-    top, pull, bend = _shape_at(gaps, mode)
+    mode = _mode(classes, start)
+    top, pull, bend = _shape_at(classes, mode)
     slope, curvature = pull - mode, 1.0 + bend
-    to_left = 2.0 * drop / (slope + torch.sqrt(slope.square() + 2.0 * drop * curvature))
+    to_left = (torch.sqrt(slope.square() + 2.0 * drop * curvature) - slope) / curvature
     to_right = slope + torch.sqrt(slope.square() + 2.0 * drop)
     inward = mode.new_tensor([1.0, -1.0])
-    points = torch.cat([mode - to_left, mode + to_right], 1)
-    for _ in range(_steps(gaps.shape[1])):
-        height, pull, bend = _shape_at(gaps, points)
+    # the rounding of huge heights must not carry a point over the mode
+    furthest = inward * mode - 1e-3 - 8.0 * torch.finfo(mode.dtype).eps * mode.abs()
+    points = inward * torch.minimum(inward * torch.cat([mode - to_left, mode + to_right], 1), furthest)
+    for _ in range(_steps(classes.number)):
+        height, pull, bend = _shape_at(classes, points)
         steepness = (inward * (pull - points)).clamp(min=math.sqrt(2.0 * drop))  # no less, as F'' >= 1
         excess = (top - drop - height).clamp(min=0.0)
         curvatures = torch.cat([curvature, 1.0 + bend[:, 1:]], 1)
         root = torch.sqrt((steepness.square() - 2.0 * curvatures * excess).clamp(min=0.0))
-        points = points + inward * (2.0 * excess / (steepness + root))
-    # the rounding of huge heights must not carry a point over the mode
-    least = 1e-3 + 8.0 * torch.finfo(mode.dtype).eps * mode.abs()
-    return inward * torch.minimum(inward * points, inward * mode - least)
+        points = inward * torch.minimum(inward * points + 2.0 * excess / (steepness + root), furthest)
+    return points
 
 
-def _maximum_nodes(scores: Tensor, order: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
+def _least_maximum(scores: Tensor, order: int) -> Tensor:
+    """A point below which the largest score does not fall, (n, 1): there the best alone has G below e**-drop."""
+    return torch.full_like(scores[:, :1], -math.sqrt(2.0 * _drop(order)))
+
+
+def _maximum_nodes(classes: Classes, order: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
     r"""Nodes over the bulk of the largest score, in chunks: :math:`w_q G(t_q)` (n, q) and :math:`r(t_q - s_j)` (n, k, q)."""
-    ends = torch.cat([_maximum_ends(scores[rows], _drop(order)) for rows in _row_chunks(scores, 1)])
-    for rows in _row_chunks(scores, order):
-        nodes, log_weight = _nodes_between(ends[rows], order)
-        log_cdfs, ratios = _at_points(scores[rows], nodes)
-        yield rows, torch.exp(log_weight + log_cdfs.sum(1)), ratios
+    scores = classes.gaps
+    ends = torch.cat([_maximum_ends(classes[part], order) for part in _row_chunks(scores, 1)])
+    for part in _row_chunks(scores, order):
+        nodes, log_weight = _nodes_between(ends[part], order)
+        log_cdfs, ratios = _at_points(scores[part], nodes)
+        yield part, torch.exp(log_weight + _total(log_cdfs, classes.weights, part)), ratios
 
 
-def _maximum_ends(scores: Tensor, drop: float) -> Tensor:
+def _maximum_ends(classes: Classes, order: int) -> Tensor:
     r"""Points between which the largest of the noisy scores lies, up to :math:`e^{-\mathrm{drop}}`, (n, 2).
 
     Below, :math:`-\log G` is convex and falling, so its tangent at any point reaches ``drop`` before it does: the last step.
     The steps before go by its logarithm, from the right of where ``drop`` would be for equal scores: the most there can be,
     as the best is at 0. Above, :math:`1 - G(t) \le k\,e^{-t^2/2}`.
     """
-    n_classes = scores.shape[1]
-    left = torch.full_like(scores[:, :1], NormalDist().inv_cdf(math.exp(-drop / n_classes)))
-    least = -math.sqrt(2.0 * drop)  # where the best alone has G below e**-drop
-    steps = _steps(n_classes)
+    drop, least, steps = _drop(order), _least_maximum(classes.gaps, order), _steps(classes.number)
+    left = torch.full_like(least, NormalDist().inv_cdf(math.exp(-drop / classes.number)))
     for step in range(steps + 1):
-        log_cdfs, ratios = log_cdf_and_ratio(left - scores)
-        depth, pull = -log_cdfs.sum(1, keepdim=True), ratios.sum(1, keepdim=True)
+        log_cdfs, ratios = (part[:, :, None] for part in log_cdf_and_ratio(left - classes.gaps))
+        depth, pull = -_total(log_cdfs, classes.weights, slice(None)), _total(ratios, classes.weights, slice(None))
         left = left + (depth * torch.log(depth / drop) if step < steps else depth - drop) / pull
-        left = left.clamp(min=least)
-    right = math.sqrt(2.0 * (drop + math.log(n_classes)))
-    return torch.stack([left.squeeze(1), torch.full_like(scores[:, 0], right)], 1)
+        left = torch.maximum(left, least)
+    return torch.cat([left, torch.full_like(left, math.sqrt(2.0 * (drop + math.log(classes.number))))], 1)
 
 
 def _nodes_between(ends: Tensor, order: int) -> tuple[Tensor, Tensor]:
@@ -208,8 +247,8 @@ def _nodes_between(ends: Tensor, order: int) -> tuple[Tensor, Tensor]:
 
 
 def _integral(mass: Tensor, values: Tensor) -> Tensor:
-    """Sum over the nodes, (n, q) and (n, k, q) to (n, k), in place; no matrix product, which autocast would round."""
-    return values.mul_(mass[:, None, :]).sum(2)
+    """Sum over the nodes, (n, q) and (n, k, q) to (n, k), not as a matrix product, which autocast would round."""
+    return (mass[:, None, :] * values).sum(2)
 
 
 def _drop(order: int) -> float:
