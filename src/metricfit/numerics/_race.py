@@ -158,52 +158,57 @@ def _lower_mode(gaps: Tensor, n_leaders: int) -> Tensor:
     return (gaps.topk(n_leaders, 1).values.cumsum(1) / members).amax(1, keepdim=True)
 
 
-def _mode(classes: Classes, start: Tensor) -> Tensor:
-    r"""Nearly where :math:`\log f` is largest, (n, 1), from a start to the left of it.
+def _drop_points(classes: Classes, start: Tensor, drop: float) -> Tensor:
+    r"""Points left and right of the mode between which :math:`\log f` is within ``drop`` of its maximum, (n, 2).
 
-    Steps go right and never pass, the larger one of two being taken (a mode below 1e-3 is as good as 1e-3):
+    Let F be how far :math:`\log f` has fallen below its value at a point near its maximum. F is convex, :math:`F'' \ge 1`, and
+    F'' falls from left to right. So left of any point F lies above the parabola with value, slope and curvature as there, and
+    right of it above the one with curvature 1: where that has risen to ``drop`` we start. A step inwards goes to where a
+    parabola below F comes down to ``drop``: on the right with the curvature at the point, on the left with that near the mode.
+    So the interval always covers, wherever the point is and whatever the steps; they only make it tighter.
+    """
+    mode, points = _mode_and_reach(classes, start, drop)
+    inward = mode.new_tensor([1.0, -1.0])
+    # the rounding of huge heights must not carry a point over the mode
+    furthest = inward * mode - 1e-3 - 8.0 * torch.finfo(mode.dtype).eps * mode.abs()
+    points = inward * torch.minimum(inward * points, furthest)
+    height, pull, bend = _shape_at(classes, torch.cat([points, mode], 1))
+    floor, curvature = height[:, 2:] - drop, 1.0 + bend[:, 2:]
+    for step in range(_steps(classes.number)):
+        if step:
+            height, pull, bend = _shape_at(classes, points)
+        steepness = (inward * (pull[:, :2] - points)).clamp(min=math.sqrt(2.0 * drop))  # no less, as F'' >= 1
+        excess = (floor - height[:, :2]).clamp(min=0.0)
+        curvatures = torch.cat([curvature, 1.0 + bend[:, 1:2]], 1)
+        root = torch.sqrt((steepness.square() - 2.0 * curvatures * excess).clamp(min=0.0))
+        points = inward * torch.minimum(inward * points + 2.0 * excess / (steepness + root), furthest)
+    return points
+
+
+def _mode_and_reach(classes: Classes, start: Tensor, drop: float) -> tuple[Tensor, Tensor]:
+    r"""Nearly where :math:`\log f` is largest, (n, 1), and points (n, 2) beyond those of ``_drop_points``.
+
+    The steps go right and never pass the mode, the larger one of two being taken (a mode below 1e-3 is as good as 1e-3):
 
     * Newton's: r is convex. With :math:`R = \sum_i r` and :math:`B = -\sum_i r'` it is :math:`(R - z)/(1 + B)`; best where
       the classes are ahead and r is nearly linear.
     * Where they are behind, r falls like a bell. :math:`(\log r)'' > -1` gives :math:`\sum_i r(x_i + d) \ge
       R\, e^{-dB/R - d^2/2}`, so d may grow until :math:`\log R - dB/R - d^2/2 = \log z + d/z`.
+
+    The points come from parabolas at the last but one z.
     """
     z = start.clamp(min=1e-3)
     for _ in range(_steps(classes.number)):
+        before = z
         _, pull, bend = _shape_at(classes, z)
+        slope, curvature = pull - z, 1.0 + bend
         pull = pull.clamp(min=1e-30)
         surplus = torch.log(pull / z).clamp(min=0.0)
         fall = bend / pull + 1.0 / z
-        z = z + torch.maximum((pull - z) / (1.0 + bend), 2.0 * surplus / (fall + torch.sqrt(fall.square() + 2.0 * surplus)))
-    return z
-
-
-def _drop_points(classes: Classes, start: Tensor, drop: float) -> Tensor:
-    r"""Points left and right of the mode between which :math:`\log f` is within ``drop`` of its maximum, (n, 2).
-
-    Let F be how far :math:`\log f` has fallen below its value at ``_mode``, wherever that is. F is convex, :math:`F'' \ge 1`,
-    and F'' falls from left to right. So left of any point F lies above the parabola with value, slope and curvature as there,
-    and right of it above the one with curvature 1: where that has risen to ``drop`` we start. A step inwards goes to where a
-    parabola below F comes down to ``drop``: on the right with the curvature at the point, on the left with that at the mode.
-    So the interval always covers; more steps only make it tighter.
-    """
-    mode = _mode(classes, start)
-    top, pull, bend = _shape_at(classes, mode)
-    slope, curvature = pull - mode, 1.0 + bend
+        z = z + torch.maximum(slope / curvature, 2.0 * surplus / (fall + torch.sqrt(fall.square() + 2.0 * surplus)))
     to_left = (torch.sqrt(slope.square() + 2.0 * drop * curvature) - slope) / curvature
     to_right = slope + torch.sqrt(slope.square() + 2.0 * drop)
-    inward = mode.new_tensor([1.0, -1.0])
-    # the rounding of huge heights must not carry a point over the mode
-    furthest = inward * mode - 1e-3 - 8.0 * torch.finfo(mode.dtype).eps * mode.abs()
-    points = inward * torch.minimum(inward * torch.cat([mode - to_left, mode + to_right], 1), furthest)
-    for _ in range(_steps(classes.number)):
-        height, pull, bend = _shape_at(classes, points)
-        steepness = (inward * (pull - points)).clamp(min=math.sqrt(2.0 * drop))  # no less, as F'' >= 1
-        excess = (top - drop - height).clamp(min=0.0)
-        curvatures = torch.cat([curvature, 1.0 + bend[:, 1:]], 1)
-        root = torch.sqrt((steepness.square() - 2.0 * curvatures * excess).clamp(min=0.0))
-        points = inward * torch.minimum(inward * points + 2.0 * excess / (steepness + root), furthest)
-    return points
+    return z, torch.cat([before - to_left, before + to_right], 1)
 
 
 def _least_maximum(scores: Tensor, order: int) -> Tensor:

@@ -1,9 +1,10 @@
 r"""The integrals of :mod:`metricfit.numerics._race` as Triton kernels: float32 scores on a GPU, one launch per call.
 
-The algorithm, its formulas and its names are those of ``_race.py``; what differs is where things live. One program takes
-one row (a few rows where classes are few), holds all nodes of that row in registers and walks over the classes in blocks,
-once per Newton step and once or twice for the integral. Nothing of size rows x classes x nodes is ever stored: memory is
-the inputs and the outputs. The rows of the last program that stick out repeat the last row, and write the same numbers to
+The integral, its formulas and its names are those of ``_race.py``; what differs is where things live, and that intervals are
+found by Newton's method alone, from starting points that make every sequence monotone. One program takes one row (a few rows
+where classes are few), holds all nodes of that row in registers and walks over the classes in blocks, once per Newton step
+and once or twice for the integral. Nothing of size rows x classes x nodes is ever stored: memory is the inputs and the
+outputs. The rows of the last program that stick out repeat the last row, and write the same numbers to
 the same place.
 
 This module imports Triton, so import it only when a kernel is about to run. Without a GPU, ``TRITON_INTERPRET=1`` in the
@@ -217,7 +218,7 @@ def _log_win_kernel(
     scale = tl.load(scales + rows)
     own = tl.load(row + label)
 
-    # the mode of log f, as in _race._mode
+    # the mode of log f: its slope is convex, falling and positive at the start, so Newton moves right and never passes
     highest = tl.zeros([block_n], tl.float32)
     for first in range(0, k, block_k):
         gaps, _, _ = _gaps_to_label(row, first + block, k, label, own, scale, least)
@@ -233,7 +234,8 @@ def _log_win_kernel(
             curvature += tl.sum(bend, 1)
         mode += (slope - mode) / curvature
 
-    # left and right of it, where log f has fallen by `drop`, as in _race._drop_points
+    # left and right of it, where log f has fallen by `drop`: as its curvature is at most -1, both are within sqrt(2 drop),
+    # and from there Newton on a concave function moves inwards and never passes
     target = -0.5 * mode * mode - drop
     for first in range(0, k, block_k):
         gaps, _, _ = _gaps_to_label(row, first + block, k, label, own, scale, least)
