@@ -124,6 +124,15 @@ def test_predict_takes_columns_by_name_and_unseen_categories(run, fitted, table)
     np.testing.assert_allclose(probability.sum(1), 1.0)
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_no_rows_give_no_predictions(run, fitted, table, kind):
+    header = table([HEADER.rsplit(",", 1)[0]], "none.csv")
+    assert run("predict", fitted, header, "--out", f"p.{kind}")[0] == 0
+    found = csv.read_csv("p.csv") if kind == "csv" else parquet.read_table("p.parquet")
+    assert found.num_rows == 0
+    assert found.column_names == ["prediction", "probability_sick", "probability_well"]
+
+
 def test_a_model_without_a_header_predicts_by_place(run, table):
     numbered = table([",".join(reversed(line.split(","))) for line in rows()], "numbered.csv")  # the target comes first
     assert run("fit", numbered, "--no-header", "--target", "1", "--out", "m", "--repeats", "1", "--folds", "2")[0] == 0

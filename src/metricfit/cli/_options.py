@@ -117,9 +117,9 @@ def say(line: str) -> None:
 
 
 def tell(line: str) -> None:
-    """How far something has come, on a terminal; each such line takes the place of the one before."""
+    """How far something has come, on a terminal; each such line takes the place of the one before, the last being empty."""
     if sys.stderr.isatty():
-        print(f"\r{line}", end="", file=sys.stderr, flush=True)
+        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,6 +34,8 @@ def predict(
 
     The label is the best decision for the metric, which is not always the class with the largest probability.
     """
+    import pyarrow as pa
+
     from metricfit._files import check_free, new_file
     from metricfit.cli._model import open_model
     from metricfit.data import layout_of, read_chunks
@@ -44,12 +46,13 @@ def predict(
     known = opened.header if header is None else header
     layout = layout_of(data, delimiter=options.delimiter_of(delimiter), encoding=encoding, header=known)
     chunks = (predicted(opened, chunk) for chunk in read_chunks(data, layout, opened.columns, opened.header))
+    schema = predicted(opened, pa.table({})).schema
     if out is None:
-        _write(chunks, sys.stdout.buffer, "csv")
+        _write(chunks, schema, sys.stdout.buffer, "csv")
         return
     kind = "parquet" if out.suffix == ".parquet" else "csv.gz" if out.suffix == ".gz" else "csv"
     with new_file(out, overwrite) as file, file.open("wb") as stream:
-        n_rows = _write(chunks, stream, kind)
+        n_rows = _write(chunks, schema, stream, kind)
     options.say(f"{n_rows:,} rows: {out}")
 
 
@@ -59,33 +62,24 @@ def predicted(model: Model, features: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     classifier = model.classifier
+    names = [f"probability_{label}" for label in classifier.classes_]
+    if not features.num_rows:  # names and types alone
+        return pa.table({"prediction": classifier.classes_[:0], **dict.fromkeys(names, np.empty(0))})
     given: Any = features
     if not classifier.reads_frames_:
         given = np.stack([features[name].to_numpy() for name in features.column_names], 1)
     labels, probability = classifier.predict_both(given)
-    columns = {f"probability_{label}": probability[:, place] for place, label in enumerate(classifier.classes_)}
-    return pa.table({"prediction": labels, **columns})
+    return pa.table({"prediction": labels, **dict(zip(names, probability.T, strict=True))})
 
 
-def _write(chunks: Iterator[pa.Table], stream: Any, kind: str) -> int:
-    n_rows, writer = 0, None
-    with gzip.open(stream, "wb") if kind == "csv.gz" else _as_it_is(stream) as target:
+def _write(chunks: Iterator[pa.Table], schema: pa.Schema, stream: Any, kind: str) -> int:
+    from pyarrow import csv, parquet
+
+    n_rows, writer_of = 0, parquet.ParquetWriter if kind == "parquet" else csv.CSVWriter
+    with gzip.open(stream, "wb") if kind == "csv.gz" else nullcontext(stream) as target, writer_of(target, schema) as writer:
         for chunk in chunks:
-            writer = writer or _writer(kind, target, chunk)
             writer.write_table(chunk)
             n_rows += chunk.num_rows
             options.tell(f"{n_rows:,} rows")
-        if writer is not None:
-            writer.close()
+    options.tell("")
     return n_rows
-
-
-def _writer(kind: str, target: Any, first: pa.Table) -> Any:
-    from pyarrow import csv, parquet
-
-    return parquet.ParquetWriter(target, first.schema) if kind == "parquet" else csv.CSVWriter(target, first.schema)
-
-
-@contextmanager
-def _as_it_is(stream: Any) -> Iterator[Any]:
-    yield stream

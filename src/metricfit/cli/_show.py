@@ -13,6 +13,7 @@ from metricfit.estimators._progress import Progress
 
 if TYPE_CHECKING:
     from metricfit.comparison import Comparison
+    from metricfit.comparison._statistics import Estimate
 
 
 class Bar(Progress):
@@ -49,18 +50,19 @@ def show_comparison(comparison: Comparison) -> None:
     """The table and the sentence."""
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("method")
-    for heading in (f"{comparison.metric} (95 %)", "to threshold (95 %)", "p", "p (Holm)", "fit, s"):
-        table.add_column(heading, justify="right")
+    for heading in (comparison.metric, "to threshold", "p (Holm)", "fit, s"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for strategy, result in comparison.results.items():
         own, other = result.estimate, result.difference
-        cells = [result.method.name, f"{own.mean:.4f} ({own.low:.3f} to {own.high:.3f})"]
-        if strategy == BASELINE:
-            cells += ["", "", ""]
-        else:
-            cells += [f"{other.mean:+.4f} ({other.low:+.3f} to {other.high:+.3f})", f"{other.p:.3f}", f"{result.p_holm:.3f}"]
-        table.add_row(*cells, f"{result.seconds:.2f}")
+        against = ["", ""] if strategy == BASELINE else [_shown(other, "+"), f"{result.p_holm:.3f}"]
+        table.add_row(result.method.name, _shown(own), *against, f"{result.seconds:.2f}")
     screen = console()
     screen.print(table)
     often = {1: "once", 2: "twice"}.get(comparison.repeats, f"{comparison.repeats} times")
-    screen.print(f"{comparison.folds} folds, {often}; seed {comparison.seed}.")
+    screen.print(f"95 % intervals; {comparison.folds} folds, {often}; seed {comparison.seed}.")
     screen.print(comparison.verdict.sentence, soft_wrap=True)
+
+
+def _shown(estimate: Estimate, sign: str = "") -> str:
+    """The mean, and how far the interval reaches to either side."""
+    return f"{estimate.mean:{sign}.4f} ± {estimate.high - estimate.mean:.3f}"
