@@ -8,8 +8,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from metricfit._progress import Progress
 from metricfit.comparison import BASELINE
-from metricfit.estimators._progress import Progress
 
 if TYPE_CHECKING:
     from metricfit.comparison import Comparison

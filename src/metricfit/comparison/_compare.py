@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import column_or_1d
 
 from metricfit._checks import check_number, check_option
+from metricfit._progress import Progress
 from metricfit.comparison._methods import BASELINE, METHODS
 from metricfit.comparison._result import Comparison, HeldOut, MethodResult
 from metricfit.comparison._statistics import Estimate, corrected_estimate, holm
@@ -23,7 +24,6 @@ from metricfit.estimators import MetricClassifier
 from metricfit.estimators._classifier import fit_each, resolved_metric
 from metricfit.estimators._linear import spread
 from metricfit.estimators._offsets import hard_matrix, metric_of
-from metricfit.estimators._progress import Progress
 from metricfit.estimators._table import Table
 from metricfit.metrics import MetricLike
 

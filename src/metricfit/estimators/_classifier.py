@@ -30,11 +30,10 @@ from sklearn.utils.validation import (
 
 from metricfit import metrics, smoothing
 from metricfit._checks import check_number, check_option, did_you_mean
+from metricfit._progress import Bar, Progress
 from metricfit.estimators._decision import DecidesByScores
 from metricfit.estimators._linear import Linear, Rows
-from metricfit.estimators._network import NetworkOptions, fit_network
 from metricfit.estimators._preprocess import is_frame, is_missing, library_of, like_fitted, preprocessor_for
-from metricfit.estimators._progress import Bar, Progress
 from metricfit.estimators._recipe import STRATEGIES, Fitted, Task, fit_linear, single_threaded
 from metricfit.estimators._table import Table
 from metricfit.metrics import Custom, Metric
@@ -142,7 +141,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
                 task = dataclasses.replace(self._task(rows, used), progress=progress, start=linear_before)
                 fitted = fit_linear(task, self.strategy)
             else:
-                fitted = fit_network(rows, self.metric_, self.strategy, self._network_options(before), progress)
+                fitted = self._fit_network(rows, before, progress)
         self._keep(fitted)
         return self
 
@@ -328,8 +327,10 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             warnings.filterwarnings("ignore", "The least populated class")
             return list(folds.split(np.empty((len(labels), 1)), labels))
 
-    def _network_options(self, before: Any) -> NetworkOptions:
-        return NetworkOptions(
+    def _fit_network(self, rows: Rows, before: Any, progress: Progress) -> Fitted:
+        from metricfit.estimators._network_fit import NetworkOptions, fit_network  # Lightning takes a second to import
+
+        options = NetworkOptions(
             model=self.model,
             max_epochs=self.max_epochs,
             batch_size=self.batch_size,
@@ -339,6 +340,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             seed=check_random_state(self.random_state).randint(2**31),
             start=before,
         )
+        return fit_network(rows, self.metric_, self.strategy, options, progress)
 
     def _reusable(self) -> Any:
         return getattr(self, "model_", None) if self.warm_start else None

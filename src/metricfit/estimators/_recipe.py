@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from metricfit._progress import Progress
 from metricfit.estimators._guard import Judge
 from metricfit.estimators._linear import NEVER, Linear, Record, Rows, descend, fit_cross_entropy, fit_hinge, penalty_of
 from metricfit.estimators._offsets import best_offsets, hard_matrix, metric_of
-from metricfit.estimators._progress import Progress
 from metricfit.estimators._surrogates import Surrogate, best_temperature, direct, leaky, mean_cross_entropy
 from metricfit.metrics import Metric
 from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet

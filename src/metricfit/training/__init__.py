@@ -1,0 +1,7 @@
+"""Training: one loop for any module and any loss, on Lightning Fabric."""
+
+from metricfit.training._anneal import anneal
+from metricfit.training._batches import Batches
+from metricfit.training._trainer import Trainer
+
+__all__ = ["Batches", "Trainer", "anneal"]

@@ -1,0 +1,57 @@
+"""Batches of tensors in memory, by index: for thousands of tiny steps, of which a ``DataLoader`` would be the most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from metricfit._checks import check_number
+
+
+class Batches:
+    """Each pass over it is an epoch: all rows in a new order, or ``steps`` batches drawn with replacement.
+
+    Args:
+        tensors: rows first, all equally many: features, labels and, if there are weights, these.
+        size: rows in a batch. Without ``steps``, all batches of an epoch are about that large, none much smaller.
+        steps: batches in an epoch, drawn with replacement; None takes every row once.
+        seed: of the order.
+
+    >>> batches = Batches(torch.arange(5.0)[:, None], torch.arange(5), size=2, seed=0)
+    >>> len(batches), sorted(label.item() for _, labels in batches for label in labels)
+    (2, [0, 1, 2, 3, 4])
+    """
+
+    def __init__(self, *tensors: Tensor, size: int, steps: int | None = None, seed: int = 0) -> None:
+        check_number(size, "size", 1)
+        if steps is not None:
+            check_number(steps, "steps", 1)
+        n_rows = {len(tensor) for tensor in tensors}
+        if len(n_rows) != 1:
+            raise ValueError(f"`tensors` should have equally many rows, got {sorted(n_rows)}.")
+        self.tensors, self.size, self.steps = tensors, size, steps
+        (self.n_rows,) = n_rows
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __len__(self) -> int:
+        return self.steps or max(1, round(self.n_rows / self.size))
+
+    def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
+        if self.steps is None:
+            order = torch.randperm(self.n_rows, generator=self.generator)
+            parts: Any = order.chunk(len(self))
+        else:
+            drawn = torch.randint(self.n_rows, (self.steps, self.size), generator=self.generator)
+            parts = drawn.unbind()
+        for part in parts:
+            yield tuple(tensor[part] for tensor in self.tensors)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Where the order stands."""
+        return {"generator": self.generator.get_state()}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        self.generator.set_state(state["generator"])

@@ -1,0 +1,227 @@
+"""One loop for any module and any loss."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Sized
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from metricfit import metrics
+from metricfit._checks import check_number
+from metricfit._files import new_file
+from metricfit._progress import Progress
+from metricfit.confusion import confusion_matrix
+from metricfit.distributed import sum_over_processes, world_size
+from metricfit.gradients import GradientNormalizer
+from metricfit.schedules import Schedule
+from metricfit.scores import binary_scores
+from metricfit.smoothing import Hard
+
+Judge = Callable[[Tensor, Tensor], float]  # scores (n, k) and labels (n,) of held-out rows to the larger the better
+Row = dict[str, Any]
+
+LIVE = 0.01  # a sample has a live gradient if it is more than this of the largest in its batch
+
+
+class Trainer:
+    """Trains a module on a surrogate, and keeps what is best for the metric.
+
+    Runs on Lightning Fabric: pass one with more devices or processes, or another precision, and nothing else changes.
+
+    Args:
+        module: scores (n, k), or (n, 1) for two classes, from what comes first in a batch.
+        loss: called with scores and labels, the weights if batches have some, and ``scale=`` if there is a schedule for it.
+        optimizer: of the module's parameters.
+        metric: what is looked at after every epoch; or ``judge``, any function of held-out scores and labels.
+        rate: schedule of the learning rate, by step.
+        scale: schedule of the loss's scale or temperature, by step.
+        normalizer: divides gradients by their running norm.
+        clip: largest norm of a gradient.
+        fabric: by default one device, the best there is.
+        progress, name: who is told of every epoch, and what this is called there.
+
+    >>> from metricfit.training import Batches
+    >>> x = torch.tensor([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> y = torch.tensor([0, 0, 1, 1])
+    >>> module = nn.Linear(1, 2)
+    >>> trainer = Trainer(module, nn.CrossEntropyLoss(), torch.optim.SGD(module.parameters(), lr=1.0))
+    >>> history = trainer.fit(Batches(x, y, size=4), (x, y), epochs=20)
+    >>> history[-1]["metric"]
+    1.0
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        loss: Callable[..., Tensor],
+        optimizer: Optimizer,
+        *,
+        metric: metrics.MetricLike = "accuracy",
+        judge: Judge | None = None,
+        rate: Schedule | None = None,
+        scale: Schedule | None = None,
+        normalizer: GradientNormalizer | None = None,
+        clip: float | None = None,
+        fabric: Fabric | None = None,
+        progress: Progress | None = None,
+        name: str = "training",
+    ) -> None:
+        self.fabric = fabric or Fabric(devices=1)
+        self.loss = self.fabric.to_device(loss) if isinstance(loss, nn.Module) else loss
+        self.module, self.optimizer = self.fabric.setup(module, optimizer)
+        self.judge = judge or _judge_of(metrics.get(metric))
+        self.rate, self.scale, self.normalizer = rate, scale, normalizer
+        self.clip = None if clip is None else check_number(clip, "clip", 0.0, open_low=True)
+        self.progress, self.name = progress or Progress(), name
+        self.step, self.epoch, self.since_best = 0, 0, 0
+        self.history: list[Row] = []
+        self.best: dict[str, Tensor] | None = None
+        self.best_value = (-math.inf, -math.inf)
+
+    def fit(
+        self,
+        batches: Iterable[Any],
+        held_out: tuple[Tensor, Tensor],
+        *,
+        epochs: int,
+        patience: int | None = None,
+        least_epochs: int = 0,
+    ) -> list[Row]:
+        """Train until so many epochs are done in all, or ``patience`` epochs bring nothing new after ``least_epochs``.
+
+        The module then has the weights with the best metric of the ``held_out`` features and labels (of equal ones the
+        least surrogate), or without patience the last ones. Called again with more epochs, it goes on.
+
+        Returns one row per epoch: ``surrogate`` and ``gradient_norm`` in training, ``metric`` of the held-out rows, ``gap``
+        (their surrogate minus their 1 - metric), ``scale``, ``rate``, ``live`` (share of samples that still pull, in the last
+        batch).
+        """
+        held_out = self.fabric.to_device(held_out)
+        while self.epoch < epochs and not (self.since_best >= (patience or math.inf) and self.epoch >= least_epochs):
+            row = self._epoch(batches)
+            row |= self._judged(held_out, row["scale"])
+            self.history.append(row)
+            self.epoch += 1
+            self.since_best += 1
+            value = row["metric"], -row["surrogate"]
+            if value > self.best_value:
+                self.best_value, self.since_best = value, 0
+                if patience is not None:
+                    self.best = copy.deepcopy(self.module.state_dict())
+            self.progress.step(f"{self.name}, epoch {self.epoch}", max(self.best_value[0], row["metric"]))
+        if self.best is not None:
+            self.module.load_state_dict(self.best)
+        return self.history
+
+    def scores(self, features: Tensor) -> Tensor:
+        """What the module makes of features, without gradients, in evaluation mode."""
+        self.module.eval()
+        with torch.no_grad():
+            return _at_least_two(self.module(features))
+
+    def save(self, file: str | Path, batches: Any = None) -> None:
+        """Everything to go on from here: weights, optimiser, counters, history, and where the batches stand."""
+        state = {"module": self.module, "optimizer": self.optimizer, **self._counters(), "best": self.best}
+        if self.normalizer is not None:
+            state["normalizer"] = self.normalizer.state_dict()
+        if batches is not None:
+            state["batches"] = batches.state_dict()
+        with new_file(Path(file), overwrite=True) as beside:
+            self.fabric.save(beside, state)
+
+    def load(self, file: str | Path, batches: Any = None) -> None:
+        """Go back to what :meth:`save` wrote; the file can run no code."""
+        state = self.fabric.load(file, {"module": self.module, "optimizer": self.optimizer}, strict=False, weights_only=True)
+        for name in self._counters():
+            setattr(self, name, state[name])
+        metric, surrogate = self.best_value
+        self.best_value = metric, surrogate
+        self.best = state["best"]
+        if self.normalizer is not None:
+            self.normalizer.load_state_dict(state["normalizer"])
+        if batches is not None:
+            batches.load_state_dict(state["batches"])
+
+    def _counters(self) -> dict[str, Any]:
+        names = ("step", "epoch", "since_best", "history", "best_value")
+        return {name: getattr(self, name) for name in names}
+
+    def _epoch(self, batches: Iterable[Any]) -> Row:
+        self.module.train()
+        last = len(batches) - 1 if isinstance(batches, Sized) else -1
+        total, n_rows, live, norm, scale = torch.zeros((), device=self.fabric.device), 0, math.nan, math.nan, math.nan
+        for place, batch in enumerate(batches):
+            if self.rate is not None:
+                for group in self.optimizer.param_groups:
+                    group["lr"] = self.rate(self.step)
+            features, labels, *weight = batch
+            self.optimizer.zero_grad()
+            scores = _at_least_two(self.module(features))
+            if place == last:
+                scores.retain_grad()
+            if self.scale is None:
+                loss = self.loss(scores, labels, *weight)
+            else:
+                scale = self.scale(self.step)
+                loss = self.loss(scores, labels, *weight, scale=scale)
+            self.fabric.backward(loss)
+            if place == last:
+                live, norm = _live(scores.grad), _norm(self.module)
+            if self.clip is not None:
+                torch.nn.utils.clip_grad_norm_(self.module.parameters(), self.clip)
+            if self.normalizer is not None:
+                self.normalizer(self.module)
+            self.optimizer.step()
+            total += loss.detach() * len(labels)
+            n_rows += len(labels)
+            self.step += 1
+        return {
+            "step": self.step,
+            "surrogate": float(total) / max(n_rows, 1),
+            "scale": scale,
+            "rate": self.optimizer.param_groups[0]["lr"],
+            "gradient_norm": norm,
+            "live": live,
+        }
+
+    def _judged(self, held_out: tuple[Tensor, Tensor], scale: float) -> Row:
+        features, labels = held_out
+        scores = self.scores(features)
+        metric = self.judge(scores, labels)
+        with torch.no_grad():
+            surrogate = float(self.loss(scores, labels) if math.isnan(scale) else self.loss(scores, labels, scale=scale))
+        return {"metric": metric, "gap": surrogate - (1.0 - metric)}
+
+
+def _judge_of(metric: metrics.Metric) -> Judge:
+    """The metric of the most likely class, over the rows of all processes."""
+
+    def judge(scores: Tensor, labels: Tensor) -> float:
+        matrix = confusion_matrix(Hard().assign(scores.double()), labels)
+        return float(metric(sum_over_processes(matrix) if world_size() > 1 else matrix))
+
+    return judge
+
+
+def _at_least_two(scores: Tensor) -> Tensor:
+    return binary_scores(scores) if scores.ndim == 2 and scores.shape[1] == 1 else scores
+
+
+def _live(gradient: Tensor | None) -> float:
+    """Share of the rows (n, k) whose gradient is more than ``LIVE`` of the largest."""
+    if gradient is None or not len(gradient):
+        return math.nan
+    sizes = gradient.flatten(1).abs().amax(1)
+    return float((sizes > LIVE * sizes.max()).double().mean())
+
+
+def _norm(module: nn.Module) -> float:
+    gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
+    return float(torch.nn.utils.get_total_norm(gradients)) if gradients else math.nan

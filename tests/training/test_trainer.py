@@ -1,0 +1,249 @@
+"""The loop against the same by hand: steps, schedules, stopping, checkpoints, processes."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+
+import metricfit as mf
+from metricfit import schedules
+from metricfit.training import Batches, Trainer, anneal
+
+CPU = {"accelerator": "cpu", "devices": 1}
+
+
+def data(n=120, k=3, seed=0):
+    random = torch.Generator().manual_seed(seed)
+    x = torch.randn(n, 5, generator=random)
+    return x, (x[:, :k] + 0.7 * torch.randn(n, k, generator=random)).argmax(1)
+
+
+def parts(seed=0, k=3):
+    torch.manual_seed(seed)
+    module = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, k))
+    return module, torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+
+
+def weights(module):
+    return torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
+
+
+class TestAgainstTheSameByHand:
+    def test_every_bit(self):
+        """Scale and rate by step, gradients normalised: as a loop in a paper would do it."""
+        x, y = data()
+        scale, rate = schedules.geometric(3.0, 0.1, 40), schedules.geometric(0.1, 0.001, 40)
+        module, optimizer = parts()
+        loss, normalizer = mf.ExactLoss(margin=0.5), mf.GradientNormalizer()
+        step = 0
+        batches = Batches(x, y, size=30, seed=3)
+        for _ in range(10):
+            for features, labels in batches:
+                optimizer.param_groups[0]["lr"] = rate(step)
+                optimizer.zero_grad()
+                loss(module(features), labels, scale=scale(step)).backward()
+                normalizer(module)
+                optimizer.step()
+                step += 1
+        other, optimizer = parts()
+        trainer = Trainer(
+            other,
+            mf.ExactLoss(margin=0.5),
+            optimizer,
+            rate=rate,
+            scale=scale,
+            normalizer=mf.GradientNormalizer(),
+            fabric=Fabric(**CPU),
+        )
+        history = trainer.fit(Batches(x, y, size=30, seed=3), (x, y), epochs=10)
+        assert torch.equal(weights(module), weights(other))
+        assert [row["step"] for row in history] == [4 * (epoch + 1) for epoch in range(10)]
+        assert [row["scale"] for row in history] == [scale(4 * epoch + 3) for epoch in range(10)]
+        assert history[-1]["metric"] == pytest.approx((other(x).argmax(1) == y).double().mean().item())
+
+    def test_clipping(self):
+        x, y = data()
+        module, optimizer = parts()
+        Trainer(module, nn.CrossEntropyLoss(), optimizer, clip=0.01, fabric=Fabric(**CPU)).fit([(x, y)], (x, y), epochs=1)
+        other, optimizer = parts()
+        nn.CrossEntropyLoss()(other(x), y).backward()
+        nn.utils.clip_grad_norm_(other.parameters(), 0.01)
+        optimizer.step()
+        torch.testing.assert_close(weights(module), weights(other))
+
+    def test_weights_of_rows_go_to_the_loss(self):
+        x, y = data()
+        seen = []
+
+        def loss(scores, labels, weight=None):
+            seen.append(weight)
+            return nn.functional.cross_entropy(scores, labels)
+
+        module, optimizer = parts()
+        Trainer(module, loss, optimizer, fabric=Fabric(**CPU)).fit(
+            Batches(x, y, torch.arange(120.0), size=120), (x, y), epochs=1
+        )
+        assert seen[0].sort().values.tolist() == list(range(120))
+        assert seen[1] is None  # of held-out rows
+
+    def test_one_score_for_two_classes(self):
+        x, y = data(k=2)
+        module, optimizer = parts(k=1)
+        history = Trainer(module, mf.MetricLoss("f1"), optimizer, metric="f1", fabric=Fabric(**CPU)).fit(
+            [(x, y)], (x, y), epochs=300
+        )
+        assert history[-1]["metric"] > 0.7
+
+
+class TestHistory:
+    def test_gap_is_surrogate_minus_true_loss(self):
+        """At a scale near zero EXACT's loss is 1 - accuracy, so there is no gap."""
+        x, y = data()
+        for width, largest in ((1e-4, 1e-3), (3.0, 1.0)):
+            module, optimizer = parts()
+            loss = mf.ExactLoss(normalize_scores=False)
+            trainer = Trainer(module, loss, optimizer, scale=schedules.constant(width), fabric=Fabric(**CPU))
+            row = trainer.fit([(x, y)], (x, y), epochs=1)[0]
+            assert abs(row["gap"]) < largest
+        assert abs(row["gap"]) > 0.05
+
+    def test_live_share_and_norm(self):
+        """Ten rows beyond the hinge's margin have no gradient, five at the wrong side have one."""
+        x = torch.cat([torch.full((10, 1), 5.0), torch.full((5, 1), -5.0)])
+        y = torch.ones(15, dtype=torch.long)
+        module = nn.Linear(1, 2, bias=False)
+        nn.init.constant_(module.weight, 0.0)
+        module.weight.data[1] = 1.0
+        trainer = Trainer(module, mf.HingeLoss(), torch.optim.SGD(module.parameters(), lr=0.0), fabric=Fabric(**CPU))
+        row = trainer.fit([(x, y)], (x, y), epochs=1)[0]
+        assert row["live"] == pytest.approx(1 / 3)
+        assert row["surrogate"] == pytest.approx(6.0 / 3.0)  # margin 1, five rows at -5
+        assert row["gradient_norm"] == pytest.approx(math.sqrt(2.0) * 5.0 / 3.0)
+
+    def test_the_surrogate_is_the_mean_over_rows(self):
+        x, y = data(90)
+        module, optimizer = parts()
+        optimizer.param_groups[0]["lr"] = 0.0
+        expected = nn.CrossEntropyLoss()(module(x), y).item()
+        history = Trainer(module, nn.CrossEntropyLoss(), optimizer, fabric=Fabric(**CPU)).fit(
+            Batches(x, y, size=40), (x, y), epochs=1
+        )
+        assert history[0]["surrogate"] == pytest.approx(expected, rel=1e-6)
+
+
+class TestStopping:
+    def judged(self, values, patience, least_epochs=0, epochs=50):
+        """A trainer whose metric follows a list."""
+        x, y = data()
+        module, optimizer = parts()
+        seen = []
+
+        def judge(scores, labels):
+            seen.append(weights(module).clone())
+            return values[min(len(seen), len(values)) - 1]
+
+        trainer = Trainer(module, nn.CrossEntropyLoss(), optimizer, judge=judge, fabric=Fabric(**CPU))
+        trainer.fit(Batches(x, y, size=60), (x, y), epochs=epochs, patience=patience, least_epochs=least_epochs)
+        return trainer, module, seen
+
+    def test_it_keeps_the_best_and_stops_after_patience(self):
+        trainer, module, seen = self.judged([0.1, 0.5, 0.4, 0.3, 0.3, 0.9], patience=3)
+        assert trainer.epoch == 5
+        assert torch.equal(weights(module), seen[1])
+
+    def test_not_before_so_many_epochs(self):
+        trainer, module, seen = self.judged([0.1, 0.5, 0.4, 0.3, 0.3, 0.9, 0.1], patience=3, least_epochs=6)
+        assert trainer.epoch == 9
+        assert torch.equal(weights(module), seen[5])
+
+    def test_without_patience_the_last_counts(self):
+        trainer, module, seen = self.judged([0.9, 0.1], patience=None, epochs=4)
+        assert trainer.epoch == 4
+        assert torch.equal(weights(module), seen[-1])
+
+    def test_of_equal_metrics_the_lower_surrogate(self):
+        trainer, module, seen = self.judged([0.5], patience=4, epochs=12)
+        surrogates = [row["surrogate"] for row in trainer.history]
+        assert torch.equal(weights(module), seen[surrogates.index(min(surrogates))])
+
+
+def test_annealing_goes_on_while_it_gains():
+    x, y = data()
+    module, optimizer = parts()
+    trainer = Trainer(module, mf.EastLoss("f1_macro"), optimizer, metric="f1_macro", fabric=Fabric(**CPU))
+    history = anneal(trainer, Batches(x, y, size=60), (x, y), start=0.2, rate=0.5, patience=4, give_up_after=2, epochs=400)
+    temperatures = list(dict.fromkeys(row["scale"] for row in history))
+    assert temperatures == pytest.approx([0.2 * 0.5**k for k in range(len(temperatures))])
+    best = max(row["metric"] for row in history)
+    assert trainer.judge(trainer.scores(x), y) == pytest.approx(best)
+    last_gain = max(place for place, row in enumerate(history) if (row["metric"], -row["surrogate"]) >= trainer.best_value)
+    after = {row["scale"] for row in history[last_gain + 1 :]} - {history[last_gain]["scale"]}
+    assert len(after) == 2  # two temperatures in vain
+
+
+@pytest.mark.parametrize("seconds", [1, 4])
+def test_a_checkpoint_goes_on_as_if_nothing_had_happened(tmp_path, seconds):
+    x, y = data()
+
+    def fresh():
+        module, optimizer = parts()
+        batches = Batches(x, y, size=30, seed=1)
+        scale = schedules.geometric(3.0, 0.1, 40)
+        trainer = Trainer(
+            module, mf.ExactLoss(), optimizer, scale=scale, normalizer=mf.GradientNormalizer(), fabric=Fabric(**CPU)
+        )
+        return trainer, batches, module
+
+    whole, batches, module = fresh()
+    whole.fit(batches, (x, y), epochs=10, patience=8)
+    first, batches, _ = fresh()
+    first.fit(batches, (x, y), epochs=seconds, patience=8)
+    first.save(tmp_path / "checkpoint", batches)
+    second, batches, again = fresh()
+    second.load(tmp_path / "checkpoint", batches)
+    second.fit(batches, (x, y), epochs=10, patience=8)
+    assert torch.equal(weights(module), weights(again))
+    assert second.history == whole.history
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
+
+
+def test_two_processes_train_as_one():
+    worker = Path(__file__).with_name("distributed_worker.py")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(worker)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
+    assert found.returncode == 0, found.stderr
+    assert found.stderr.count("agrees") == 2
+
+
+class TestBatches:
+    def test_an_epoch_has_every_row_once(self):
+        batches = Batches(torch.arange(103), size=20, seed=0)
+        orders = [torch.cat([rows for (rows,) in batches]) for _ in range(2)]
+        assert len(batches) == 5
+        assert all(sorted(order.tolist()) == list(range(103)) for order in orders)
+        assert not torch.equal(*orders)
+        assert min(len(rows) for (rows,) in batches) >= 15
+
+    def test_drawn_with_replacement(self):
+        batches = Batches(torch.arange(10), size=50, steps=3, seed=0)
+        drawn = [rows for (rows,) in batches]
+        assert [len(rows) for rows in drawn] == [50, 50, 50]
+        assert set(torch.cat(drawn).tolist()) == set(range(10))
+
+    def test_seed(self):
+        one, same, other = (Batches(torch.arange(50), size=10, seed=seed) for seed in (1, 1, 2))
+        first = [torch.cat([rows for (rows,) in batches]).tolist() for batches in (one, same, other)]
+        assert first[0] == first[1] != first[2]
+
+    def test_bad_arguments(self):
+        with pytest.raises(ValueError, match="equally many rows"):
+            Batches(torch.zeros(3), torch.zeros(4), size=2)
+        with pytest.raises(ValueError, match="`size` should be at least 1"):
+            Batches(torch.zeros(3), size=0)
