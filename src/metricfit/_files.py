@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def check_free(path: Path, or_else: str = "delete it first") -> None:
+def check_free(path: Path, or_else: str = "delete it first", overwrite: bool = False) -> None:
     """Whether something can be written under this name; worth knowing before hours of work."""
-    if path.exists():
+    if overwrite and path.is_dir():
+        raise FileExistsError(f"{path} is a folder, and a file is to be written.")
+    if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists already. Choose another name or {or_else}.")
     parent = next(parent for parent in path.absolute().parents if parent.exists())
     if not parent.is_dir():
@@ -42,8 +44,11 @@ def new_folder(folder: Path) -> Iterator[Path]:
 @contextmanager
 def new_file(file: Path, overwrite: bool = False) -> Iterator[Path]:
     """A file to write, which gets its name when all went well."""
-    if not overwrite:
-        check_free(file, "pass --overwrite")
+    check_free(file, "pass --overwrite", overwrite)
+    file = file.resolve()  # what a link points to is to be written, not the link
+    if file.exists() and not file.is_file():  # a pipe or a device
+        yield file
+        return
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
     os.close(handle)

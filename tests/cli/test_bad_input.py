@@ -115,11 +115,29 @@ def test_an_output_that_exists(run, good, tmp_path):
     assert (tmp_path / "page.html").read_text() == "mine"
 
 
+def test_an_output_that_cannot_be_overwritten(run, good, fitted, tmp_path):
+    (tmp_path / "folder").mkdir()
+    message = "folder is a folder, and a file is to be written."
+    check(run("compare", good, "--report", "folder", "--overwrite"), 2, message, tmp_path)
+    check(run("predict", fitted, good, "--out", "folder", "--overwrite"), 2, message, tmp_path)
+    check(
+        run("predict", fitted, good, "--out", "p.xlsx"), 2, "--out p.xlsx should end in .csv, .csv.gz or .parquet.", tmp_path
+    )
+
+
+def test_a_positive_class_where_there_is_none(run, good, tmp_path):
+    message = "--positive is for metrics of one class of two, such as f1: accuracy of 2 classes has none."
+    check(run("compare", good, "--metric", "accuracy", "--positive", "sick"), 2, message, tmp_path)
+
+
 def test_usage_that_typer_sees(run, good, tmp_path):
     check(run("fit", good), 2, "Missing option '--out'. See `metricfit --help`.", tmp_path)
     check(run("fits", good), 2, "No such command 'fits'. Did you mean 'fit'? See `metricfit --help`.", tmp_path)
     assert run("compare", good, "--folds", "1")[0] == 2
     assert run("compare", good, "--folds", "many")[0] == 2
+    assert run("compare", good, "--seed", "99999999999")[0] == 2
+    for delimiter in ("é", "\n", '"'):
+        assert run("compare", good, "--delimiter", delimiter)[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -132,6 +150,7 @@ def test_usage_that_typer_sees(run, good, tmp_path):
         ),
         (["years", "1"], "new.csv lacks 3 columns (age, colour, day) that the model was fitted to."),
         (["age,colour,day", "1,red,2024-01-01", "old,red,2024-01-01"], "new.csv, row 3, column 'age': 'old' is not a number."),
+        (["age,colour,day", "1e300,red,2024-01-01"], "new.csv, row 2, column 'age': 1e+300 is too large a number."),
         (["age,colour,day", "1,red,soon"], "new.csv, row 2, column 'day': 'soon' is not a date."),
         (["age,colour,day", "1,red"], "new.csv, row 2: there are 2 cells where the first row has 3."),
         ([], "new.csv is empty."),
@@ -199,6 +218,39 @@ def test_columns_that_are_not_those_of_the_model(run, fitted, good, tmp_path):
     (tmp_path / "model" / "table.json").write_text(json.dumps(found))
     message = "model holds a damaged model: table.json has 2 columns, the model 3."
     check(run("predict", "model", good), 1, message, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("scores.json", {"methods": [1]}),
+        ("model.json", {"candidates": [1]}),
+        ("model.json", {"candidates": [{}]}),
+        ("model.json", {"chosen": 5}),
+        ("model.json", {"torch": None}),
+        ("model.json", {"temperature": None}),
+        ("model.json", {"temperature": "x"}),
+        ("model.json", {"temperature": -1.0}),
+        ("model.json", {"classes": {"dtype": "<U4", "values": ["sick", "well", "dead"]}}),
+        ("model.json", {"preprocessor": False}),
+        ("model.json", {"reads_frames": False}),
+        ("model.json", {"feature_names_in": ["a", "b", "c"]}),
+        ("model.json", {"n_inputs": 7}),
+        ("table.json", {"columns": []}),
+    ],
+)
+def test_a_model_whose_parts_do_not_fit(run, fitted, good, tmp_path, name, change):
+    shutil.copytree(fitted, tmp_path / "model")
+    file = tmp_path / "model" / name
+    found = {**json.loads(file.read_text()), **change}
+    file.write_text(json.dumps({key: value for key, value in found.items() if key != "torch" or value is not None}))
+    codes = []
+    for command in (("predict", "model", good), ("inspect", "model")):
+        code, _, err = run(*command)
+        codes.append(code)
+        assert code in (0, 1)
+        assert code == 0 or (err.startswith("metricfit: ") and err.count("\n") == 1)
+    assert 1 in codes
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def test_compare_prints_a_table_and_a_sentence(run, good):
     ):
         assert method in out
     assert out.strip().splitlines()[-1].split(":")[0] in ("Yes", "Perhaps", "No")
-    assert "good.csv: 120 rows, 3 columns; state: sick " in err
+    assert "good.csv: 120 rows, 3 columns (1 number, 1 category or text, 1 date); state: sick " in err
     assert "f1 is that of class 'sick'" in err
 
 
@@ -131,6 +131,16 @@ def test_no_rows_give_no_predictions(run, fitted, table, kind):
     found = csv.read_csv("p.csv") if kind == "csv" else parquet.read_table("p.parquet")
     assert found.num_rows == 0
     assert found.column_names == ["prediction", "probability_sick", "probability_well"]
+
+
+def test_overwriting_goes_through_links_and_into_pipes(run, fitted, good, tmp_path):
+    (tmp_path / "kept.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to("kept.csv")
+    assert run("predict", fitted, good, "--out", "link.csv", "--overwrite")[0] == 0
+    assert (tmp_path / "link.csv").is_symlink()
+    assert csv.read_csv("kept.csv").num_rows == 120
+    assert run("predict", fitted, good, "--out", "/dev/null", "--overwrite")[0] == 0
+    assert not os.path.isfile("/dev/null")
 
 
 def test_a_model_without_a_header_predicts_by_place(run, table):

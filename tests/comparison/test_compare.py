@@ -1,5 +1,6 @@
 """The comparison as a whole: honest on noise, awake where training for the metric pays."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -105,6 +106,16 @@ def test_it_is_public():
 def standing(name, mean, p, for_metric=True, baseline=0.6, p_holm=None, **more):
     difference = Estimate(mean - baseline, mean - baseline - 0.1, mean - baseline + 0.1, p)
     return Standing(name, for_metric, mean, difference, p if p_holm is None else p_holm, **more)
+
+
+def test_a_choice_not_to_train_gets_no_credit(outliers):
+    """MetricClassifier that took cross-entropy is cross-entropy."""
+    auto = dataclasses.replace(outliers.results["auto"], chosen={"cross_entropy": 9, "leaky(1)": 1})
+    assert not auto.trained_for_metric
+    assert outliers.results["auto"].trained_for_metric
+    few = dataclasses.replace(outliers, results={BASELINE: outliers.results[BASELINE], "auto": auto})
+    assert few.verdict.answer == "no"
+    assert "mostly chose not to train for f1" in few.verdict.sentence
 
 
 EXACT, HINGE = standing("EXACT", 0.7, 0.01), standing("hinge", 0.9, 0.01, for_metric=False)

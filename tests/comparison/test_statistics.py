@@ -24,7 +24,7 @@ def test_overlap_widens_by_the_factor_of_the_paper():
 
 def test_constant_and_single_values():
     assert corrected_estimate([0.0, 0.0, 0.0], 0.25).p == 1.0
-    assert corrected_estimate([0.25, 0.25, 0.25], 0.25).p == 0.0
+    assert corrected_estimate([0.1, 0.1, 0.1], 0.25).p == 1.0  # no scatter, no claim
     one = corrected_estimate([0.1], 0.25)
     assert one.p == 1.0
     assert one.high == np.inf

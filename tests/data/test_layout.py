@@ -1,13 +1,21 @@
 """Format, encoding, delimiter and header, found out from real files of many kinds."""
 
 import gzip
+import os
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from metricfit._errors import DataError, UsageError
-from metricfit.data import layout_of, read_table
+from metricfit.data import layout_of
+from metricfit.data import read_table as read_table_for
+
+
+def read_table(path, layout):
+    """All columns, the last being the target."""
+    return read_table_for(path, layout, layout.names[-1])[0]
+
 
 ROWS = [["age", "city", "class"], ["31", "Köln", "a"], ["", "Łódź", "b"], ["7", "Paris", "a"]]
 
@@ -64,7 +72,15 @@ def test_decimal_commas(tmp_path):
 
 @pytest.mark.parametrize(
     ("first", "header"),
-    [("age,city", True), ("31,Paris", False), ("a,2", False), ("x1,x2", True), (",city", True), ("-1.5e3,b", False)],
+    [
+        ("age,city", True),
+        ("31,Paris", False),
+        ("2019,city", False),
+        ("age,2", True),  # a word over numbers
+        ("x1,x2", True),
+        (",city", True),
+        ("-1.5e3,b", False),
+    ],
 )
 def test_a_first_line_with_a_number_is_no_header(tmp_path, first, header):
     path = written(tmp_path, first + "\n" + "31,Paris\n" * 3)
@@ -72,6 +88,28 @@ def test_a_first_line_with_a_number_is_no_header(tmp_path, first, header):
     assert found.header is header
     assert found.names == (tuple(name or "column 1" for name in first.split(",")) if header else ("1", "2"))
     assert layout_of(path, header=not header).header is not header
+
+
+def test_a_year_among_names_is_a_name(tmp_path):
+    path = written(tmp_path, "id,2019,2020,y\n1,2,3,a\n2,3,4,b\n")
+    assert layout_of(path).names == ("id", "2019", "2020", "y")
+
+
+def test_of_delimiters_that_fit_commas_come_late(tmp_path):
+    """Decimal commas between semicolons, names with commas between tabs."""
+    assert layout_of(written(tmp_path, "1,5;2,5;a\n1,7;2,1;b\n")).delimiter == ";"
+    assert layout_of(written(tmp_path, "Doe, J\t3\ta\nRoe, R\t4\tb\n")).delimiter == "\t"
+
+
+def test_lines_of_blanks_before_the_header(tmp_path):
+    path = written(tmp_path, "\n  \nage,class\n1,a\n2,b\n")
+    assert read_table(path, layout_of(path))["age"].to_pylist() == [1.0, 2.0]
+
+
+def test_very_wide_tables(tmp_path):
+    names = [f"column_number_{place}" for place in range(30_000)]
+    path = written(tmp_path, ",".join(names) + "\n" + ",".join(["1"] * 30_000) + "\n")
+    assert layout_of(path).names[-1] == names[-1]
 
 
 def test_quoted_cells_may_hold_anything(tmp_path):
@@ -88,6 +126,9 @@ def test_quoted_cells_may_hold_anything(tmp_path):
         (b"a, a ,b\n1,2,3\n", DataError, "has several columns named 'a'"),
         (b"PAR1 and then nothing", DataError, "is a damaged Parquet file"),
         (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-12], DataError, "cannot be read"),
+        (gzip.compress(b"PAR1", mtime=0), DataError, "is a packed Parquet file. Unpack it first."),
+        (b"PK\x03\x04 and more", DataError, "is an Excel or zip file, which cannot be read. Save it as CSV."),
+        (b"a,b\n\0\0\0\n", DataError, "is not a table of text: there are zero bytes in it."),
     ],
 )
 def test_bad_files(tmp_path, content, error, message):
@@ -103,8 +144,20 @@ def test_files_that_are_none(tmp_path):
         layout_of(tmp_path / "none.csv")
     with pytest.raises(UsageError, match="is a folder"):
         layout_of(tmp_path)
-    with pytest.raises(UsageError, match="is not an encoding"):
-        layout_of(written(tmp_path, "a,b\n1,2\n"), encoding="utf-99")
+    for encoding in ("utf-99", "hex", "rot13"):
+        with pytest.raises(UsageError, match="is not an encoding"):
+            layout_of(written(tmp_path, "a,b\n1,2\n"), encoding=encoding)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="is a pipe or a device"):
+        layout_of(tmp_path / "pipe")
+    pyarrow_table = pa.table({})
+    parquet.write_table(pyarrow_table, tmp_path / "nothing.parquet")
+    with pytest.raises(DataError, match="has no columns"):
+        layout_of(tmp_path / "nothing.parquet")
+
+
+def test_a_header_in_latin_letters(tmp_path):
+    assert layout_of(written(tmp_path, "café,y\n1,a\n", "latin-1")).names == ("café", "y")
 
 
 def test_types_of_parquet(tmp_path):
@@ -115,11 +168,15 @@ def test_types_of_parquet(tmp_path):
             "word": pa.array(["x", "y"]).dictionary_encode(),
             "flag": [True, None],
             "empty": pa.nulls(2),
+            "lasted": pa.array([1, 2], pa.duration("s")),
+            "y": ["a", "b"],
         }
     )
     parquet.write_table(table, tmp_path / "t.parquet")
     found = read_table(tmp_path / "t.parquet", layout_of(tmp_path / "t.parquet"))
-    assert [str(kind) for kind in found.schema.types] == ["double", "double", "string", "bool", "double"]
-    parquet.write_table(pa.table({"parts": [[1], [2]]}), tmp_path / "lists.parquet")
+    assert [str(kind) for kind in found.schema.types] == ["double", "double", "string", "bool", "string", "double", "string"]
+    parquet.write_table(pa.table({"parts": [[1], [2]], "y": ["a", "b"]}), tmp_path / "lists.parquet")
+    layout = layout_of(tmp_path / "lists.parquet")
     with pytest.raises(DataError, match="Leave it out by --drop"):
-        read_table(tmp_path / "lists.parquet", layout_of(tmp_path / "lists.parquet"))
+        read_table(tmp_path / "lists.parquet", layout)
+    assert read_table_for(tmp_path / "lists.parquet", layout, "y", ["parts"])[0].column_names == ["y"]

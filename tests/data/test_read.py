@@ -3,29 +3,19 @@
 import datetime
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
 from metricfit._errors import DataError, UsageError
-from metricfit.data import (
-    Column,
-    as_json,
-    column_named,
-    columns_of,
-    from_json,
-    label_like,
-    layout_of,
-    read_chunks,
-    read_table,
-    task_of,
-)
+from metricfit.data import Column, Known, column_named, label_like, layout_of, read_chunks, read_table, task_of
 from metricfit.data import _read as reading
 
-MIXED = """age, city ,member,since,at,note
-31, Paris,true,2020-01-02,10:30:00,"a, b"
-?,Rome ,False,2021-03-04,,NA
-, NULL,,,07:00:00,
+MIXED = """age, city ,member,since,at,note,code,born,y
+31, Paris,true,2020-01-02,10:30:00,"a, b",007,31.12.1999,p
+  ?,Rome ,False,2021-03-04T10:00:00.5,,NA ,042,01.02.2000,q
+, NULL,,,07:00,,1,,p
 """
 
 
@@ -37,20 +27,83 @@ def written(tmp_path, text, name="table.csv"):
 
 def test_types_and_missing_values_as_they_come(tmp_path):
     path = written(tmp_path, MIXED)
-    table = read_table(path, layout_of(path))
-    assert table.column_names == ["age", "city", "member", "since", "at", "note"]
-    assert [column.type for column in columns_of(table, table.column_names)] == [
-        "number",
-        "string",
-        "boolean",
-        "date",
-        "time",
-        "string",
+    table, known = read_table(path, layout_of(path), "y")
+    assert [(column.name, column.type) for column in known.columns] == [
+        ("age", "number"),
+        ("city", "string"),
+        ("member", "boolean"),
+        ("since", "date"),
+        ("at", "time"),
+        ("note", "string"),
+        ("code", "string"),
+        ("born", "date"),
     ]
+    assert known.n_columns == 9
     assert table["age"].to_pylist() == [31.0, None, None]
     assert table["city"].to_pylist() == ["Paris", "Rome", None]
-    assert table["since"].to_pylist()[0] == datetime.date(2020, 1, 2)
+    assert table["since"].to_pylist()[:2] == [datetime.datetime(2020, 1, 2), datetime.datetime(2021, 3, 4, 10, 0, 0, 500_000)]
+    assert table["at"].to_pylist() == [datetime.time(10, 30), None, datetime.time(7)]
     assert table["note"].to_pylist() == ["a, b", None, None]
+    assert table["born"].to_pylist()[0] == datetime.datetime(1999, 12, 31)
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        ["2020-01-02T00:00:00Z", "2020-01-03T00:00:00+02:00"],
+        ["2020-01-02 00:00:00.123456789", "2020-01-03 00:00:00"],
+        ["1492-10-12", "2020-01-03"],
+        ["12/31/2020", "01/02/2021"],
+        ["31/12/2020", "01/02/2021"],
+    ],
+)
+def test_dates_are_read_the_same_way_again(tmp_path, days):
+    path = written(tmp_path, "day,y\n" + "".join(f"{day},a\n" for day in days))
+    table, known = read_table(path, layout_of(path), "y")
+    assert known.columns[0].type == "date"
+    assert table["day"].null_count == 0
+    (chunk,) = read_chunks(path, layout_of(path), Known.from_json(known.as_json()))
+    assert chunk["day"].equals(table["day"])
+
+
+def test_a_word_is_said_where_a_column_may_be_misread(tmp_path):
+    path = written(tmp_path, "x,day,y\n" + "1,01/02/2020,a\n" * 30 + "many,03/04/2020,b\n")
+    said = []
+    read_table(path, layout_of(path), "y", say=said.append)
+    assert said == [
+        "Column 'x' is taken for categories: nearly all of its values are numbers, but not all.",
+        "Column 'day' is taken for dates written month/day/year.",
+    ]
+
+
+def test_the_index_of_pandas_is_left_out(tmp_path):
+    frame = pandas.DataFrame({"x": [5.0, 6.0, 7.0], "y": ["a", "b", "a"]}, index=[3, 4, 5])
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.reset_index(drop=True).to_csv(tmp_path / "t.csv")
+    for name in ("t.parquet", "t.csv"):
+        said = []
+        table, known = read_table(tmp_path / name, layout_of(tmp_path / name), "y", say=said.append)
+        assert table.column_names == ["x", "y"]
+        assert len(said) == 1
+        assert "counts the rows and is left out" in said[0]
+        (chunk,) = read_chunks(tmp_path / name, layout_of(tmp_path / name), known)
+        assert chunk["x"].to_pylist() == [5.0, 6.0, 7.0]
+
+
+def test_columns_without_names_are_told_apart(tmp_path):
+    path = written(tmp_path, ",,y\n1,10,a\n2,20,b\n7,30,a\n")
+    table, known = read_table(path, layout_of(path), "y")
+    assert table["column 2"].to_pylist() == [10.0, 20.0, 30.0]
+    (chunk,) = read_chunks(path, layout_of(path), known)
+    assert chunk.equals(table.drop_columns("y"))
+
+
+def test_infinite_numbers_are_missing_and_huge_ones_an_error(tmp_path):
+    path = written(tmp_path, "x,y\n1,a\ninf,b\n-inf,a\n")
+    assert read_table(path, layout_of(path), "y")[0]["x"].to_pylist() == [1.0, None, None]
+    path = written(tmp_path, "x,y\n1,a\n1e300,b\n")
+    with pytest.raises(DataError, match="row 3, column 'x': 1e\\+300 is too large a number"):
+        read_table(path, layout_of(path), "y")
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -61,17 +114,17 @@ def test_chunks_are_the_whole(tmp_path, monkeypatch, kind):
     whole = pa.table({"x": random.normal(size=500), "word": random.choice(["a", "b"], 500), "unused": np.arange(500)})
     path = tmp_path / f"t.{kind}"
     csv.write_csv(whole, path) if kind == "csv" else parquet.write_table(whole, path)
-    columns = [Column("word", "string", 1), Column("x", "number", 0)]
-    chunks = list(read_chunks(path, layout_of(path), columns, True))
+    known = Known((Column("word", "string", 1), Column("x", "number", 0)), True, 3)
+    chunks = list(read_chunks(path, layout_of(path), known))
     assert len(chunks) > 5
-    assert pa.concat_tables(chunks).equals(whole.select(["word", "x"]))
+    assert pa.concat_tables(chunks).combine_chunks().equals(whole.select(["word", "x"]))
 
 
 def test_a_fitted_column_keeps_its_type(tmp_path):
     """A file whose numbers happen to be whole, whose codes happen to be numbers, and with a column that is all missing."""
-    columns = [Column("x", "number", 0), Column("code", "string", 1), Column("day", "date", 2), Column("on", "boolean", 3)]
+    columns = Column("x", "number", 0), Column("code", "string", 1), Column("day", "date", 2), Column("on", "boolean", 3)
     path = written(tmp_path, "code,x,day,on\n007,1,,true\n8,2,,\n")
-    (chunk,) = read_chunks(path, layout_of(path), columns, True)
+    (chunk,) = read_chunks(path, layout_of(path), Known(columns, True, 4))
     assert chunk["code"].to_pylist() == ["007", "8"]
     assert chunk["x"].to_pylist() == [1.0, 2.0]
     assert chunk["day"].to_pylist() == [None, None]
@@ -79,14 +132,15 @@ def test_a_fitted_column_keeps_its_type(tmp_path):
 
 
 def test_columns_by_place_where_there_is_no_header(tmp_path):
-    columns = [Column("2", "number", 1), Column("3", "number", 2)]  # the target was the first
+    known = Known((Column("2", "number", 1), Column("3", "number", 2)), False, 3)  # the target was the first
     with_target, without = written(tmp_path, "9,1,2\n9,3,4\n", "with.csv"), written(tmp_path, "1,2\n3,4\n", "without.csv")
     for path in (with_target, without):
-        (chunk,) = read_chunks(path, layout_of(path), columns, False)
+        (chunk,) = read_chunks(path, layout_of(path), known)
         assert chunk["2"].to_pylist() == [1.0, 3.0]
-    path = written(tmp_path, "1\n2\n", "few.csv")
-    with pytest.raises(DataError, match="has 1 columns, and the model needs 2"):
-        list(read_chunks(path, layout_of(path), columns, False))
+    for text in ("1\n2\n", "1,2,3,4\n"):
+        path = written(tmp_path, text, "other.csv")
+        with pytest.raises(DataError, match="columns, and the model needs 3 with the target or 2 without"):
+            list(read_chunks(path, layout_of(path), known))
 
 
 @pytest.mark.parametrize(
@@ -102,37 +156,55 @@ def test_columns_by_place_where_there_is_no_header(tmp_path):
 def test_bad_rows(tmp_path, text, message):
     path = written(tmp_path, text)
     with pytest.raises(DataError) as caught:
-        list(read_chunks(path, layout_of(path), [Column("x", "number", 0), Column("word", "string", 1)], True))
+        list(read_chunks(path, layout_of(path), Known((Column("x", "number", 0), Column("word", "string", 1)), True, 2)))
     assert message in str(caught.value)
 
 
 def test_a_parquet_column_of_another_type_is_refused(tmp_path):
-    parquet.write_table(pa.table({"x": ["one"]}), tmp_path / "t.parquet")
+    parquet.write_table(pa.table({"x": [datetime.date(2020, 1, 1)]}), tmp_path / "t.parquet")
     with pytest.raises(DataError, match="column 'x' should hold a number in every row"):
-        list(read_chunks(tmp_path / "t.parquet", layout_of(tmp_path / "t.parquet"), [Column("x", "number", 0)], True))
+        list(
+            read_chunks(tmp_path / "t.parquet", layout_of(tmp_path / "t.parquet"), Known((Column("x", "number", 0),), True, 1))
+        )
 
 
 def test_columns_survive_json():
-    columns = [Column("x", "number", 0), Column("day", "date", 2)]
-    assert from_json(as_json(columns, False, 3)) == (columns, False)
-    with pytest.raises(KeyError):
-        from_json({"columns": [{"name": "x", "type": "code", "position": 0}], "header": True})
+    known = Known((Column("x", "number", 0), Column("day", "date", 2, "%d.%m.%Y")), False, 3)
+    assert Known.from_json(known.as_json()) == known
+    for change in ({"type": "code"}, {"name": "day"}):
+        found = known.as_json()
+        found["columns"][0] |= change
+        with pytest.raises(ValueError, match="unknown types or repeated names"):
+            Known.from_json(found)
 
 
-def task(labels, **more):
-    table = pa.table({"x": list(range(len(labels))), "label": pa.array(labels)})
-    return task_of(table, "label", more.get("dropped", []), "t.csv")
+def task(labels):
+    return task_of(pa.table({"x": list(range(len(labels))), "label": pa.array(labels)}), "label", "t.csv")
 
 
 @pytest.mark.parametrize(
     ("labels", "kind"),
-    [(["a", "b"] * 3, "U"), ([0.0, 1.0] * 3, "i"), ([0.5, 1.5] * 3, "f"), ([True, False] * 3, "b"), ([10**12, 7] * 3, "i")],
+    [
+        (["a", "b"] * 3, "U"),
+        (["None", "Some"] * 3, "U"),
+        (["007", "042"] * 3, "U"),
+        (["1.0", "2.0"] * 3, "U"),
+        (["TRUE", "FALSE"] * 3, "U"),
+        ([0.0, 1.0] * 3, "i"),
+        ([True, False] * 3, "b"),
+        ([2**60, 2**60 + 1] * 3, "i"),
+    ],
 )
 def test_labels_are_kept_as_they_were(labels, kind):
     found = task(labels)
     assert found.labels.dtype.kind == kind
     assert found.labels.tolist() == labels
     assert found.features.column_names == ["x"]
+
+
+def test_labels_that_are_written_as_whole_numbers_are_these():
+    assert task(["-1", "10", "2"] * 3).labels.tolist() == [-1, 10, 2] * 3
+    assert task([0.5, 1.5] * 3).labels.tolist() == ["0.5", "1.5"] * 3
 
 
 def test_rows_without_a_label_are_left_out():
@@ -145,6 +217,9 @@ def test_rows_without_a_label_are_left_out():
     ("labels", "message"),
     [
         (["a", "a"], "holds one class only: 'a'"),
+        (["a", "a", "NA"], "There is nothing to tell apart. 1 rows without a value are left out."),
+        ([1.0, float("inf")] * 3, "holds infinite numbers or NaN"),
+        ([[1], [2]] * 3, "holds values of type list"),
         ([None, None], "no row has a value to learn from"),
         (["a", "a", "b", "b", "c"], "class 'c' has one row, so"),
         (["a", "a", "b", "c"], "class 'b' has one row (and 1 more classes)"),
@@ -159,12 +234,12 @@ def test_targets_that_cannot_be_predicted(labels, message):
 
 
 def test_thirty_numbered_classes_are_classes():
-    assert len(np.unique(task(list(range(30)) * 25).labels)) == 30
+    assert len(np.unique(task(list(range(30)) * 10).labels)) == 30
 
 
 def test_no_column_beside_the_target():
     with pytest.raises(DataError, match="has no column beside the target"):
-        task(["a", "b"] * 3, dropped=["x"])
+        task_of(pa.table({"label": ["a", "b"] * 3}), "label", "t.csv")
 
 
 def test_columns_by_name_and_number():
@@ -179,5 +254,6 @@ def test_columns_by_name_and_number():
 def test_labels_as_they_are_written():
     assert label_like("1", np.array([0, 1]), "--positive") == 1
     assert label_like("TRUE", np.array([False, True]), "--positive") is True
+    assert [label_like(text, np.array(["A", "a"]), "--positive") for text in "aA"] == ["a", "A"]
     with pytest.raises(UsageError, match="Did you mean 'yes'"):
         label_like("yess", np.array(["no", "yes"]), "--positive")

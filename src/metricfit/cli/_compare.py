@@ -13,7 +13,7 @@ from metricfit.cli import _options as options
 
 def compare(
     data: Annotated[
-        Path | None, typer.Argument(help="CSV, TSV or Parquet, packed by gzip or not.", show_default="an example")
+        Path | None, typer.Argument(help="CSV, TSV (packed by gzip or not) or Parquet.", show_default="an example")
     ] = None,
     target: options.Target = None,
     metric: options.MetricName = "f1",
@@ -39,8 +39,8 @@ def compare(
     from metricfit.cli._show import Bar, show_comparison
     from metricfit.comparison import compare as compare_methods
 
-    if report is not None and not overwrite:
-        check_free(report, "pass --overwrite")
+    if report is not None:
+        check_free(report, "pass --overwrite", overwrite)
     if data is None:
         options.check_metric(metric)
         given = options.given("handwritten digits (scikit-learn)", an_eight(), metric, positive)

@@ -14,7 +14,7 @@ METHODS = ("cross_entropy", "offset", "leaky", "auto")  # what the model's own c
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet, packed by gzip or not.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="CSV, TSV (packed by gzip or not) or Parquet.", show_default=False)],
     out: Annotated[
         Path, typer.Option(help="Folder for the model and report.html; it must not exist yet.", show_default=False)
     ],
@@ -39,16 +39,14 @@ def fit(
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
     from metricfit.cli._show import Bar, show_comparison
     from metricfit.comparison import compare
-    from metricfit.data import as_json as columns_as_json
-    from metricfit.data import columns_of
     from metricfit.estimators import MetricClassifier
     from metricfit.estimators._storage import save
     from metricfit.report import Run, page
 
     check_free(out)
     given = options.read(data, target, metric, positive, drop, header, delimiter, encoding)
-    task, layout = given.task, given.layout
-    assert layout is not None
+    task, known = given.task, given.known
+    assert known is not None
     with Bar() as bar:
         found = compare(
             task.features,
@@ -66,10 +64,7 @@ def fit(
     model = MetricClassifier(given.metric, positive_class=given.positive, random_state=seed)
     with options.quiet():
         model.fit(task.features, task.labels)
-    table = {
-        "target": task.target,
-        **columns_as_json(columns_of(task.features, layout.names), layout.header, len(layout.names)),
-    }
+    table = {"target": task.target, **known.as_json()}
     scores = {"data": given.name, "target": task.target, **found.as_json()}
     beside_it = {
         TABLE_FILE: json.dumps(table, indent=1),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from metricfit._errors import DataError
 from metricfit.cli import _options as options
+
+if TYPE_CHECKING:
+    from metricfit.cli._model import Model
 
 PAPERS = {
     "leaky": ["İrsoy 2019, On Expected Accuracy, arXiv 1905.00448", "Karpukhin et al. 2022, EXACT, arXiv 2205.09615"],
@@ -26,14 +30,26 @@ def inspect(
     from metricfit.cli._model import open_model
 
     opened = open_model(model)
+    try:
+        found = _contents(opened, json.loads((model / "model.json").read_text(encoding="utf-8")))
+        lines = [line for name, value in found.items() for line in _lines(name, value)]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise DataError(f"{model} holds a damaged model: {error!r}") from error
+    if as_json:
+        print(json.dumps(found, indent=1, default=str))
+        return
+    for line in lines:
+        print(line)
+
+
+def _contents(opened: Model, written: dict[str, Any]) -> dict[str, Any]:
     classifier, scores = opened.classifier, opened.scores
-    written = json.loads((model / "model.json").read_text(encoding="utf-8"))
-    found: dict[str, Any] = {
+    return {
         "metric": str(classifier.metric),
         "classes": classifier.classes_.tolist(),
         "positive class": classifier.positive_class,
         "target": opened.target,
-        "columns": {column.name: column.type for column in opened.columns},
+        "columns": {column.name: column.type for column in opened.known.columns},
         "model": f"{written['model']['kind']}, {classifier.n_inputs_} inputs",
         "trained by": classifier.chosen_,
         "candidates": list(classifier.candidates_),
@@ -42,16 +58,11 @@ def inspect(
         "versions": {name: written[name] for name in ("metricfit", "scikit-learn", "torch")},
         "papers": PAPERS.get(classifier.chosen_.split("(")[0], []),
     }
-    if as_json:
-        print(json.dumps(found, indent=1, default=str))
-        return
-    for name, value in found.items():
-        _show(name, value)
 
 
-def _show(name: str, value: Any) -> None:
+def _lines(name: str, value: Any) -> list[str]:
     if value in ("", None, [], {}):
-        return
+        return []
     if name == "candidates":
         value = {row["candidate"]: f"{row['metric']:.4f}  {row['verdict']}" for row in value}
     if isinstance(value, dict):
@@ -61,5 +72,4 @@ def _show(name: str, value: Any) -> None:
         lines = [", ".join(map(str, value))] if name == "classes" else [str(item) for item in value]
     else:
         lines = [str(value)]
-    for place, line in enumerate(lines):
-        print(f"{name if not place else '':16}{line}")
+    return [f"{'' if place else name:16}{line}" for place, line in enumerate(lines)]

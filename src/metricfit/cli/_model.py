@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metricfit._errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from metricfit.data import Column
+    from metricfit.data import Column, Known
     from metricfit.estimators import MetricClassifier
 
 TABLE_FILE, SCORES_FILE, REPORT_FILE = "table.json", "scores.json", "report.html"
@@ -21,15 +21,14 @@ class Model:
     """``target`` and ``scores`` are empty for a model that was saved from Python."""
 
     classifier: MetricClassifier
-    columns: list[Column]
-    header: bool
+    known: Known
     target: str
     scores: dict[str, Any]
 
 
 def open_model(folder: Path) -> Model:
     """Nothing in the folder is run; what is missing or foreign is an error that says so."""
-    from metricfit.data import from_json
+    from metricfit.data import Known
     from metricfit.estimators import MetricClassifier
 
     if not folder.is_dir():
@@ -39,19 +38,21 @@ def open_model(folder: Path) -> Model:
     except ValueError as error:
         raise DataError(str(error)) from error
     if not (folder / TABLE_FILE).exists():
-        return Model(classifier, _columns(classifier, folder), hasattr(classifier, "feature_names_in_"), "", {})
+        columns = tuple(_columns(classifier, folder))
+        return Model(classifier, Known(columns, hasattr(classifier, "feature_names_in_"), len(columns)), "", {})
     found = _json(folder / TABLE_FILE)
     try:
-        columns, header = from_json(found)
+        known = Known.from_json(found)
         target = str(found["target"])
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{folder / TABLE_FILE} does not describe the columns of a model.") from error
-    if len(columns) != classifier.n_features_in_:
+    n_columns = len(known.columns)
+    if n_columns != classifier.n_features_in_:
         raise DataError(
-            f"{folder} holds a damaged model: {TABLE_FILE} has {len(columns)} columns, the model {classifier.n_features_in_}."
+            f"{folder} holds a damaged model: {TABLE_FILE} has {n_columns} columns, the model {classifier.n_features_in_}."
         )
     scores = _json(folder / SCORES_FILE) if (folder / SCORES_FILE).exists() else {}
-    return Model(classifier, columns, header, target, scores if isinstance(scores, dict) else {})
+    return Model(classifier, known, target, scores if isinstance(scores, dict) else {})
 
 
 def _json(file: Path) -> Any:

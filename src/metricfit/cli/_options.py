@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import typer
 from metricfit._errors import UsageError
 
 if TYPE_CHECKING:
-    from metricfit.data import Layout, Task
+    from metricfit.data import Known, Task
 
 Target = Annotated[
     str | None, typer.Option(help="Column to predict, by name or by number from 1.", show_default="the last column")
@@ -34,7 +35,7 @@ Encoding = Annotated[str | None, typer.Option(help="Encoding of the text.", show
 Folds = Annotated[int, typer.Option(min=2, help="Parts of the data; each is held out once.")]
 Repeats = Annotated[int, typer.Option(min=1, help="How often the data are cut anew.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Splits worked on at the same time.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed gives the same result.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Write over a file that exists.")]
 
@@ -47,7 +48,7 @@ class Given:
     task: Task
     metric: str
     positive: Any
-    layout: Layout | None
+    known: Known | None  # of the file's columns
 
 
 def read(
@@ -73,13 +74,14 @@ def read(
     dropped = [data.column_named(name, layout.names, "--drop") for name in drop or ()]
     if wanted in dropped:
         raise UsageError(f"--drop {wanted!r} is the target.")
-    task = data.task_of(data.read_table(path, layout), wanted, dropped, path)
+    table, known = data.read_table(path, layout, wanted, dropped, say)
+    task = data.task_of(table, wanted, path)
     if task.without_label:
         say(f"{task.without_label:,} rows without a value in {wanted!r} are left out.")
-    return given(path.name, task, metric, positive, layout)
+    return given(path.name, task, metric, positive, known)
 
 
-def given(name: str, task: Task, metric: str, positive: str | None, layout: Layout | None = None) -> Given:
+def given(name: str, task: Task, metric: str, positive: str | None, known: Known | None = None) -> Given:
     """Metric and positive class as they fit the classes there are."""
     import numpy as np
 
@@ -95,11 +97,35 @@ def given(name: str, task: Task, metric: str, positive: str | None, layout: Layo
         metrics.get(metric).check_classes(len(classes))
     except ValueError as error:
         raise UsageError(f"--metric {metric} does not fit {len(classes)} classes: {error}") from error
-    sizes = ", ".join(f"{label} {count:,}" for label, count in list(zip(classes, counts, strict=True))[:10])
-    say(f"{name}: {len(task.labels):,} rows, {task.features.num_columns} columns; {task.target}: {sizes}.")
-    if len(classes) == 2 and metric + "_macro" in metrics.names():
-        say(f"{metric} is that of class {classes.tolist()[1] if label is None else label!r} (--positive says otherwise).")
-    return Given(name, task, metric, label, layout)
+    sizes = ", ".join(f"{one} {count:,}" for one, count in list(zip(classes, counts, strict=True))[:10])
+    more = f" and {len(classes) - 10} more classes" if len(classes) > 10 else ""
+    say(f"{name}: {len(task.labels):,} rows, {_kinds(known, task)}; {task.target}: {sizes}{more}.")
+    of_one_class = len(classes) == 2 and metric + "_macro" in metrics.names()
+    if label is not None and not of_one_class:
+        raise UsageError(
+            f"--positive is for metrics of one class of two, such as f1: {metric} of {len(classes)} classes has none."
+        )
+    if of_one_class:
+        chosen = classes.tolist()[1] if label is None else label
+        say(f"{metric} is that of class {chosen!r} (--positive says otherwise).")
+    return Given(name, task, metric, label, known)
+
+
+def _kinds(known: Known | None, task: Task) -> str:
+    """What the columns are taken for."""
+    if known is None:
+        return f"{task.features.num_columns} columns"
+    counts = Counter(column.type for column in known.columns)
+    words = {
+        "number": "number",
+        "string": "category or text",
+        "boolean": "true or false",
+        "date": "date",
+        "time": "time of day",
+    }
+    return (
+        f"{len(known.columns)} columns ({', '.join(f'{counts[kind]} {word}' for kind, word in words.items() if counts[kind])})"
+    )
 
 
 def check_metric(metric: str) -> None:
@@ -134,6 +160,6 @@ def delimiter_of(given: str | None) -> str | None:
     """One character, from itself or its name."""
     named = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
     delimiter = named.get(given, given) if given is not None else None
-    if delimiter is not None and len(delimiter) != 1:
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n"'):
         raise UsageError(f"--delimiter {given!r} should be one character, or tab, space, comma, semicolon or pipe.")
     return delimiter

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from metricfit._errors import DataError, UsageError
 from metricfit.cli import _options as options
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote.", show_default=False)],
-    data: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with the columns of the model.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with its columns.", show_default=False)],
     out: Annotated[
         Path | None, typer.Option(help="File for the result: .csv, .csv.gz or .parquet.", show_default="stdout, as CSV")
     ] = None,
@@ -40,23 +41,23 @@ def predict(
     from metricfit.cli._model import open_model
     from metricfit.data import layout_of, read_chunks
 
-    if out is not None and not overwrite:
-        check_free(out, "pass --overwrite")
+    kind = _kind_of(out)
+    if out is not None:
+        check_free(out, "pass --overwrite", overwrite)
     opened = open_model(model)
-    known = opened.header if header is None else header
-    layout = layout_of(data, delimiter=options.delimiter_of(delimiter), encoding=encoding, header=known)
-    chunks = (predicted(opened, chunk) for chunk in read_chunks(data, layout, opened.columns, opened.header))
-    schema = predicted(opened, pa.table({})).schema
+    named = opened.known.header if header is None else header
+    layout = layout_of(data, delimiter=options.delimiter_of(delimiter), encoding=encoding, header=named)
+    chunks = (predicted(opened, chunk, model) for chunk in read_chunks(data, layout, opened.known))
+    schema = predicted(opened, pa.table({}), model).schema
     if out is None:
-        _write(chunks, schema, sys.stdout.buffer, "csv")
+        _write(chunks, schema, sys.stdout.buffer, kind)
         return
-    kind = "parquet" if out.suffix == ".parquet" else "csv.gz" if out.suffix == ".gz" else "csv"
     with new_file(out, overwrite) as file, file.open("wb") as stream:
         n_rows = _write(chunks, schema, stream, kind)
     options.say(f"{n_rows:,} rows: {out}")
 
 
-def predicted(model: Model, features: pa.Table) -> pa.Table:
+def predicted(model: Model, features: pa.Table, folder: Path) -> pa.Table:
     """``prediction``, and ``probability_<class>`` for every class."""
     import numpy as np
     import pyarrow as pa
@@ -66,10 +67,26 @@ def predicted(model: Model, features: pa.Table) -> pa.Table:
     if not features.num_rows:  # names and types alone
         return pa.table({"prediction": classifier.classes_[:0], **dict.fromkeys(names, np.empty(0))})
     given: Any = features
-    if not classifier.reads_frames_:
-        given = np.stack([features[name].to_numpy() for name in features.column_names], 1)
-    labels, probability = classifier.predict_both(given)
+    try:
+        if not classifier.reads_frames_:
+            given = np.stack([features[name].to_numpy() for name in features.column_names], 1)
+        with options.quiet():
+            labels, probability = classifier.predict_both(given)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise DataError(f"The model in {folder} cannot read these data: {error}") from error
     return pa.table({"prediction": labels, **dict(zip(names, probability.T, strict=True))})
+
+
+def _kind_of(out: Path | None) -> str:
+    """The format, by the end of the name."""
+    if out is None and sys.stdout is None:
+        raise UsageError("There is no stdout to write to: name a file by --out.")
+    if out is None or not out.suffix:
+        return "csv"
+    for kind in ("parquet", "csv.gz", "csv"):
+        if out.name.lower().endswith("." + kind):
+            return kind
+    raise UsageError(f"--out {out} should end in .csv, .csv.gz or .parquet.")
 
 
 def _write(chunks: Iterator[pa.Table], schema: pa.Schema, stream: Any, kind: str) -> int:

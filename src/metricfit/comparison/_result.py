@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,12 @@ class MethodResult:
     history: Table  # of the first split
     chosen: dict[str, int]  # what was taken on how many splits
 
+    @property
+    def trained_for_metric(self) -> bool:
+        """Whether it was, on most splits: a method that chooses may have chosen not to."""
+        plain = sum(times for name, times in self.chosen.items() if name in ("cross_entropy", "offset"))
+        return self.method.for_metric and 2 * plain < sum(self.chosen.values())
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -67,7 +74,7 @@ class Comparison:
         standings = [
             Standing(
                 result.method.name,
-                result.method.for_metric,
+                result.trained_for_metric,
                 result.estimate.mean,
                 result.difference,
                 result.p_holm,
@@ -110,7 +117,7 @@ class Comparison:
             "seed": self.seed,
             "baseline": self.results[BASELINE].method.name,
             "methods": [
-                {**row, "scores": result.scores, "chosen": result.chosen}
+                {**{key: _finite(value) for key, value in row.items()}, "scores": result.scores, "chosen": result.chosen}
                 for row, result in zip(self.table, self.results.values(), strict=True)
             ],
             "answer": self.verdict.answer,
@@ -119,3 +126,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         return f"{self.table}\n\n{self.verdict.sentence}"
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

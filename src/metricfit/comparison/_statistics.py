@@ -39,8 +39,8 @@ def corrected_estimate(values: Sequence[float], test_share: float) -> Estimate:
     if n_values < 2:
         return Estimate(mean, -math.inf, math.inf, 1.0)
     error = math.sqrt(float(np.var(values, ddof=1)) * (1.0 / n_values + test_share))
-    if error == 0.0:
-        return Estimate(mean, mean, mean, 1.0 if mean == 0.0 else 0.0)
+    if error <= 1e-12 * abs(mean):  # equal on all splits: no scatter to judge by, so nothing is claimed
+        return Estimate(mean, mean, mean, 1.0)
     reach = error * float(stats.t.ppf(0.975, n_values - 1))
     return Estimate(mean, mean - reach, mean + reach, float(2.0 * stats.t.sf(abs(mean) / error, n_values - 1)))
 

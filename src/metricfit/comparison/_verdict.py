@@ -38,7 +38,7 @@ def verdict_on(metric: str, standings: Sequence[Standing], baseline: float) -> V
     >>> standing = Standing("EXACT", True, 0.7, Estimate(0.1, 0.05, 0.15, 0.001), 0.002)
     >>> print(verdict_on("f1", [standing], 0.6).sentence)
     Yes: training for f1 pays here: EXACT reaches 0.7000 where cross-entropy with a tuned threshold reaches 0.6000,
-    a difference of +0.1000 (95 % interval +0.0500 to +0.1500, p = 0.002).
+    a difference of +0.1000 (95 % interval +0.0500 to +0.1500, p 0.001, after Holm 0.002).
     """
     trained = [standing for standing in standings if standing.for_metric]
     gains = [standing for standing in trained if standing.difference.mean > 0.0]
@@ -57,6 +57,10 @@ def verdict_on(metric: str, standings: Sequence[Standing], baseline: float) -> V
             f"{best.name} reaches {best.mean:.4f} where {threshold}, but the difference of {_interval(best)} may be chance"
         )
         return Verdict("perhaps", f"Perhaps: {reached}; more repeats may tell, or {enough} and be done.")
+    if not trained:
+        return Verdict(
+            "no", f"No: {enough} and be done: {threshold}, and MetricClassifier itself mostly chose not to train for {metric}."
+        )
     best = max(trained, key=lambda standing: standing.mean)
     if not gains:
         nearest = f"({best.name}: {best.mean:.4f})"
@@ -67,5 +71,6 @@ def verdict_on(metric: str, standings: Sequence[Standing], baseline: float) -> V
 
 def _interval(standing: Standing) -> str:
     difference = standing.difference
-    p = f"p = {standing.p_holm:.2g}" if standing.p_holm >= 0.001 else "p < 0.001"
-    return f"{difference.mean:+.4f} (95 % interval {difference.low:+.4f} to {difference.high:+.4f}, {p})"
+    p, p_holm = (f"{p:.2g}" if p >= 0.001 else "< 0.001" for p in (difference.p, standing.p_holm))
+    interval = f"95 % interval {difference.low:+.4f} to {difference.high:+.4f}"
+    return f"{difference.mean:+.4f} ({interval}, p {p}, after Holm {p_holm})"

@@ -1,17 +1,16 @@
-"""Tables in files: CSV, TSV and Parquet, packed or not, read as they come."""
+"""Tables in files: CSV and the like, packed or not, and Parquet, read as they come."""
 
 from metricfit.data._layout import Layout, layout_of
-from metricfit.data._read import Column, as_json, columns_of, from_json, read_chunks, read_table
+from metricfit.data._read import Known, read_chunks, read_table
 from metricfit.data._target import Task, column_named, label_like, task_of
+from metricfit.data._types import Column
 
 __all__ = [
     "Column",
+    "Known",
     "Layout",
     "Task",
-    "as_json",
     "column_named",
-    "columns_of",
-    "from_json",
     "label_like",
     "layout_of",
     "read_chunks",

@@ -7,17 +7,34 @@ import csv
 import gzip
 import io
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
 from metricfit._errors import DataError, UsageError
 
-SAMPLE = 2**18  # bytes that delimiter and header are found out from
+SAMPLE = 2**18  # bytes that delimiter and header are found out from, more if the first line is longer
+MOST_RECORDS = 200
 ENOUGH_TO_GUESS = 16  # bytes that are not ASCII
-DELIMITERS = (",", "\t", ";", "|", " ")
+LIKELY = (
+    "cp1252",
+    "cp1250",
+    "cp1251",
+    "cp1253",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "koi8_r",
+    "shift_jis",
+    "gb18030",
+    "big5",
+    "euc_kr",
+)
+DELIMITERS = ("\t", ";", "|", ",", " ")  # of several that fit, the first: commas and blanks stand in text and numbers too
+MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -25,15 +42,22 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_FOREIGN = {
+    b"PK\x03\x04": "an Excel or zip file",
+    b"\xd0\xcf\x11\xe0": "an Excel file",
+    b"BZh": "a bzip2 file",
+    b"\xfd7zX": "an xz file",
+}
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 _DECIMAL_POINT = re.compile(r"\s*[-+]?\d+\.\d+\s*")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A Parquet file has names only."""
+    """A Parquet file has names only; they are ``written`` with the blanks that the file has."""
 
     names: tuple[str, ...]
+    written: tuple[str, ...]
     parquet: bool = False
     compressed: bool = False
     encoding: str = "utf-8"
@@ -41,39 +65,37 @@ class Layout:
     decimal: str = "."
     header: bool = True
     told: bool = True  # whether somebody said what ``header`` is, or it was guessed
-    written: tuple[str, ...] = ()  # the names as the file has them, blanks included
+    blank_lines: int = 0  # before the first line that is none
 
 
 def layout_of(path: Path, *, delimiter: str | None = None, encoding: str | None = None, header: bool | None = None) -> Layout:
     """Look at the file. What is given is taken for true."""
-    if not path.exists():
-        raise UsageError(f"There is no file {path}.")
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder, and a file is needed.")
-    with path.open("rb") as file:
-        start = file.read(4)
-    if not start:
-        raise DataError(f"{path} is empty.")
+    start = _start(path)
     if start == b"PAR1":
         return _of_parquet(path)
-    compressed = start[:2] == b"\x1f\x8b"
-    encoding = encoding or _encoding_of(path, compressed)
+    for magic, name in _FOREIGN.items():
+        if start.startswith(magic):
+            raise DataError(f"{path} is {name}, which cannot be read. Save it as CSV.")
+    compressed = start.startswith(b"\x1f\x8b")
+    encoding = _checked(encoding) if encoding else _encoding_of(path, compressed)
     lines = _sample(path, compressed, encoding)
-    if not any(line.strip() for line in lines):
+    blank = next((place for place, line in enumerate(lines) if line.strip()), None)
+    if blank is None:
         raise DataError(f"{path} is empty.")
-    delimiter = delimiter or _delimiter_of(lines)
-    records = _records(lines, delimiter)
+    delimiter = delimiter or _delimiter_of(lines[blank:])
+    records = _records(lines[blank:], delimiter)
     written = tuple(records[0])
-    told, header = header is not None, not any(map(_is_number, written)) if header is None else header
+    told, header = header is not None, _has_header(records) if header is None else header
     return Layout(
         names=unique_names(written, path) if header else tuple(str(place) for place in range(1, len(written) + 1)),
+        written=written,
         compressed=compressed,
         encoding=encoding,
         delimiter=delimiter,
         decimal=_decimal_of(records, delimiter),
         header=header,
         told=told,
-        written=written,
+        blank_lines=blank,
     )
 
 
@@ -95,6 +117,20 @@ def unique_names(written: Sequence[str], path: Path) -> tuple[str, ...]:
     return names
 
 
+def _start(path: Path) -> bytes:
+    if not path.exists():
+        raise UsageError(f"There is no file {path}.")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder, and a file is needed.")
+    if not path.is_file():
+        raise UsageError(f"{path} is a pipe or a device, which cannot be read twice. Save it to a file first.")
+    with path.open("rb") as file:
+        start = file.read(4)
+    if not start:
+        raise DataError(f"{path} is empty.")
+    return start
+
+
 def _of_parquet(path: Path) -> Layout:
     import pyarrow
     from pyarrow import parquet
@@ -103,24 +139,39 @@ def _of_parquet(path: Path) -> Layout:
         names = parquet.read_schema(path).names
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path} is a damaged Parquet file: {error}") from error
+    if not names:
+        raise DataError(f"{path} has no columns.")
     return Layout(names=unique_names(names, path), parquet=True, written=tuple(names))
+
+
+def _checked(encoding: str) -> str:
+    try:
+        codecs.lookup(encoding)
+        "text".encode(encoding)  # some codecs, such as hex, are not about text
+    except (LookupError, ValueError, TypeError, AssertionError):
+        raise UsageError(f"--encoding {encoding!r} is not an encoding that Python knows, such as utf-8 or cp1252.") from None
+    return encoding
 
 
 def _encoding_of(path: Path, compressed: bool) -> str:
     """By the mark at the start; UTF-8 if all of it is; else what the bytes look like."""
     try:
         with opened(path, compressed) as file:
-            start = file.read(4)
+            before, block = b"", file.read(2**20)
             for mark, encoding in _MARKS.items():
-                if start.startswith(mark):
+                if block.startswith(mark):
                     return encoding
-            decoder, block = codecs.getincrementaldecoder("utf-8")(), start
+            if block.startswith(b"PAR1"):
+                raise DataError(f"{path} is a packed Parquet file. Unpack it first.")
+            if b"\0" in block:
+                raise DataError(f"{path} is not a table of text: there are zero bytes in it.")
+            decoder = codecs.getincrementaldecoder("utf-8")()
             while block:
                 try:
                     decoder.decode(block)
                 except UnicodeDecodeError:
-                    return _guess(block)
-                block = file.read(2**20)
+                    return _guess(before[-4:] + block)
+                before, block = block, file.read(2**20)
     except (OSError, EOFError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     return "utf-8"
@@ -132,7 +183,8 @@ def _guess(block: bytes) -> str:
 
     first = next(place for place, byte in enumerate(block) if byte > 127)
     part = block[max(0, first - 2**15) : first + 2**15]
-    found = from_bytes(part).best() if sum(byte > 127 for byte in part) >= ENOUGH_TO_GUESS else None
+    enough = sum(byte > 127 for byte in part) >= ENOUGH_TO_GUESS
+    found = from_bytes(part, cp_isolation=list(LIKELY)).best() if enough else None
     return found.encoding if found is not None else "cp1252"
 
 
@@ -141,37 +193,49 @@ def _sample(path: Path, compressed: bool, encoding: str) -> list[str]:
     try:
         with opened(path, compressed) as file:
             start = file.read(SAMPLE)
+            while start.count(b"\n") < 2 and (more := file.read(SAMPLE)):
+                start += more
         text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(start).removeprefix("\ufeff")
-    except LookupError:
-        raise UsageError(f"--encoding {encoding!r} is not an encoding that Python knows, such as utf-8 or cp1252.") from None
+    except UnicodeError as error:
+        raise DataError(f"{path} cannot be read as {encoding}: {error}.") from error
     except (OSError, EOFError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     lines = io.StringIO(text, newline="").readlines()
-    return lines[:-1] if len(start) == SAMPLE and len(lines) > 1 else lines
+    return lines[:-1] if len(start) >= SAMPLE and len(lines) > 1 else lines
 
 
-def _records(lines: Sequence[str], delimiter: str, most: int = 200) -> list[list[str]]:
-    def some() -> Iterator[list[str]]:
-        for record in csv.reader(lines, delimiter=delimiter):
-            if any(cell.strip() for cell in record):
-                yield record
-
-    try:
-        return [record for record, _ in zip(some(), range(most), strict=False)]
-    except csv.Error as error:
-        raise DataError(f"The start of the file cannot be read as a table: {error}.") from error
+def _records(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    csv.field_size_limit(sys.maxsize)
+    records: list[list[str]] = []
+    for record in csv.reader(lines, delimiter=delimiter):
+        if record:
+            records.append(record)
+        if len(records) == MOST_RECORDS:
+            break
+    return records
 
 
 def _delimiter_of(lines: Sequence[str]) -> str:
     """The one that cuts most lines into as many cells as the first."""
-    best, best_worth = ",", (0.0, 0)
+    best, best_worth = ",", 0.0
     for delimiter in DELIMITERS:
         widths = [len(record) for record in _records(lines, delimiter)]
-        if widths and widths[0] > 1:
-            worth = sum(width == widths[0] for width in widths) / len(widths), 0 if delimiter == " " else 1
-            if worth > best_worth:
-                best, best_worth = delimiter, worth
+        worth = sum(width == widths[0] for width in widths) / len(widths) if widths[0] > 1 else 0.0
+        if worth > best_worth:
+            best, best_worth = delimiter, worth
     return best
+
+
+def _has_header(records: Sequence[Sequence[str]]) -> bool:
+    """No number in the first line; or a word in it over a column of numbers."""
+    first, rest = records[0], records[1:]
+    if not any(map(is_number, first)):
+        return True
+    for place, name in enumerate(first):
+        below = [row[place] for row in rest if place < len(row) and row[place].strip() not in MISSING]
+        if below and all(map(is_number, below)) and name.strip() not in MISSING and not is_number(name):
+            return True
+    return False
 
 
 def _decimal_of(records: Sequence[Sequence[str]], delimiter: str) -> str:
@@ -181,9 +245,9 @@ def _decimal_of(records: Sequence[Sequence[str]], delimiter: str) -> str:
     return "," if commas and not points else "."
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell reads as a finite number, with a decimal point or comma."""
     try:
-        float(cell.replace(",", "."))
+        return abs(float(cell.replace(",", "."))) < float("inf")
     except ValueError:
         return False
-    return cell.strip().lower() not in ("nan", "inf", "infinity")

@@ -1,111 +1,132 @@
-"""A file as a table with plain columns: numbers, truth values, dates and strings; all of it, or in chunks."""
+"""A file as a table with plain columns: numbers, truth values, dates, times and text; all of it, or in chunks.
+
+Cells of a CSV file are read as text and typed afterwards, by the same code for a table to learn from and for one to predict.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from metricfit._checks import did_you_mean
 from metricfit._errors import DataError
 from metricfit.data._layout import Layout, opened
+from metricfit.data._types import NEARLY_ALL, WORDS, Column, as_column, finite, guessed, share_of_numbers, trimmed, type_of
 
 CHUNK_BYTES = 2**22
 CHUNK_ROWS = 2**15
-_MISSING = ["", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None"]
-_TYPES = {
-    "number": pa.float64(),
-    "boolean": pa.bool_(),
-    "date": pa.timestamp("us"),
-    "time": pa.time32("s"),
-    "string": pa.string(),
-}
-_WORDS = {"number": "a number", "boolean": "true or false", "date": "a date", "time": "a time of day", "string": "text"}
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
-_WRONG_TYPE = re.compile(
-    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to [^:]*: invalid value '(.*)'", re.DOTALL
-)
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column that a model was fitted to: its name, what it holds, and its place in the file, from 0."""
+class Known:
+    """What a model knows of the table it was fitted to: its columns, whether it had a header, and how many columns it had."""
 
-    name: str
-    type: str
-    position: int
+    columns: tuple[Column, ...]
+    header: bool
+    n_columns: int
 
+    def as_json(self) -> dict[str, Any]:
+        columns = [asdict(column) for column in self.columns]
+        return {"header": self.header, "n_columns": self.n_columns, "columns": columns}
 
-def read_table(path: Path, layout: Layout) -> pa.Table:
-    """The whole file."""
-    with _said_plainly(path, layout):
-        if layout.parquet:
-            table = parquet.read_table(path)
-        else:
-            with opened(path, layout.compressed) as file:
-                table = csv.read_csv(file, *_csv_options(layout, {}, None))
-    if not table.num_rows:
-        raise DataError(f"{path} has a header and no rows.")
-    return _plain_table(table.rename_columns(list(layout.names)), path)
-
-
-def read_chunks(path: Path, layout: Layout, columns: Sequence[Column], header: bool) -> Iterator[pa.Table]:
-    """The columns of a model, in its order, some rows at a time; ``header`` says whether the model knows them by name."""
-    places = _places(path, layout, columns, header)
-    written = [layout.written[place] if layout.header else f"f{place}" for place in places]
-    names = [column.name for column in columns]
-    with _said_plainly(path, layout, {place: column.type for place, column in zip(places, columns, strict=True)}):
-        for part in _parts(path, layout, written, columns):
-            chunk = _plain_table(part.rename_columns(names), path)
-            yield pa.table({column.name: _as(chunk[column.name], column, path) for column in columns})
+    @classmethod
+    def from_json(cls, found: Any) -> Known:
+        """A KeyError, TypeError or ValueError where something is missing."""
+        columns = tuple(
+            Column(str(item["name"]), str(item["type"]), int(item["position"]), str(item["format"]))
+            for item in found["columns"]
+        )
+        if not {column.type for column in columns} <= set(WORDS) or len({column.name for column in columns}) < len(columns):
+            raise ValueError("unknown types or repeated names")
+        return cls(columns, bool(found["header"]), int(found["n_columns"]))
 
 
-def columns_of(table: pa.Table, names: Sequence[str]) -> list[Column]:
-    """What a model has to know about the columns of a table it was fitted to; ``names`` are those of the file."""
-    return [Column(name, _type_of(table[name].type), names.index(name)) for name in table.column_names]
+def read_table(
+    path: Path, layout: Layout, target: str, dropped: Collection[str] = (), say: Callable[[str], None] = lambda line: None
+) -> tuple[pa.Table, Known]:
+    """The whole file: its columns, the target's as it is written, and what a model has to know of the others."""
+    names = [name for name in layout.names if name not in dropped]
+    with _said_plainly(path):
+        raw = _whole(path, layout, names)
+        if not raw.num_rows:
+            raise DataError(f"{path} has a header and no rows.")
+        columns = [
+            _found_out(raw[name], Column(name, "", layout.names.index(name)), layout, say)
+            for name in names
+            if name != target and not _counts_rows(raw[name], name, layout, say)
+        ]
+        table = {column.name: _typed(raw[column.name], column, layout, path, 0) for column in columns}
+    return pa.table({**table, target: raw[target]}), Known(tuple(columns), layout.header, len(layout.names))
 
 
-def as_json(columns: Sequence[Column], header: bool, n_columns: int) -> dict[str, Any]:
-    return {"header": header, "n_columns": n_columns, "columns": [asdict(column) for column in columns]}
+def read_chunks(path: Path, layout: Layout, known: Known) -> Iterator[pa.Table]:
+    """The columns of a model, in its order, some rows at a time."""
+    places = _places(path, layout, known)
+    before = 0
+    with _said_plainly(path):
+        for part in _parts(path, layout, places):
+            raw = part.rename_columns([column.name for column in known.columns])
+            yield pa.table({column.name: _typed(raw[column.name], column, layout, path, before) for column in known.columns})
+            before += part.num_rows
 
 
-def from_json(found: Any) -> tuple[list[Column], bool]:
-    """The reverse; a KeyError or TypeError where something is missing."""
-    columns = [Column(str(item["name"]), str(item["type"]), int(item["position"])) for item in found["columns"]]
-    for column in columns:
-        _TYPES[column.type]
-    return columns, bool(found["header"])
-
-
-def _parts(path: Path, layout: Layout, written: list[str], columns: Sequence[Column]) -> Iterator[pa.Table]:
+def _whole(path: Path, layout: Layout, names: Sequence[str]) -> pa.Table:
+    places = [layout.names.index(name) for name in names]
     if layout.parquet:
+        return parquet.read_table(path, columns=[layout.written[place] for place in places]).rename_columns(names)
+    with opened(path, layout.compressed) as file:
+        return csv.read_csv(file, *_csv_options(layout, places)).rename_columns(names)
+
+
+def _parts(path: Path, layout: Layout, places: Sequence[int]) -> Iterator[pa.Table]:
+    if layout.parquet:
+        written = [layout.written[place] for place in places]
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(CHUNK_ROWS, columns=written):
                 yield pa.table(batch).select(written)
         return
-    types = {name: _TYPES[column.type] for name, column in zip(written, columns, strict=True)}
-    with opened(path, layout.compressed) as file, csv.open_csv(file, *_csv_options(layout, types, written)) as batches:
+    with opened(path, layout.compressed) as file, csv.open_csv(file, *_csv_options(layout, places)) as batches:
         for batch in batches:
             if batch.num_rows:
                 yield pa.table(batch)
 
 
-def _places(path: Path, layout: Layout, columns: Sequence[Column], header: bool) -> list[int]:
+def _csv_options(layout: Layout, places: Sequence[int]) -> tuple[Any, Any, Any]:
+    """Columns are known by their place: names may be missing, repeated or strange."""
+    names = [f"f{place}" for place in range(len(layout.written))]
+    return (
+        csv.ReadOptions(
+            use_threads=False,  # errors then know their row
+            block_size=CHUNK_BYTES,
+            encoding=layout.encoding,
+            column_names=names,
+            skip_rows=layout.blank_lines,
+            skip_rows_after_names=int(layout.header),
+        ),
+        csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
+        csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), include_columns=[names[place] for place in places]),
+    )
+
+
+def _places(path: Path, layout: Layout, known: Known) -> list[int]:
     """Where the columns of a model are in a file."""
-    if not header and not layout.header:
-        last = max(column.position for column in columns)
-        if len(layout.names) > last:
+    columns = known.columns
+    if not known.header and not layout.header:
+        if len(layout.names) == known.n_columns:
             return [column.position for column in columns]
         if len(layout.names) == len(columns):  # the same without the target
             return list(range(len(columns)))
-        raise DataError(f"{path} has {len(layout.names)} columns, and the model needs {len(columns)}.")
+        wanted = f"{known.n_columns} with the target or {len(columns)} without"
+        raise DataError(f"{path} has {len(layout.names)} columns, and the model needs {wanted}.")
     missing = [column.name for column in columns if column.name not in layout.names]
     if missing:
         near = did_you_mean(missing[0], layout.names)
@@ -114,80 +135,70 @@ def _places(path: Path, layout: Layout, columns: Sequence[Column], header: bool)
     return [layout.names.index(column.name) for column in columns]
 
 
-def _csv_options(layout: Layout, types: dict[str, pa.DataType], only: list[str] | None) -> tuple[Any, Any, Any]:
-    return (
-        csv.ReadOptions(
-            use_threads=False,  # errors then know their row
-            block_size=CHUNK_BYTES,
-            encoding=layout.encoding,
-            autogenerate_column_names=not layout.header,
-        ),
-        csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
-        csv.ConvertOptions(
-            column_types=types,
-            include_columns=only,
-            null_values=[*_MISSING, *(f" {word}" for word in _MISSING)],
-            strings_can_be_null=True,
-            decimal_point=layout.decimal,
-        ),
-    )
+def _found_out(values: pa.ChunkedArray, column: Column, layout: Layout, say: Callable[[str], None]) -> Column:
+    """The column with its type."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    kind = type_of(values.type)
+    if not kind:
+        raise DataError(
+            f"Column {column.name!r} holds values of type {values.type}, which are of no use here. Leave it out by --drop."
+        )
+    if kind != "string":
+        return replace(column, type=kind)
+    text = trimmed(values)
+    kind, format = guessed(text, layout.decimal)
+    if kind == "string" and NEARLY_ALL <= share_of_numbers(text, layout.decimal) < 1.0:
+        say(f"Column {column.name!r} is taken for categories: nearly all of its values are numbers, but not all.")
+    if format in ("%m/%d/%Y", "%d/%m/%Y"):
+        say(f"Column {column.name!r} is taken for dates written {'month/day' if format == '%m/%d/%Y' else 'day/month'}/year.")
+    return replace(column, type=kind, format=format)
+
+
+def _counts_rows(values: pa.ChunkedArray, name: str, layout: Layout, say: Callable[[str], None]) -> bool:
+    """Whether this is the index that pandas writes beside a table: a leak where rows are sorted."""
+    if layout.parquet:
+        found = _PANDAS_INDEX.fullmatch(name) is not None
+    else:
+        unnamed = layout.header and name == layout.names[0] and not layout.written[0].strip()
+        found = unnamed and any(values.equals(pa.chunked_array([_counted(len(values), first)])) for first in (0, 1))
+    if found:
+        say(f"{name[:1].upper()}{name[1:]} counts the rows and is left out.")
+    return found
+
+
+def _counted(n_rows: int, first: int) -> pa.Array:
+    return pa.array([str(row) for row in range(first, first + n_rows)])
+
+
+def _typed(values: pa.ChunkedArray, column: Column, layout: Layout, path: Path, before: int) -> pa.ChunkedArray:
+    """The values as the type of the column; ``before`` is how many rows came before these."""
+
+    def where(row: int) -> str:
+        return f"{path}, row {before + row + 1 + int(layout.header and not layout.parquet)}"
+
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    found = type_of(values.type)
+    if found == "string":
+        return as_column(trimmed(values), column, layout.decimal, where)
+    if column.type == "number" and found in ("number", "boolean"):
+        return finite(values, column.name, where)
+    if column.type == "string" and found:
+        return values.cast(pa.string())
+    if found != column.type:
+        raise DataError(
+            f"{path}, column {column.name!r} should hold {WORDS[column.type]} in every row, got type {values.type}."
+        )
+    return values
 
 
 @contextmanager
-def _said_plainly(path: Path, layout: Layout, types: dict[int, str] | None = None) -> Iterator[None]:
+def _said_plainly(path: Path) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
-        text = str(error)
-        if ragged := _RAGGED.search(text):
+    except (pa.ArrowException, OSError, EOFError, UnicodeError) as error:
+        if ragged := _RAGGED.search(str(error)):
             row, expected, found = ragged.groups()
             raise DataError(f"{path}, row {row}: there are {found} cells where the first row has {expected}.") from None
-        if wrong := _WRONG_TYPE.search(text):
-            place, row, value = int(wrong[1]), wrong[2], wrong[3]
-            where = f", row {row}" if row else ""
-            wanted = _WORDS[(types or {}).get(place, "string")]
-            raise DataError(f"{path}{where}, column {layout.names[place]!r}: {value!r} is not {wanted}.") from None
-        raise DataError(f"{path} cannot be read: {text}") from error
-
-
-def _plain_table(table: pa.Table, path: Path) -> pa.Table:
-    return pa.table({name: _plain(table[name], name, path) for name in table.column_names})
-
-
-def _plain(column: pa.ChunkedArray, name: str, path: Path) -> pa.ChunkedArray:
-    """One of the types above."""
-    found = column.type
-    if pa.types.is_dictionary(found):
-        return _plain(column.cast(found.value_type), name, path)
-    if pa.types.is_null(found) or _type_of(found) == "number":
-        return column.cast(pa.float64(), safe=False)
-    if _type_of(found) in ("boolean", "date", "time"):
-        return column
-    if pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found):
-        trimmed = pc.utf8_trim_whitespace(column.cast(pa.string()))
-        return pc.if_else(pc.is_in(trimmed, pa.array(_MISSING)), None, trimmed)
-    raise DataError(f"{path}, column {name!r} holds values of type {found}, which are of no use here. Leave it out by --drop.")
-
-
-def _as(column: pa.ChunkedArray, fitted: Column, path: Path) -> pa.ChunkedArray:
-    """A column of a file in a format that knows types, as the type that the model was fitted to."""
-    found = _type_of(column.type)
-    if found == fitted.type:
-        return column
-    if fitted.type == "string" or (found, fitted.type) == ("boolean", "number"):
-        return column.cast(_TYPES[fitted.type])
-    if column.null_count == len(column):
-        return pa.nulls(len(column), _TYPES[fitted.type])
-    raise DataError(f"{path}, column {fitted.name!r} should hold {_WORDS[fitted.type]} in every row, got type {column.type}.")
-
-
-def _type_of(found: pa.DataType) -> str:
-    if pa.types.is_boolean(found):
-        return "boolean"
-    if pa.types.is_time(found):
-        return "time"
-    if pa.types.is_date(found) or pa.types.is_timestamp(found):
-        return "date"
-    if pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found) or pa.types.is_duration(found):
-        return "number"
-    return "string"
+        raise DataError(f"{path} cannot be read: {error}") from error

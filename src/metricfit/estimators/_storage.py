@@ -90,7 +90,21 @@ def _loaded(cls: Any, folder: Path, found: dict[str, Any], model: Any, metric: A
     for name in ("temperature", "chosen", "n_iter", "C"):
         setattr(estimator, f"{name}_", found[name])
     estimator.candidates_, estimator.history_ = Table(found["candidates"]), Table(found["history"])
+    _check_parts(estimator)
     return estimator
+
+
+def _check_parts(estimator: Any) -> None:
+    """Whether the parts fit each other; a TypeError if not."""
+    n_classes = len(estimator.classes_)
+    fits = estimator.offsets_.shape == (n_classes,) and isinstance(estimator.chosen_, str)
+    if isinstance(estimator.model_, Linear):
+        shape = estimator.n_inputs_, 1 if n_classes == 2 else n_classes
+        fits = fits and estimator.model_.weight.shape == shape and estimator.model_.intercept.shape == shape[1:]
+    if not fits or not isinstance(estimator.temperature_, float) or not estimator.temperature_ > 0.0:
+        raise TypeError("its parts do not fit each other")
+    if not all(isinstance(row, dict) for table in (estimator.candidates_, estimator.history_) for row in table):
+        raise TypeError("its tables are none")
 
 
 def _description(estimator: Any) -> dict[str, Any]:

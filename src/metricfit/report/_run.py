@@ -28,7 +28,7 @@ class Run:
         return cls(
             data=data,
             target=target,
-            command=shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            command=shlex.join(["metricfit" if "metricfit" in sys.argv[0] else Path(sys.argv[0]).name, *sys.argv[1:]]),
             moment=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             versions={"Python": platform.python_version(), **{name: version(name) for name in names}},
         )
