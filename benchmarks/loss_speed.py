@@ -33,7 +33,7 @@ from metricfit.numerics import fused
 CLASSES = (2, 10, 30, 100, 300, 1000, 3000, 10_000)
 BATCHES = (64, 256, 1024, 4096)
 GENZ_LIMIT = 256 * 100**2  # batch x classes**2 beyond which the paper's algorithm takes too long to wait for
-PORTABLE_LIMIT = 256 * 1000  # scores beyond which the portable form takes too long to wait for
+PORTABLE_LIMIT = 256 * 10_000  # scores beyond which the portable form takes too long to wait for
 LARGEST = 4096 * 3000  # scores beyond which a step is left out of the table
 
 

@@ -35,9 +35,7 @@ import metricfit as mf
 from metricfit.comparison._statistics import corrected_estimate, holm
 from metricfit.estimators._classifier import STRENGTHS
 from metricfit.estimators._preprocess import preprocessor_for
-
-sys.path.insert(0, str(Path(__file__).parent))
-import tables
+from metricfit.reproductions import _tables as tables
 
 METRICS = ("accuracy", "balanced_accuracy", "f1", "mcc")
 BASELINE, OURS = "+ offsets", "MetricClassifier"

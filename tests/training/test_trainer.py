@@ -231,11 +231,13 @@ class TestBatches:
         assert not torch.equal(*orders)
         assert min(len(rows) for (rows,) in batches) >= 15
 
-    def test_drawn_with_replacement(self):
-        batches = Batches(torch.arange(10), size=50, steps=3, seed=0)
-        drawn = [rows for (rows,) in batches]
-        assert [len(rows) for rows in drawn] == [50, 50, 50]
-        assert set(torch.cat(drawn).tolist()) == set(range(10))
+    def test_so_many_steps(self):
+        batches = Batches(torch.arange(25), size=10, steps=7, seed=0)
+        drawn = [rows.tolist() for (rows,) in batches]
+        assert [len(set(rows)) for rows in drawn] == [10] * 7
+        assert not set(drawn[0]) & set(drawn[1])  # of one order
+        few = Batches(torch.arange(4), size=10, steps=3)
+        assert [rows.tolist() for (rows,) in few] == [[0, 1, 2, 3]] * 3
 
     def test_seed(self):
         one, same, other = (Batches(torch.arange(50), size=10, seed=seed) for seed in (1, 1, 2))

@@ -14,6 +14,7 @@ from metricfit.cli._fit import fit
 from metricfit.cli._inspect import inspect
 from metricfit.cli._metrics import metrics
 from metricfit.cli._predict import predict
+from metricfit.cli._reproduce import reproduce
 
 USAGE, DATA, INTERRUPTED = 2, 1, 130
 STOPPED = "Stopped; nothing was written."
@@ -33,6 +34,7 @@ app.command(epilog="Example: metricfit fit churn.csv --target churned --metric f
 app.command(epilog="Example: metricfit predict model new.csv --out predictions.csv")(predict)
 app.command(epilog="Example: metricfit inspect model")(inspect)
 app.command(epilog="Example: metricfit metrics")(metrics)
+app.command(epilog="Example: metricfit reproduce exact-tabular --quick")(reproduce)
 
 
 def _show_version(wanted: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -12,12 +12,13 @@ from metricfit._checks import check_number
 
 
 class Batches:
-    """Each pass over it is an epoch: all rows in a new order, or ``steps`` batches drawn with replacement.
+    """Each pass over it is an epoch: all rows in a new order, or ``steps`` batches from one order after the other.
 
     Args:
         tensors: rows first, all equally many: features, labels and, if there are weights, these.
         size: rows in a batch. Without ``steps``, all batches of an epoch are about that large, none much smaller.
-        steps: batches in an epoch, drawn with replacement; None takes every row once.
+        steps: batches in an epoch, however many rows there are, each of ``size`` different rows (all of them if there are
+            fewer); None takes every row once.
         seed: of the order.
 
     >>> batches = Batches(torch.arange(5.0)[:, None], torch.arange(5), size=2, seed=0)
@@ -40,14 +41,19 @@ class Batches:
         return self.steps or max(1, round(self.n_rows / self.size))
 
     def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
-        if self.steps is None:
-            order = torch.randperm(self.n_rows, generator=self.generator)
-            parts: Any = order.chunk(len(self))
-        else:
-            drawn = torch.randint(self.n_rows, (self.steps, self.size), generator=self.generator)
-            parts = drawn.unbind()
-        for part in parts:
+        if self.steps is not None and self.n_rows <= self.size:
+            for _ in range(self.steps):
+                yield self.tensors
+            return
+        for part in self._order().chunk(len(self)) if self.steps is None else islice(self._parts(), self.steps):
             yield tuple(tensor[part] for tensor in self.tensors)
+
+    def _parts(self) -> Iterator[Tensor]:
+        while True:
+            yield from self._order()[: self.n_rows - self.n_rows % self.size].split(self.size)
+
+    def _order(self) -> Tensor:
+        return torch.randperm(self.n_rows, generator=self.generator)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Where the order stands."""

@@ -14,14 +14,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from metricfit._errors import DataError
+
 Read = Callable[[Path], tuple[pd.DataFrame, pd.Series]]
 
 
+ORIGINAL_TEST = {"adult": 16281, "annealing": 100}  # rows at the end that are the set's own test part
+
+
 def folder() -> Path:
-    path = Path(os.environ.get("METRICFIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
-    if not path.is_dir():
-        raise SystemExit(f"{path} is not there: set METRICFIT_DATA to the folder with the papers' data sets.")
-    return path
+    """What METRICFIT_DATA names, or the folder beside the repository."""
+    return Path(os.environ.get("METRICFIT_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
 
 def _csv(*names: str, target: int = -1, drop: tuple[int, ...] = (), **options: object) -> Read:
@@ -104,8 +107,15 @@ SETS: dict[str, Read] = {
 }
 
 
-def load(name: str) -> tuple[pd.DataFrame, np.ndarray]:
+def load(name: str, data: Path | None = None) -> tuple[pd.DataFrame, np.ndarray]:
     """Features, with names for columns, and labels."""
-    features, target = SETS[name](folder())
+    data = folder() if data is None else data
+    try:
+        features, target = SETS[name](data)
+    except FileNotFoundError as error:
+        raise DataError(
+            f"The data set {name!r} is not there: {error.filename} is missing. Fetch it from the UCI repository or OpenML, "
+            "and name the folder by --data or METRICFIT_DATA."
+        ) from error
     features.columns = [f"x{place}" for place in range(features.shape[1])]
     return features, target.to_numpy()

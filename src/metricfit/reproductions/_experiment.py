@@ -1,0 +1,49 @@
+"""What an experiment is, and which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+Cell = dict[str, str | int]  # what is run at once: data set, method, seed
+Numbers = dict[str, float]
+
+# name of the experiment: its module
+_HOME = {
+    "exact-tabular": "exact_2022.tabular",
+    "exact-ablation": "exact_2022.ablation",
+}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much of an experiment to run."""
+
+    data: Path
+    quick: bool = False
+    datasets: tuple[str, ...] = ()  # all if empty
+    seeds: int = 5
+    search: int = 0  # hyper-parameters: those of the paper, or the best of so many random ones
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Cells, how one of them is run, and what they say together."""
+
+    name: str
+    title: str
+    datasets: tuple[str, ...]
+    cells: Callable[[Scope], list[Cell]]
+    run: Callable[[Cell, Scope], Numbers]
+    summary: Callable[[list[tuple[Cell, Numbers]]], str]
+
+
+def names() -> list[str]:
+    return list(_HOME)
+
+
+def of_name(name: str) -> Experiment:
+    """The experiment of that name."""
+    return import_module(f"metricfit.reproductions.{_HOME[name]}").EXPERIMENT

@@ -1,0 +1,99 @@
+"""Runs the cells of an experiment, keeps each as it ends, and writes the tables.
+
+A run that was killed goes on where it stood: a cell has a file of its own, written beside and renamed, and is run from its own
+seed alone, so that neither the order nor the number of processes nor an interruption changes a number.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import platform
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from joblib import Parallel, delayed
+
+from metricfit._files import new_file
+from metricfit._progress import Progress
+from metricfit.reproductions._experiment import Cell, Experiment, Numbers, Scope
+
+
+def run(
+    experiment: Experiment, scope: Scope, out: Path, jobs: int = 1, progress: Progress | None = None, command: str = ""
+) -> str:
+    """Run what is not there yet; write ``NAME.csv`` and ``NAME.md`` into the folder, and return the latter."""
+    cells = experiment.cells(scope)
+    folder = out / f".{experiment.name}-cells"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / file_name(cell, scope) for cell in cells]
+    missing = [(cell, file) for cell, file in zip(cells, files, strict=True) if not file.exists()]
+    tell = progress or Progress()
+    tell.start(len(cells))
+    for _ in range(len(cells) - len(missing)):
+        tell.step("kept from before", None)
+    work = (delayed(_one)(experiment.run, cell, scope, file) for cell, file in missing)
+    for name in _done(work, jobs):
+        tell.step(name, None)
+    found = [(cell, json.loads(file.read_text())) for cell, file in zip(cells, files, strict=True)]
+    text = f"# {experiment.title}\n\n{_how(command)}\n\n{experiment.summary(found)}"
+    for suffix, content in ((".csv", _as_csv(found)), (".md", text)):
+        with new_file(out / (experiment.name + suffix), overwrite=True) as file:
+            file.write_text(content, encoding="utf-8")
+    return text
+
+
+def file_name(cell: Cell, scope: Scope) -> str:
+    """One name per cell and way to run it.
+
+    >>> file_name({"set": "car", "method": "EXACT", "seed": 0}, Scope(Path(), search=50))
+    'car-EXACT-0-search50.json'
+    """
+    parts = [
+        *map(str, cell.values()),
+        *(["quick"] if scope.quick else []),
+        *([f"search{scope.search}"] if scope.search else []),
+    ]
+    return re.sub(r"[^\w.-]", "_", "-".join(parts)) + ".json"
+
+
+def _one(run_cell: Callable[[Cell, Scope], Numbers], cell: Cell, scope: Scope, file: Path) -> str:
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    torch.set_num_threads(1)
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        numbers = run_cell(cell, scope)
+    with new_file(file, overwrite=True) as beside:
+        beside.write_text(json.dumps(numbers))
+    return ", ".join(map(str, cell.values()))
+
+
+def _done(work: Iterator[object], jobs: int) -> Iterator[str]:
+    """Names of cells as they end, not in the order in which they began."""
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(work)
+
+
+def _as_csv(found: list[tuple[Cell, Numbers]]) -> str:
+    text = io.StringIO()
+    rows = [{**cell, **{name: f"{value:.6f}" for name, value in numbers.items()}} for cell, numbers in found]
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _how(command: str) -> str:
+    return f"Written by `{command}` on {_processor()}, Python {platform.python_version()}."
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    for line in info.read_text().splitlines() if info.exists() else []:
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.processor()

@@ -1,0 +1,35 @@
+"""The command around the reproductions."""
+
+from tests.cli.test_bad_input import check
+from tests.reproductions.conftest import data  # noqa: F401 - a fixture
+
+
+def test_a_small_run(run, data):  # noqa: F811
+    code, out, err = run("reproduce", "exact-tabular", "--quick", "--datasets", "wine", "--data", data)
+    assert code == 0
+    assert "| wine | 100.00 |" in out
+    assert "EXACT reaches the paper's training accuracy" in out
+    assert "exact-tabular.csv" in err
+
+
+def test_the_list(run):
+    code, out, _ = run("reproduce", "list")
+    assert code == 0
+    assert out.startswith("exact-tabular ")
+
+
+def test_mistakes(run, tmp_path):
+    known = "exact-tabular, exact-ablation"
+    check(
+        run("reproduce", "exact-tabula"),
+        2,
+        f"'exact-tabula' is not an experiment. Did you mean 'exact-tabular'? There are: {known}.",
+        tmp_path,
+    )
+    code, _, err = run("reproduce", "exact-tabular", "--datasets", "wien")
+    assert code == 2
+    assert "--datasets 'wien' is not in exact-tabular. Did you mean 'wine'?" in err
+    code, _, err = run("reproduce", "exact-tabular", "--datasets", "wine", "--data", "nowhere")
+    assert code == 1
+    assert "The data set 'wine' is not there" in err
+    assert "Traceback" not in err

@@ -1,0 +1,92 @@
+"""Killed and started again, a run ends in the same bytes."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from metricfit.reproductions import Experiment, Scope, names, of_name, run
+
+
+def slow_experiment():
+    """Cells that need half a second each, so that a run can be killed in their midst."""
+    return Experiment(
+        name="slow",
+        title="Slow",
+        datasets=("a", "b"),
+        cells=lambda scope: [{"set": name, "seed": seed} for name in "ab" for seed in range(4)],
+        run=slow_cell,
+        summary=lambda found: f"{sum(numbers['value'] for _, numbers in found):.6f}\n",
+    )
+
+
+def slow_cell(cell, scope):
+    time.sleep(0.4)
+    return {"value": random.Random(f"{cell['set']}{cell['seed']}").random()}
+
+
+COMMAND = "from pathlib import Path; from tests.reproductions.test_runner import *; run(slow_experiment(), Scope(Path()), Path({out!r}), jobs={jobs})"
+
+
+def test_killed_three_times_and_resumed(tmp_path):
+    whole = run(slow_experiment(), Scope(tmp_path), tmp_path / "whole")
+    moments = random.Random(0)
+    for _ in range(3):
+        code = COMMAND.format(out=str(tmp_path / "killed"), jobs=2)
+        process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stderr=subprocess.DEVNULL)
+        folder = tmp_path / "killed" / ".slow-cells"
+        before = len(list(folder.glob("*.json"))) if folder.exists() else 0
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None and len(list(folder.glob("*.json"))) <= before:
+            time.sleep(0.02)
+        time.sleep(moments.uniform(0.0, 0.4))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    kept = len(list(folder.glob("*.json")))
+    assert 1 <= kept < 8 or kept == 8
+    resumed = run(slow_experiment(), Scope(tmp_path), tmp_path / "killed")
+    assert resumed == whole
+    for name in ("slow.csv", "slow.md"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_what_is_there_is_not_run_again(tmp_path):
+    experiment = slow_experiment()
+    run(experiment, Scope(tmp_path), tmp_path)
+    start = time.monotonic()
+    run(experiment, Scope(tmp_path), tmp_path)
+    assert time.monotonic() - start < 1.0  # eight cells of 0.4 s
+
+
+def test_a_scope_has_cells_of_its_own(tmp_path):
+    experiment = slow_experiment()
+    run(experiment, Scope(tmp_path), tmp_path)
+    run(experiment, Scope(tmp_path, quick=True), tmp_path)
+    assert len(list((tmp_path / ".slow-cells").glob("*.json"))) == 16
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_tiny_version_of_every_reproduction(name, data, tmp_path):
+    scope = Scope(data, quick=True, datasets=("wine", "balance-scale"))
+    text = run(of_name(name), scope, tmp_path)
+    assert text.startswith("# ")
+    assert "wine" in text
+    rows = (tmp_path / f"{name}.csv").read_text().splitlines()
+    assert len(rows) == 1 + len(of_name(name).cells(scope))
+    assert "nan" not in text
+
+
+def test_balance_scale_is_as_published(data, tmp_path):
+    """With the full protocol EXACT reaches the 91.60 % of Table 1."""
+    experiment = of_name("exact-tabular")
+    found = experiment.run({"set": "balance-scale", "method": "EXACT", "seed": 0}, Scope(data))
+    assert found["train"] == pytest.approx(91.6, abs=0.5)
+
+
+def test_search_draws_and_keeps_the_best(data, tmp_path):
+    found = of_name("exact-tabular").run({"set": "wine", "method": "Hinge", "seed": 0}, Scope(data, quick=True, search=3))
+    assert found["test"] > 85.0
