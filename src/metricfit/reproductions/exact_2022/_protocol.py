@@ -37,7 +37,11 @@ class Prepared:
 
 @lru_cache(maxsize=2)
 def prepared(name: str, data: Path) -> Prepared:
-    """Section 5.2: missing numbers are the mean, missing categories the most frequent one; one-hot; all features normalised.
+    """Section 5.2: missing numbers are the mean; one-hot; all features normalised.
+
+    A missing category ("?" in the files) is a category of its own. The paper says that it is filled by the most frequent one,
+    but then scikit-learn's accuracy on adult is 85.22 / 85.11 % and on annealing 90 / 93 %, while with "?" as a value it is
+    what the paper has: 85.33 / 85.27 (published 85.33 / 85.28) and 100 / 100.
 
     The set's own test part where it has one, else 20 % at random, the same for all seeds: the published deviation of
     scikit-learn over seeds is zero.
@@ -48,7 +52,8 @@ def prepared(name: str, data: Path) -> Prepared:
     n_test = tables.ORIGINAL_TEST.get(name)
     every = np.arange(len(labels))
     train, test = (every[:-n_test], every[-n_test:]) if n_test else train_test_split(every, test_size=0.2, random_state=0)
-    words = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore", sparse_output=False))
+    unknown = SimpleImputer(strategy="constant", fill_value="?")
+    words = make_pipeline(unknown, OneHotEncoder(handle_unknown="ignore", sparse_output=False))
     reader = make_column_transformer(
         (SimpleImputer(), make_column_selector(dtype_include="number")), (words, make_column_selector(dtype_exclude="number"))
     )

@@ -1,0 +1,62 @@
+"""What does the trainer cost beside the bare loop? The EXACT paper's linear model on `car`, both taking turns.
+
+python benchmarks/trainer_overhead.py [--steps 2000] [--repeats 7]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+
+import torch
+from lightning_fabric import Fabric
+from linear_exact import car
+
+import metricfit as mf
+from metricfit.reproductions.exact_2022._protocol import Linear
+from metricfit.training import Batches, Trainer
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--repeats", type=int, default=7)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    x, y = car()
+    scale, rate = mf.schedules.geometric(10, 0.01, options.steps), mf.schedules.geometric(0.05, 1e-4, options.steps)
+
+    def parts() -> tuple[torch.nn.Module, mf.ExactLoss, mf.GradientNormalizer, torch.optim.Optimizer]:
+        torch.manual_seed(0)
+        module = Linear(x.shape[1], 4)
+        return module, mf.ExactLoss(margin=0.05), mf.GradientNormalizer(), torch.optim.SGD(module.parameters(), 0.05, 0.9)
+
+    def bare() -> float:
+        module, loss, normalizer, optimizer = parts()
+        start = time.perf_counter()
+        for step, (features, labels) in enumerate(Batches(x, y, size=256, steps=options.steps)):
+            optimizer.param_groups[0]["lr"] = rate(step)
+            optimizer.zero_grad()
+            loss(module(features), labels, scale=scale(step)).backward()
+            normalizer(module)
+            optimizer.step()
+        return time.perf_counter() - start
+
+    def by_trainer() -> float:
+        module, loss, normalizer, optimizer = parts()
+        fabric = Fabric(accelerator="cpu", devices=1)
+        trainer = Trainer(module, loss, optimizer, rate=rate, scale=scale, normalizer=normalizer, fabric=fabric)
+        start = time.perf_counter()
+        trainer.fit(Batches(x, y, size=256, steps=options.steps), (x, y), epochs=1)
+        return time.perf_counter() - start
+
+    bare(), by_trainer()  # whatever is to be compiled
+    times = [(bare(), by_trainer()) for _ in range(options.repeats)]
+    ratios = [trainer / alone for alone, trainer in times]
+    print(f"bare {1e3 * statistics.median(alone for alone, _ in times) / options.steps:.3f} ms a step")
+    print(f"trainer {statistics.median(ratios):.3f} times that (from {min(ratios):.3f} to {max(ratios):.3f})")
+
+
+if __name__ == "__main__":
+    main()
