@@ -29,14 +29,14 @@ def slow_cell(cell, scope):
     return {"value": random.Random(f"{cell['set']}{cell['seed']}").random()}
 
 
-COMMAND = "from pathlib import Path; from tests.reproductions.test_runner import *; run(slow_experiment(), Scope(Path()), Path({out!r}), jobs={jobs})"
+COMMAND = "from pathlib import Path; from tests.reproductions.test_runner import *; run(slow_experiment(), Scope(Path()), Path({out!r}))"
 
 
 def test_killed_three_times_and_resumed(tmp_path):
     whole = run(slow_experiment(), Scope(tmp_path), tmp_path / "whole")
     moments = random.Random(0)
     for _ in range(3):
-        code = COMMAND.format(out=str(tmp_path / "killed"), jobs=2)
+        code = COMMAND.format(out=str(tmp_path / "killed"))
         process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stderr=subprocess.DEVNULL)
         folder = tmp_path / "killed" / ".slow-cells"
         before = len(list(folder.glob("*.json"))) if folder.exists() else 0
@@ -47,7 +47,7 @@ def test_killed_three_times_and_resumed(tmp_path):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     kept = len(list(folder.glob("*.json")))
-    assert 1 <= kept < 8 or kept == 8
+    assert 3 <= kept < 8  # killed in its midst, and something was won each time
     resumed = run(slow_experiment(), Scope(tmp_path), tmp_path / "killed")
     assert resumed == whole
     for name in ("slow.csv", "slow.md"):
