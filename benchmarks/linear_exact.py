@@ -10,27 +10,13 @@ exponentially to 1e-4; margin 0.05; gradient normaliser.
 from __future__ import annotations
 
 import argparse
-import csv
-import os
 import time
-from pathlib import Path
 
 import torch
 
 import metricfit as mf
-
-
-def car() -> tuple[torch.Tensor, torch.Tensor]:
-    folder = Path(os.environ.get("METRICFIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
-    file = folder / "car" / "car.data"
-    if not file.exists():
-        raise SystemExit(f"{file} is not there: set METRICFIT_DATA to the folder with car/car.data (UCI Car Evaluation).")
-    rows = list(csv.reader(file.read_text().split()))
-    columns = list(zip(*rows, strict=True))
-    features = [[float(value == level) for value in column] for column in columns[:-1] for level in sorted(set(column))]
-    classes = sorted(set(columns[-1]))
-    x = torch.tensor(features).T
-    return (x - x.mean(0)) / x.std(0), torch.tensor([classes.index(label) for label in columns[-1]])
+from metricfit.reproductions._tables import folder
+from metricfit.reproductions.exact_2022._protocol import Linear, prepared
 
 
 def main() -> None:
@@ -40,30 +26,24 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    x, y = car()
-    shuffled = torch.randperm(len(x))
-    train, test = shuffled[: int(0.8 * len(x))], shuffled[int(0.8 * len(x)) :]
-    weight = torch.zeros(x.shape[1], 3, requires_grad=True)
-    bias = torch.zeros(3, requires_grad=True)
-
-    def scores(rows: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.pad(torch.addmm(bias, x[rows], weight), (1, 0))
-
+    data = prepared("car", folder())
+    x, y = data.train
+    module = Linear(x.shape[1], data.n_classes)
     loss, normalizer = mf.ExactLoss(margin=0.05), mf.GradientNormalizer()
-    optimizer = torch.optim.SGD([weight, bias], lr=0.05, momentum=0.9, fused=True)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.05, momentum=0.9, fused=True)
     scale, rate = mf.schedules.geometric(10, 0.01, options.steps), mf.schedules.geometric(0.05, 1e-4, options.steps)
-    loss(scores(train[:256]), y[train[:256]])  # whatever is to be compiled
+    loss(module(x[:256]), y[:256])  # whatever is to be compiled
 
     start = time.perf_counter()
     for step in range(options.steps):
-        rows = train[torch.randint(len(train), (256,))]
+        rows = torch.randint(len(x), (256,))
         optimizer.zero_grad()
-        loss(scores(rows), y[rows], scale=scale(step)).backward()
-        normalizer([weight, bias])
+        loss(module(x[rows]), y[rows], scale=scale(step)).backward()
+        normalizer(module)
         optimizer.param_groups[0]["lr"] = rate(step)
         optimizer.step()
     seconds = time.perf_counter() - start
-    accuracy = [(scores(rows).argmax(1) == y[rows]).float().mean().item() for rows in (train, test)]
+    accuracy = [(module(features).argmax(1) == labels).float().mean().item() for features, labels in (data.train, data.test)]
     print(
         f"{options.steps} steps in {seconds:.1f} s; accuracy {100 * accuracy[0]:.2f} % train, {100 * accuracy[1]:.2f} % test"
     )

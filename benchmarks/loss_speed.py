@@ -29,6 +29,7 @@ from torch import Tensor, nn
 
 import metricfit as mf
 from metricfit.numerics import fused
+from metricfit.reproductions._machine import processor
 
 CLASSES = (2, 10, 30, 100, 300, 1000, 3000, 10_000)
 BATCHES = (64, 256, 1024, 4096)
@@ -183,10 +184,7 @@ def plot(rows: list[Row], path: Path) -> None:
 
 
 def hardware(threads: int) -> str:
-    model = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), ""
-    )
-    return f"{model or platform.machine()}, {threads} threads, torch {torch.__version__}, Python {platform.python_version()}"
+    return f"{processor()}, {threads} threads, torch {torch.__version__}, Python {platform.python_version()}"
 
 
 def main() -> None:

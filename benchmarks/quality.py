@@ -36,6 +36,7 @@ from metricfit.comparison._statistics import corrected_estimate, holm
 from metricfit.estimators._classifier import STRENGTHS
 from metricfit.estimators._preprocess import preprocessor_for
 from metricfit.reproductions import _tables as tables
+from metricfit.reproductions._machine import processor
 
 METRICS = ("accuracy", "balanced_accuracy", "f1", "mcc")
 BASELINE, OURS = "+ offsets", "MetricClassifier"
@@ -118,7 +119,7 @@ def report(rows: list[dict[str, Any]], command: str) -> str:
     lines = [
         f"Written by `{command}`.",
         "",
-        f"{_processor()}, scikit-learn {sklearn.__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+        f"{processor()}, scikit-learn {sklearn.__version__}, torch {torch.__version__}, Python {platform.python_version()}",
         "",
         f"{len(cells)} cells. MetricClassifier against tuned offsets: {means.mean():+.2f} points in the mean,"
         f" {int((means > 0.2).sum())} better by more than 0.2, {int((means < -0.2).sum())} worse by more than 0.2, worst cell "
@@ -187,13 +188,6 @@ def _timed(features: Any, target: Any, seed: int) -> dict[str, float]:
     return times
 
 
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.processor()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=list(tables.SETS), choices=list(tables.SETS), metavar="SET")
@@ -205,7 +199,7 @@ def main() -> None:
     options = parser.parse_args()
     command = "python benchmarks/quality.py " + " ".join(sys.argv[1:])
     if options.time:
-        text = f"Written by `{command}`.\n\n{_processor()}\n\n" + fit_times(options.sets, 3)
+        text = f"Written by `{command}`.\n\n{processor()}\n\n" + fit_times(options.sets, 3)
     else:
         rows: list[dict[str, Any]] = []
         jobs = [(name, seed) for name in options.sets for seed in range(options.splits)]

@@ -11,10 +11,10 @@ import time
 
 import torch
 from lightning_fabric import Fabric
-from linear_exact import car
 
 import metricfit as mf
-from metricfit.reproductions.exact_2022._protocol import Linear
+from metricfit.reproductions._tables import folder
+from metricfit.reproductions.exact_2022._protocol import Linear, prepared
 from metricfit.training import Batches, Trainer
 
 
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    x, y = car()
+    x, y = prepared("car", folder()).train
     scale, rate = mf.schedules.geometric(10, 0.01, options.steps), mf.schedules.geometric(0.05, 1e-4, options.steps)
 
     def parts() -> tuple[torch.nn.Module, mf.ExactLoss, mf.GradientNormalizer, torch.optim.Optimizer]:

@@ -23,20 +23,16 @@ class Progress:
 
 
 class Bar(Progress):
-    """A bar with stage, metric so far and time left."""
+    """A bar with how many steps of how many, time left, stage and, where a metric has a name, how it stands."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str = "", transient: bool = False) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Rich
 
-        columns: list[Any] = [
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[metric]}"),
-            TimeRemainingColumn(),
-        ]
-        self.bars = Rich(*columns, console=Console(stderr=True), transient=False)
+        columns: list[Any] = [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+        texts = TextColumn("{task.description}"), TextColumn("{task.fields[metric]}")
+        self.bars = Rich(*columns, *texts, console=Console(stderr=True), transient=transient)
         self.name = name
 
     def start(self, total: int) -> None:

@@ -35,8 +35,9 @@ def compare(
     Without DATA it runs on an example: pictures of handwritten digits, of which one in ten is an eight.
     """
     from metricfit._files import check_free, new_file
+    from metricfit._progress import Bar
     from metricfit.cli._example import an_eight
-    from metricfit.cli._show import Bar, show_comparison
+    from metricfit.cli._show import show_comparison
     from metricfit.comparison import compare as compare_methods
 
     if report is not None:
@@ -46,7 +47,7 @@ def compare(
         given = options.given("handwritten digits (scikit-learn)", an_eight(), metric, positive)
     else:
         given = options.read(data, target, metric, positive, drop, header, delimiter, encoding)
-    with Bar() as bar:
+    with Bar(transient=True) as bar:
         found = compare_methods(
             given.task.features,
             given.task.labels,

@@ -36,8 +36,9 @@ def fit(
     The figures come from models of parts of the data, judged on the other parts; the model that is written has seen all rows.
     """
     from metricfit._files import check_free
+    from metricfit._progress import Bar
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
-    from metricfit.cli._show import Bar, show_comparison
+    from metricfit.cli._show import show_comparison
     from metricfit.comparison import compare
     from metricfit.estimators import MetricClassifier
     from metricfit.estimators._storage import save
@@ -47,7 +48,7 @@ def fit(
     given = options.read(data, target, metric, positive, drop, header, delimiter, encoding)
     task, known = given.task, given.known
     assert known is not None
-    with Bar() as bar:
+    with Bar(transient=True) as bar:
         found = compare(
             task.features,
             task.labels,

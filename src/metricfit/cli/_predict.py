@@ -71,10 +71,10 @@ def predicted(model: Model, features: pa.Table, folder: Path) -> pa.Table:
         if not classifier.reads_frames_:
             given = np.stack([features[name].to_numpy() for name in features.column_names], 1)
         with options.quiet():
-            labels, probability = classifier.predict_both(given)
+            scores, probability = classifier.heads(given)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise DataError(f"The model in {folder} cannot read these data: {error}") from error
-    return pa.table({"prediction": labels, **dict(zip(names, probability.T, strict=True))})
+    return pa.table({"prediction": classifier.classes_[scores.argmax(1)], **dict(zip(names, probability.T, strict=True))})
 
 
 def _kind_of(out: Path | None) -> str:

@@ -27,7 +27,7 @@ def reproduce(
 ) -> None:
     """The papers' tables again, published beside ours."""
     from metricfit._checks import did_you_mean
-    from metricfit.cli._show import Bar
+    from metricfit._progress import Bar
     from metricfit.reproductions import Scope, names, of_name, run
     from metricfit.reproductions._tables import folder
 
@@ -43,7 +43,7 @@ def reproduce(
             near = did_you_mean(wanted, experiment.datasets)
             raise UsageError(f"--datasets {wanted!r} is not in {name}.{near} There are: {', '.join(experiment.datasets)}.")
     scope = Scope((data or folder()).absolute(), quick, tuple(datasets or ()), seeds, search)
-    with Bar() as bar:
+    with Bar(transient=True) as bar:
         text = run(experiment, scope, out, jobs, bar, "metricfit " + shlex.join(sys.argv[1:]))
     print(text)
     options.say(f"Written: {out / name}.csv and .md")

@@ -1,43 +1,18 @@
-"""Results on stdout, progress on stderr."""
+"""Results on stdout."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from metricfit._progress import Progress
 from metricfit.comparison import BASELINE
 
 if TYPE_CHECKING:
     from metricfit.comparison import Comparison
     from metricfit.comparison._statistics import Estimate
-
-
-class Bar(Progress):
-    """How many fits are done, of how many, and for how long it may still take."""
-
-    def __init__(self) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-        from rich.progress import Progress as Rich
-
-        columns: list[Any] = [BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()]
-        self.bars = Rich(*columns, TextColumn("{task.description}"), console=Console(stderr=True), transient=True)
-
-    def start(self, total: int) -> None:
-        self.task = self.bars.add_task("starting", total=total)
-
-    def step(self, stage: str, value: float | None) -> None:
-        self.bars.update(self.task, advance=1, description=stage)
-
-    def __enter__(self) -> Bar:
-        self.bars.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bars.stop()
 
 
 def console() -> Console:

@@ -22,7 +22,6 @@ from metricfit.comparison._result import Comparison, HeldOut, MethodResult
 from metricfit.comparison._statistics import Estimate, corrected_estimate, holm
 from metricfit.estimators import MetricClassifier
 from metricfit.estimators._classifier import fit_each, resolved_metric
-from metricfit.estimators._linear import spread
 from metricfit.estimators._offsets import hard_matrix, metric_of
 from metricfit.estimators._table import Table
 from metricfit.metrics import MetricLike
@@ -102,9 +101,7 @@ def compare(
     def score(predicted: Ints, test: Ints) -> float:
         return float(metric_of(measure, hard_matrix(predicted, labels[test], np.ones(len(test)), len(classes))))
 
-    runs: list[dict[str, Outcome]] = []
-    for outcomes in _over_splits(classifier, X, target, splits, chosen, score, n_jobs, tell):
-        runs.append(outcomes)
+    runs = list(_over_splits(classifier, X, target, splits, chosen, score, n_jobs, tell))
     return Comparison(
         metric=metric if isinstance(metric, str) else str(measure),
         measure=measure,
@@ -160,8 +157,7 @@ def _one_split(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a rare class in a fold, a descent cut short: what counts is the score
         for fitted, seconds in fit_each(classifier, given, target[train], chosen):
-            decision = fitted.decision_function(rest)
-            held_out = HeldOut(spread(decision.reshape(len(test), -1)), fitted.predict_proba(rest))
+            held_out = HeldOut(*fitted.heads(rest))
             yield (
                 fitted.strategy,
                 Outcome(

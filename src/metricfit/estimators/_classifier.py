@@ -147,17 +147,17 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
-        scores = self._logits(X) + self.offsets_
+        scores, _ = self.heads(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Calibrated probabilities (n, k), whose largest is not always what :meth:`predict` says."""
-        return softmax(self._logits(X) / self.temperature_, 1)
+        return self.heads(X)[1]
 
-    def predict_both(self, X: Any) -> tuple[NDArray[Any], Floats]:  # noqa: N803
-        """What :meth:`predict` and :meth:`predict_proba` give, at the price of one of them."""
+    def heads(self, X: Any) -> tuple[Floats, Floats]:  # noqa: N803
+        """Both at the price of one, (n, k): the scores whose largest :meth:`predict` takes, and :meth:`predict_proba`."""
         logits = self._logits(X)
-        return self.classes_[(logits + self.offsets_).argmax(1)], softmax(logits / self.temperature_, 1)
+        return logits + self.offsets_, softmax(logits / self.temperature_, 1)
 
     def summary(self) -> str:
         """One line: what was chosen, and what it promises."""

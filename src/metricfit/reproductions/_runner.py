@@ -12,14 +12,16 @@ import json
 import platform
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from joblib import Parallel, delayed
 
 from metricfit._files import new_file
 from metricfit._progress import Progress
+from metricfit.estimators._recipe import single_threaded
 from metricfit.reproductions._experiment import Cell, Experiment, Numbers, Scope
+from metricfit.reproductions._machine import processor
 
 
 def run(
@@ -36,10 +38,11 @@ def run(
     for _ in range(len(cells) - len(missing)):
         tell.step("kept from before", None)
     work = (delayed(_one)(experiment.run, cell, scope, file) for cell, file in missing)
-    for name in _done(work, jobs):
+    for name in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
         tell.step(name, None)
     found = [(cell, json.loads(file.read_text())) for cell, file in zip(cells, files, strict=True)]
-    text = f"# {experiment.title}\n\n{_how(command)}\n\n{experiment.summary(found)}"
+    how = f"Written by `{command}` on {processor()}, Python {platform.python_version()}."
+    text = f"# {experiment.title}\n\n{how}\n\n{experiment.summary(found)}"
     for suffix, content in ((".csv", _as_csv(found)), (".md", text)):
         with new_file(out / (experiment.name + suffix), overwrite=True) as file:
             file.write_text(content, encoding="utf-8")
@@ -61,21 +64,12 @@ def file_name(cell: Cell, scope: Scope) -> str:
 
 
 def _one(run_cell: Callable[[Cell, Scope], Numbers], cell: Cell, scope: Scope, file: Path) -> str:
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    torch.set_num_threads(1)
-    with threadpool_limits(1), warnings.catch_warnings():
+    with single_threaded(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         numbers = run_cell(cell, scope)
     with new_file(file, overwrite=True) as beside:
         beside.write_text(json.dumps(numbers))
     return ", ".join(map(str, cell.values()))
-
-
-def _done(work: Iterator[object], jobs: int) -> Iterator[str]:
-    """Names of cells as they end, not in the order in which they began."""
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(work)
 
 
 def _as_csv(found: list[tuple[Cell, Numbers]]) -> str:
@@ -85,15 +79,3 @@ def _as_csv(found: list[tuple[Cell, Numbers]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
-
-
-def _how(command: str) -> str:
-    return f"Written by `{command}` on {_processor()}, Python {platform.python_version()}."
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    for line in info.read_text().splitlines() if info.exists() else []:
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.processor()
