@@ -20,7 +20,7 @@ def reproduce(
     ),
     quick: Annotated[bool, typer.Option("--quick", help="A small part of it, in a minute.")] = False,
     datasets: Annotated[list[str] | None, typer.Option(help="Data set; can be repeated.", show_default="all")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 5,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each method.", show_default="the experiment's")] = None,
     search: Annotated[int, typer.Option(min=0, help="Random searches for hyper-parameters; 0 takes the paper's.")] = 0,
     jobs: options.Jobs = 1,
     data: Annotated[Path | None, typer.Option(help="Folder with the papers' data.", show_default="METRICFIT_DATA")] = None,
@@ -42,7 +42,7 @@ def reproduce(
         if wanted not in experiment.datasets:
             near = did_you_mean(wanted, experiment.datasets)
             raise UsageError(f"--datasets {wanted!r} is not in {name}.{near} There are: {', '.join(experiment.datasets)}.")
-    scope = Scope((data or folder()).absolute(), quick, tuple(datasets or ()), seeds, search)
+    scope = Scope((data or folder()).absolute(), quick, tuple(datasets or ()), seeds or experiment.seeds, search)
     with Bar(transient=True) as bar:
         text = run(experiment, scope, out, jobs, bar, "metricfit " + shlex.join(sys.argv[1:]))
     print(text)

@@ -6,9 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metricfit.reproductions._claims import Claim
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Cell = dict[str, str | int]  # what is run at once: data set, method, seed
 Numbers = dict[str, float]
+Found = list[tuple[Cell, Numbers]]
 
 # name of the experiment: its module
 _HOME = {
@@ -28,6 +35,10 @@ class Scope:
     search: int = 0  # hyper-parameters: those of the paper, or the best of so many random ones
 
 
+def _none(found: Found) -> list[Claim]:
+    return []
+
+
 @dataclass(frozen=True)
 class Experiment:
     """Cells, how one of them is run, and what they say together."""
@@ -36,8 +47,11 @@ class Experiment:
     title: str
     datasets: tuple[str, ...]
     cells: Callable[[Scope], list[Cell]]
-    run: Callable[[Cell, Scope], Numbers]
-    summary: Callable[[list[tuple[Cell, Numbers]]], str]
+    run: Callable[[Cell, Scope], Numbers | list[Numbers]]  # a curve has a row per point
+    summary: Callable[[Found], str]
+    claims: Callable[[Found], list[Claim]] = _none
+    figure: Callable[[Found], Figure] | None = None
+    seeds: int = 5
 
 
 def names() -> list[str]:

@@ -20,7 +20,9 @@ from joblib import Parallel, delayed
 from metricfit._files import new_file
 from metricfit._progress import Progress
 from metricfit.estimators._recipe import single_threaded
-from metricfit.reproductions._experiment import Cell, Experiment, Numbers, Scope
+from metricfit.reproductions._claims import as_table
+from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
+from metricfit.reproductions._figure import save_svg
 from metricfit.reproductions._machine import processor
 
 
@@ -40,13 +42,37 @@ def run(
     work = (delayed(_one)(experiment.run, cell, scope, file) for cell, file in missing)
     for name in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
         tell.step(name, None)
-    found = [(cell, json.loads(file.read_text())) for cell, file in zip(cells, files, strict=True)]
+    found = [(cell, row) for cell, file in zip(cells, files, strict=True) for row in _rows(json.loads(file.read_text()))]
     how = f"Written by `{command}` on {processor()}, Python {platform.python_version()}."
-    text = f"# {experiment.title}\n\n{how}\n\n{experiment.summary(found)}"
+    parts = [f"# {experiment.title}", how, experiment.summary(found).strip()]
+    if claims := experiment.claims(found):
+        parts.append(f"## Claims, in points\n\n{as_table(claims)}")
+    if experiment.figure is not None:
+        parts.append(f"![{experiment.title}]({experiment.name}.svg)")
+        with new_file(out / f"{experiment.name}.svg", overwrite=True) as file:
+            save_svg(experiment.figure(found), file)
+    text = "\n\n".join(parts) + "\n"
     for suffix, content in ((".csv", _as_csv(found)), (".md", text)):
         with new_file(out / (experiment.name + suffix), overwrite=True) as file:
             file.write_text(content, encoding="utf-8")
     return text
+
+
+def kept(experiment: Experiment, file: Path) -> Found:
+    """What a run wrote into its CSV.
+
+    The columns of a cell come first and are those that the experiment's cells have.
+    """
+    with file.open(newline="", encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    of_cell = list(experiment.cells(Scope(Path()))[0])
+    return [
+        (
+            {name: int(row[name]) if row[name].isdigit() else row[name] for name in of_cell},
+            {name: float(value) for name, value in row.items() if name not in of_cell and value},
+        )
+        for row in rows
+    ]
 
 
 def file_name(cell: Cell, scope: Scope) -> str:
@@ -63,7 +89,11 @@ def file_name(cell: Cell, scope: Scope) -> str:
     return re.sub(r"[^\w.-]", "_", "-".join(parts)) + ".json"
 
 
-def _one(run_cell: Callable[[Cell, Scope], Numbers], cell: Cell, scope: Scope, file: Path) -> str:
+def _rows(numbers: Numbers | list[Numbers]) -> list[Numbers]:
+    return numbers if isinstance(numbers, list) else [numbers]
+
+
+def _one(run_cell: Callable[[Cell, Scope], Numbers | list[Numbers]], cell: Cell, scope: Scope, file: Path) -> str:
     with single_threaded(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         numbers = run_cell(cell, scope)
@@ -72,9 +102,9 @@ def _one(run_cell: Callable[[Cell, Scope], Numbers], cell: Cell, scope: Scope, f
     return ", ".join(map(str, cell.values()))
 
 
-def _as_csv(found: list[tuple[Cell, Numbers]]) -> str:
+def _as_csv(found: Found) -> str:
     text = io.StringIO()
-    rows = [{**cell, **{name: f"{value:.6f}" for name, value in numbers.items()}} for cell, numbers in found]
+    rows = [{**cell, **{name: f"{value:.6g}" for name, value in numbers.items()}} for cell, numbers in found]
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n", restval="")
     writer.writeheader()
     writer.writerows(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 import metricfit as mf
-from metricfit.reproductions._experiment import Cell, Experiment, Numbers, Scope
+from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
 from metricfit.reproductions._markdown import spread, table
 from metricfit.reproductions.exact_2022 import published
 from metricfit.reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, prepared, train_exact, train_linear
@@ -41,7 +41,7 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     return {"train": train, "test": test}
 
 
-def summary(found: list[tuple[Cell, Numbers]]) -> str:
+def summary(found: Found) -> str:
     sets = list(dict.fromkeys(str(cell["set"]) for cell, _ in found))
     rows = []
     for name in sets:

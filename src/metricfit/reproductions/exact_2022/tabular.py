@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 import metricfit as mf
-from metricfit.reproductions._experiment import Cell, Experiment, Numbers, Scope
+from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
 from metricfit.reproductions._markdown import spread, table
 from metricfit.reproductions.exact_2022 import published
 from metricfit.reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, Prepared, prepared, train_exact, train_linear
@@ -84,7 +84,7 @@ def _trained(data: Prepared, method: str, seed: int, steps: int, **options: Any)
     return train_linear(data, loss, seed=seed, steps=steps, **options)
 
 
-def summary(found: list[tuple[Cell, Numbers]]) -> str:
+def summary(found: Found) -> str:
     """Both tables, published and ours, and the two claims about the training part."""
     sets = list(dict.fromkeys(str(cell["set"]) for cell, _ in found))
     text = []
