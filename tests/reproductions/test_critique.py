@@ -1,0 +1,183 @@
+"""The critique of EXACT: toys that can be solved by hand, and what TREC's files become."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import metricfit as mf
+from metricfit._errors import DataError
+from metricfit.reproductions import Scope, of_name, run
+from metricfit.reproductions._claims import Claim, as_table
+from metricfit.reproductions._runner import kept
+from metricfit.reproductions.critique_2022 import published
+from metricfit.reproductions.critique_2022._methods import PLAIN, log_of_mean
+from metricfit.reproductions.critique_2022._text import SparseLinear, model_of, questions, read
+from metricfit.reproductions.critique_2022._toy import FAR, solve
+from metricfit.reproductions.critique_2022._training import chosen
+
+
+def test_cross_entropy_at_weight_1_as_published():
+    assert solve("three points, weight 1", "cross-entropy")["low"] == pytest.approx(0.7, abs=0.005)
+
+
+def test_hinge_at_weight_1_as_published():
+    found = solve("three points, weight 1", "hinge")
+    assert (found["low"], found["high"]) == (0.75, 1.0)
+    assert found["loss"] == pytest.approx((0.25 + 1.5) / 3)  # at 0.75: 0 + 0.25 + 1.5
+
+
+def test_expected_accuracy_needs_its_small_scale_too():
+    """At scale 1 EXACT's loss is least where the positive point is given up."""
+    for method in ("softmax, linear", "normal noise, linear"):
+        found = solve("three points, weight 1", method)
+        assert found["low"] > 0.25
+        assert found["accuracy"] == pytest.approx(200 / 3)
+    assert solve("three points, weight 1", "EXACT")["accuracy"] == 100.0
+
+
+def test_a_temperature_cures_the_separable_toy():
+    for method in ("cross-entropy", "hinge"):
+        found = solve("three points, free weight", method)
+        assert 0.0 < found["low"] <= found["high"] < 0.25
+        assert found["accuracy"] == 100.0
+    # hinge is zero as soon as both gaps of 1/8 have a score of 1: weight 8
+    assert solve("three points, free weight", "hinge")["weight"] == pytest.approx(8.0, rel=0.02)
+
+
+def test_a_temperature_does_not_cure_the_other_toy():
+    found = {
+        method: solve("five points, free weight", method) for method in ("cross-entropy", "hinge", "EXACT", "softmax, linear")
+    }
+    assert {method: numbers["accuracy"] for method, numbers in found.items()} == pytest.approx(
+        {"cross-entropy": 60.0, "hinge": 60.0, "EXACT": 80.0, "softmax, linear": 80.0}
+    )
+    assert "from_weight" not in found["cross-entropy"]
+    assert found["cross-entropy"]["low"] == pytest.approx(-8.33, abs=0.05)  # as trained in examples/toy.py; published: -7.75
+    assert found["hinge"]["low"] == -FAR  # flat, always +1: two of five points at a loss of 2, published: -11
+    assert found["hinge"]["loss"] == pytest.approx(0.8, abs=1e-3)
+    assert -6.0 < found["EXACT"]["low"] <= found["EXACT"]["high"] < -5.0
+
+
+def test_published_gains_are_those_of_the_published_accuracies():
+    for name in ("three points, weight 1", "five points, free weight"):
+        gain = published.TOYS[name, "EXACT"][1] - published.TOYS[name, "cross-entropy"][1]
+        assert published.TOY_GAINS[name, "EXACT"] == pytest.approx(gain)
+
+
+def test_the_two_readings_of_the_log_form():
+    """p = 3/4 and 1/4, say: the log of the mean is log 2, the mean of the logs is more."""
+    scores, labels = torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1])
+    p = torch.special.ndtr(torch.tensor([1.0, -1.0]) / math.sqrt(2.0))
+    assert PLAIN["normal noise, log of mean"](scores, labels).item() == pytest.approx(-math.log(p.mean()), abs=1e-6)
+    assert PLAIN["normal noise, log"](scores, labels).item() == pytest.approx(-p.log().mean().item(), abs=1e-6)
+
+
+def test_the_log_of_the_mean_pulls_in_the_same_direction():
+    torch.manual_seed(0)
+    labels, gradients = torch.arange(8) % 3, []
+    start = torch.randn(8, 3)
+    linear = mf.MetricLoss("accuracy", mf.smoothing.Normal())
+    for loss in (linear, log_of_mean(linear)):
+        scores = start.clone().requires_grad_()
+        loss(scores, labels).backward()
+        gradients.append(scores.grad)
+    expected = gradients[0] / (1.0 - linear(start, labels))
+    torch.testing.assert_close(gradients[1], expected)
+
+
+def test_trec_is_split_by_class_and_test_is_kept_apart(data):
+    texts, kinds = read(data, "train")
+    first, other = questions(data, "word vectors", 0), questions(data, "word vectors", 1)
+    assert len(first.train[1]) + len(first.held_out[1]) == len(texts) == len(kinds)
+    assert torch.bincount(first.held_out[1]).tolist() == pytest.approx([12 / 5] * 6, abs=1.0)
+    assert torch.equal(first.test[1], other.test[1])
+    assert not torch.equal(first.held_out[1], other.held_out[1])
+
+
+def test_sparse_linear_is_linear(data):
+    """Against the dense product of the matrix that the pairs stand for."""
+    found = questions(data, "TF-IDF", 0)
+    module = SparseLinear(found.n_places, found.n_classes)
+    torch.nn.init.normal_(module.bag.weight)
+    pairs = found.train[0]
+    dense = torch.zeros(len(pairs), found.n_places).scatter_add_(1, pairs[..., 0].long(), pairs[..., 1])
+    torch.testing.assert_close(module(pairs), dense @ module.bag.weight + module.bias)
+    torch.testing.assert_close(dense.norm(dim=1), torch.ones(len(pairs)))  # TF-IDF rows have norm 1
+
+
+def test_unknown_words_and_padding_are_told_apart(data):
+    found = questions(data, "word vectors", 0)
+    module = model_of("word vectors", found.n_places, found.n_classes)
+    known, padded = torch.tensor([[2, 3]]), torch.tensor([[2, 3, 0, 0]])
+    torch.testing.assert_close(module(known), module(padded))
+    assert not torch.allclose(module(known), module(torch.tensor([[2, 3, 1, 1]])))
+
+
+def test_trec_missing_says_what_to_fetch(tmp_path):
+    with pytest.raises(DataError, match=r"train_5500\.label is missing.*--data or METRICFIT_DATA"):
+        questions(tmp_path, "TF-IDF", 0)
+
+
+def test_quick_run(data, tmp_path):
+    experiment, scope = of_name("critique"), Scope(data, quick=True)
+    text = run(experiment, scope, tmp_path)
+    assert "| three points, weight 1: hinge | 0.75 … 1 | 0.75 … 1 |" in text
+    assert "nan" not in text
+    found = kept(experiment, tmp_path / "critique.csv")
+    assert [cell for cell, _ in found] == experiment.cells(scope)
+    for name, head in (("toy", "## Toys"), ("trec", "## TREC")):  # each set alone
+        part = [(cell, numbers) for cell, numbers in found if cell["set"] == name]
+        assert experiment.summary(part).startswith(head)
+        assert len(experiment.figure(part).axes) == (2 if name == "trec" else 1)
+
+
+def test_the_best_on_held_out_rows_is_taken(data):
+    """Whatever the test rows say; a rate of 1e-6 learns nothing."""
+    found = questions(data, "word vectors", 0)
+    numbers = chosen(found, "word vectors", "cross-entropy", 0, rates=(1e-6, 0.03, 1e-6), epochs=15)
+    assert numbers["rate"] == 0.03
+    assert numbers["held_out"] > 50.0  # one in six by chance
+
+
+def test_a_cell_is_the_same_again(data):
+    cell = {"set": "trec", "model": "word vectors", "method": "EXACT", "seed": 3}
+    first, again = (of_name("critique").run(cell, Scope(data, quick=True)) for _ in range(2))
+    assert first == again
+
+
+@pytest.mark.parametrize(
+    ("ours", "half", "direction", "verdict"),
+    [(-1.0, 0.5, -1, "holds"), (-1.0, 2.0, -1, "not seen"), (1.0, 0.5, -1, "reversed"), (0.2, 0.1, 1, "holds")],
+)
+def test_a_claim_without_a_number(ours, half, direction, verdict):
+    one = Claim("worse", None, ours, half, direction)
+    assert one.verdict == verdict
+    assert f"| worse | {'<' if direction < 0 else '>'} 0 | {ours:+.2f} |" in as_table([one])
+
+
+@pytest.mark.parametrize(("number", "direction"), [(None, 0), (1.0, 1), (None, 2)])
+def test_a_claim_has_a_number_or_a_direction(number, direction):
+    with pytest.raises(ValueError, match="`direction` should be -1 or 1 where `published` is None"):
+        Claim("either", number, 1.0, 0.5, direction)
+
+
+def test_paired_differences_are_by_seed(data):
+    from metricfit.reproductions.critique_2022._findings import claims
+
+    found = [
+        ({"set": "trec", "model": "TF-IDF", "method": method, "seed": seed}, {"test": 80.0 + seed + gain})
+        for seed in range(3)
+        for method, gain in {"cross-entropy": 0.0, "EXACT": 0.5, **dict.fromkeys(_named(), -1.0)}.items()
+    ]
+    first = claims(found)[0]
+    assert (first.ours, first.half_width) == (0.5, 0.0)
+    assert first.verdict == "reversed"
+    assert np.sign([one.ours for one in claims(found)]).tolist() == [1, -1, -1, 0, 0]
+
+
+def _named():
+    return [
+        name for _, first, second, _ in published.DIRECTIONS for name in (first, second) if name.startswith(("nor", "soft"))
+    ]
