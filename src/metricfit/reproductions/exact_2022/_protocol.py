@@ -20,10 +20,11 @@ import metricfit as mf
 from metricfit.reproductions import _tables as tables
 from metricfit.training import Batches, Trainer
 
-STEPS, BATCH, MOMENTUM, LAST_RATE = 8000, 256, 0.9, 1e-4
+STEPS, BATCH, MOMENTUM, WEIGHT_DECAY, LAST_RATE = 8000, 256, 0.9, 1e-4, 1e-4
 SIGMA = (10.0, 0.01)
 QUICK_STEPS = 200
-NAMES = {"breast-cancer-wisconsin": "breast-cancer"}  # of our readers, where they differ
+NAMES = {"breast-cancer-wisconsin": "breast-cancer", "cylinder-bands": "cylinder-bands-as-spelled"}  # of our readers
+WITHOUT_LAST_ROW = ("breast-cancer-wisconsin", "cylinder-bands", "mice-protein")
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,17 @@ def prepared(name: str, data: Path) -> Prepared:
     but then scikit-learn's accuracy on adult is 85.22 / 85.11 % and on annealing 90 / 93 %, while with "?" as a value it is
     what the paper has: 85.33 / 85.27 (published 85.33 / 85.28) and 100 / 100.
 
+    Three files are read without their last row, because the published accuracies are of so many rows: 80.05 and 80.28 % on
+    train in cylinder-bands are 345 and 346 of 431 rows, not of 432. With it scikit-learn gets 80.09 / 73.15 there, 98.90 /
+    95.61 on breast-cancer-wisconsin and 100 / 99.54 on mice-protein, without it 80.05 / 72.22, 98.68 / 95.61 and 100 / 99.07:
+    the paper's numbers. (On audit-risk they are met by leaving in what the class was derived from, which we do not.)
+
     The set's own test part where it has one, else 20 % at random, the same for all seeds: the published deviation of
     scikit-learn over seeds is zero.
     """
-    name = NAMES.get(name, name)
-    features, target = tables.load(name, data)
+    features, target = tables.load(NAMES.get(name, name), data)
+    if name in WITHOUT_LAST_ROW:
+        features, target = features.iloc[:-1], target[:-1]
     classes, labels = np.unique(target, return_inverse=True)
     n_test = tables.ORIGINAL_TEST.get(name)
     every = np.arange(len(labels))
@@ -87,7 +94,11 @@ def train_linear(
     scale: mf.schedules.Schedule | None = None,
     normalize: bool = False,
 ) -> tuple[float, float]:
-    """Section 5.4; accuracy on train and test, in percent."""
+    """Section 5.4; accuracy on train and test, in percent.
+
+    The text has weight decay, Table 8 a regularisation of zero. With normalised scores it is no penalty: it keeps the weights
+    small, so that a learning rate of 5 goes on moving them. Without it EXACT stops at 98.24 % on breast-cancer-wisconsin.
+    """
     from lightning_fabric import Fabric
 
     torch.manual_seed(seed)
@@ -95,7 +106,7 @@ def train_linear(
     trainer = Trainer(
         module,
         loss,
-        torch.optim.SGD(module.parameters(), lr=rate, momentum=MOMENTUM, fused=True),
+        torch.optim.SGD(module.parameters(), lr=rate, momentum=MOMENTUM, weight_decay=WEIGHT_DECAY, fused=True),
         rate=mf.schedules.geometric(rate, LAST_RATE, steps),
         scale=scale,
         clip=clip,
