@@ -1,5 +1,6 @@
 """The command around the reproductions."""
 
+from metricfit.reproductions import names
 from tests.cli.test_bad_input import check
 from tests.reproductions.conftest import data  # noqa: F401 - a fixture
 
@@ -19,7 +20,7 @@ def test_the_list(run):
 
 
 def test_mistakes(run, tmp_path):
-    known = "exact-tabular, exact-ablation"
+    known = ", ".join(names())
     check(
         run("reproduce", "exact-tabula"),
         2,

@@ -1,9 +1,13 @@
 """Two of the papers' data sets without their files: wine ships with scikit-learn, balance-scale is a law of levers."""
 
+import gzip
+import io
 import itertools
+import tarfile
 
+import numpy as np
 import pytest
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_digits, load_wine
 
 
 @pytest.fixture(scope="session")
@@ -18,4 +22,116 @@ def data(tmp_path_factory):
     for a, b, c, d in itertools.product(range(1, 6), repeat=4):
         lines.append(f"{'B' if a * b == c * d else 'L' if a * b > c * d else 'R'},{a},{b},{c},{d}")
     (folder / "balance-scale" / "balance-scale.data").write_text("\n".join(lines) + "\n")
+    _pima(folder / "pima")
+    _mnist(folder / "mnist")
+    _adult(folder / "adult")
+    _mammography(folder / "mammography")
+    _cifar(folder / "cifar10-jpeg")
+    _trec(folder / "trec")
     return folder
+
+
+def _pima(folder):
+    """Eight noisy numbers, of which the first two tell the class."""
+    random = np.random.default_rng(0)
+    values = random.normal(3.0, 2.0, (120, 8))
+    labels = (values[:, 0] + values[:, 1] + random.normal(0.0, 1.0, 120) > 6.0).astype(int)
+    folder.mkdir()
+    rows = [",".join(f"{value:.3f}" for value in row) + f",{label}" for row, label in zip(values, labels, strict=True)]
+    (folder / "pima-indians-diabetes.csv").write_text("\n".join(rows))
+
+
+def _mnist(folder):
+    """scikit-learn's digits, 8 by 8, spread over 28 by 28."""
+    images, labels = load_digits(return_X_y=True)
+    spread = np.arange(28) * 8 // 28
+    images = (images.reshape(-1, 8, 8)[:, spread][:, :, spread] / 16.0 * 255.0).astype(np.uint8)
+    folder.mkdir()
+    for part, rows in (("train", slice(1000)), ("t10k", slice(1000, 1300))):
+        _idx(folder / f"{part}-images-idx3-ubyte.gz", images[rows])
+        _idx(folder / f"{part}-labels-idx1-ubyte.gz", labels[rows].astype(np.uint8))
+
+
+def _idx(file, values):
+    head = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">i4").tobytes()
+    file.write_bytes(gzip.compress(head + values.tobytes()))
+
+
+def _adult(folder):
+    """Six numbers and eight words; age, and schooling by its word, tell the class; the second file is written another way."""
+    random = np.random.default_rng(0)
+    folder.mkdir()
+    for name, n_rows, end, head in (("adult.data.gz", 400, "", ""), ("adult.test.gz", 200, ".", "|1x3 Cross validator\n")):
+        lines = []
+        for _ in range(n_rows):
+            age, school = random.integers(17, 80), random.integers(2)
+            label = ">50K" if age + 20 * school + random.normal(0.0, 8.0) > 70 else "<=50K"
+            words = ["?" if random.random() < 0.1 else "Private", ("HS-grad", "Bachelors")[school], *"abcdef"]
+            gain, loss = random.choice([0, 0, 0, 5178]), random.choice([0, 0, 1902])
+            row = [
+                age,
+                words[0],
+                random.integers(10**5),
+                words[1],
+                9 + 4 * school,
+                *words[2:6],
+                words[6],
+                gain,
+                loss,
+                40,
+                words[7],
+            ]
+            lines.append(", ".join(map(str, row)) + f", {label}{end}")
+        (folder / name).write_bytes(gzip.compress((head + "\n".join(lines) + "\n\n").encode()))
+
+
+def _mammography(folder):
+    """Six numbers, and one row in ten positive, its first two numbers large."""
+    random = np.random.default_rng(0)
+    values, labels = random.normal(0.0, 1.0, (500, 6)), np.arange(500) % 10 == 0
+    values[labels, :2] += 2.0
+    rows = [
+        ",".join(f"{value:.4f}" for value in row) + f",'{1 if label else -1}'"
+        for row, label in zip(values, labels, strict=True)
+    ]
+    folder.mkdir()
+    (folder / "mammography.csv").write_text("\n".join(rows) + "\n")
+
+
+def _cifar(folder):
+    """Noisy pictures of one colour per class."""
+    from PIL import Image
+
+    from metricfit.reproductions.east_2024._cifar import CLASSES
+
+    random = np.random.default_rng(0)
+    colours = random.integers(40, 215, (10, 3))
+    folder.mkdir()
+    for part, n_each in (("train", 20), ("test", 6)):
+        with tarfile.open(folder / f"{part}.tar.gz", "w:gz") as archive:
+            for name, colour in zip(CLASSES, colours, strict=True):
+                for number in range(n_each):
+                    picture, file = (
+                        (colour + random.normal(0.0, 20.0, (32, 32, 3))).clip(0, 255).astype(np.uint8),
+                        io.BytesIO(),
+                    )
+                    Image.fromarray(picture).save(file, "JPEG")
+                    about = tarfile.TarInfo(f"{part}/{name}/{number:04}.jpg")
+                    about.size = len(file.getvalue())
+                    archive.addfile(about, io.BytesIO(file.getvalue()))
+
+
+def _trec(folder):
+    """Questions whose first word tells the class, but for one in ten that begins as any other; the rest is chatter."""
+    random = np.random.default_rng(0)
+    begins = {"ABBR": "Expand", "DESC": "Why", "ENTY": "Which", "HUM": "Who", "LOC": "Where", "NUM": "When"}
+    chatter = ["was", "is", "the", "a", "king", "of", "born", "in", "city", "river", "old", "made", "?"]
+    folder.mkdir()
+    for name, n_each in (("train_5500.label", 12), ("TREC_10.label", 4)):
+        lines = []
+        for kind, begin in begins.items():
+            for _ in range(n_each):
+                first = random.choice(list(begins.values())) if random.random() < 0.1 else begin
+                lines.append(f"{kind}:fine {first} {' '.join(random.choice(chatter, random.integers(3, 9)))}")
+        random.shuffle(lines)
+        (folder / name).write_text("\n".join(lines) + "\n")
