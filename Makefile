@@ -5,7 +5,7 @@ BIN := .venv/bin
 # tests run side by side on two processes; one thread each keeps them out of each other's way
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo toys test lint format appendix-c references benchmark quality clean
+.PHONY: demo toys test lint format references benchmark quality clean
 
 demo: .venv/.demo
 	$(BIN)/metricfit compare --report build/demo/report.html --overwrite
@@ -24,9 +24,6 @@ lint: .venv/.dev
 format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-
-appendix-c: .venv/.dev
-	$(BIN)/python reproductions/exact_2022/integral_error.py
 
 references: .venv/.dev
 	$(BIN)/python -m tests.numerics.reference.make

@@ -27,11 +27,3 @@ def test_demo(tmp_path):
     assert rows["toy 2", "EXACT"][3] == "80 %"
     for name in ("fig1", "fig3", "fig4", "fig10"):
         assert (tmp_path / f"{name}.png").stat().st_size > 5000
-
-
-def test_appendix_c(tmp_path):
-    output = run("reproductions/exact_2022/integral_error.py", "--repeats", "40", "--out", tmp_path / "errors.csv")
-    assert '"an order of magnitude smaller error", gradient: holds' in output
-    rows = (tmp_path / "errors.csv").read_text().splitlines()
-    assert len(rows) == 1 + 2 + 3 * 11
-    assert float(rows[1].split(",")[-1]) < 1e-15  # the quadrature's gradient against mpmath

@@ -15,7 +15,7 @@ from metricfit.reproductions._runner import kept
 
 
 def slow_experiment():
-    """Cells that need half a second each, so that a run can be killed in their midst."""
+    """Cells that need a while each, so that it shows whether they are run."""
     return Experiment(
         name="slow",
         title="Slow",
@@ -31,28 +31,32 @@ def slow_cell(cell, scope):
     return {"value": random.Random(f"{cell['set']}{cell['seed']}").random()}
 
 
-COMMAND = "from pathlib import Path; from tests.reproductions.test_runner import *; run(slow_experiment(), Scope(Path()), Path({out!r}))"
+COMMAND = """
+from pathlib import Path
+from metricfit.reproductions import Scope, of_name, run
+run(of_name("exact-ablation"), Scope(Path({data!r}), quick=True), Path({out!r}))
+"""
 
 
-def test_killed_three_times_and_resumed(tmp_path):
-    whole = run(slow_experiment(), Scope(tmp_path), tmp_path / "whole")
+def test_killed_three_times_and_resumed(data, tmp_path):
+    """A real reproduction, of sixteen cells."""
+    experiment, scope = of_name("exact-ablation"), Scope(data, quick=True)
+    whole = run(experiment, scope, tmp_path / "whole")
     moments = random.Random(0)
+    folder = tmp_path / "killed" / ".exact-ablation-cells"
     for _ in range(3):
-        code = COMMAND.format(out=str(tmp_path / "killed"))
+        code = COMMAND.format(data=str(data), out=str(tmp_path / "killed"))
         process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stderr=subprocess.DEVNULL)
-        folder = tmp_path / "killed" / ".slow-cells"
-        before = len(list(folder.glob("*.json"))) if folder.exists() else 0
-        deadline = time.monotonic() + 60
+        before = len(list(folder.glob("*.json")))
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline and process.poll() is None and len(list(folder.glob("*.json"))) <= before:
-            time.sleep(0.02)
-        time.sleep(moments.uniform(0.0, 0.4))
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0.0, 0.3))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    kept = len(list(folder.glob("*.json")))
-    assert 3 <= kept < 8  # killed in its midst, and something was won each time
-    resumed = run(slow_experiment(), Scope(tmp_path), tmp_path / "killed")
-    assert resumed == whole
-    for name in ("slow.csv", "slow.md"):
+    assert 3 <= len(list(folder.glob("*.json"))) < 16  # killed in its midst, and something was won each time
+    assert run(experiment, scope, tmp_path / "killed") == whole
+    for name in ("exact-ablation.csv", "exact-ablation.md"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 

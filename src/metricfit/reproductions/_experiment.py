@@ -21,11 +21,13 @@ Found = list[tuple[Cell, Numbers]]
 _HOME = {
     "exact-tabular": "exact_2022.tabular",
     "exact-ablation": "exact_2022.ablation",
+    "exact-integral": "exact_2022.integral",
     "leaky-tabular": "leaky_2019.tabular",
     "leaky-mnist": "leaky_2019.mnist",
     "east-tabular": "east_2024.tabular",
     "east-beta": "east_2024.beta",
     "critique": "critique_2022.critique",
+    "beyond": "beyond.tables",
 }
 
 

@@ -28,3 +28,18 @@ def spread(values: Sequence[float]) -> str:
     '2.00 ± 1.00'
     """
     return f"{np.mean(values):.2f} ± {np.std(values):.2f}"
+
+
+NEAR = 0.5  # points
+LEGEND = f"= agrees with the paper: within {NEAR} points, or twice the deviation over our seeds. ↑ ↓ does not."
+
+
+def beside(published: float, values: Sequence[float], near: float = NEAR) -> str:
+    """Ours as in ``spread``, and whether it agrees with what was published.
+
+    >>> beside(96.67, [96.60, 96.74]), beside(87.42, [84.7, 84.7])
+    ('96.67 ± 0.07 =', '84.70 ± 0.00 ↓')
+    """
+    off = float(np.mean(values)) - published
+    agrees = abs(off) <= max(near, 2.0 * float(np.std(values)))
+    return f"{spread(values)} {'=' if agrees else '↑' if off > 0 else '↓'}"

@@ -48,9 +48,17 @@ class Effort:
 
 
 def trained(
-    module: nn.Module, loss: Callable[..., Tensor], parts: Parts, options: Options, effort: Effort, seed: int
+    module: nn.Module,
+    loss: Callable[..., Tensor],
+    parts: Parts,
+    options: Options,
+    effort: Effort,
+    seed: int,
+    start: float = FIRST_TEMPERATURE,
 ) -> Trainer:
     """AdamW; stops by, and goes back to, the least validation loss, at its own temperature where there is one.
+
+    A loss for a metric is annealed from ``start``.
 
     The paper stops by the validation loss (E.1), so this does too, not by the metric: of mammography's validation rows 42 are
     positive, and a metric of so few jumps.
@@ -72,12 +80,12 @@ def trained(
         fabric=Fabric(accelerator="cpu", devices=1),
     )
     batches = Batches(*parts.train, size=options.batch, seed=seed)
-    if isinstance(loss, mf.EastLoss):
+    if isinstance(loss, mf.MetricLoss):
         anneal(
             trainer,
             batches,
             parts.validation,
-            start=FIRST_TEMPERATURE,
+            start=start,
             rate=options.decay,
             patience=effort.patience,
             give_up_after=effort.give_up_after,

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
 from torch import nn
 
 import metricfit as mf
+from metricfit.reproductions._claims import TIE, Claim, claim
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
-from metricfit.reproductions._markdown import spread, table
+from metricfit.reproductions._markdown import LEGEND, beside, table
 from metricfit.reproductions.exact_2022 import published
 from metricfit.reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, prepared, train_exact, train_linear
+
+# what is gained, by which, over which
+GAINS = (
+    ("EXACT's margin", "EXACT", "EXACT without margin"),
+    ("EXACT's scheduler", "EXACT", "EXACT without scheduler"),
+    ("EXACT's normaliser", "EXACT", "EXACT without normalizer"),
+    ("the normaliser with cross-entropy", "Cross-entropy with normalizer", "Cross-entropy"),
+    ("the normaliser with hinge", "Hinge with normalizer", "Hinge"),
+)
 
 
 def cells(scope: Scope) -> list[Cell]:
@@ -42,16 +53,48 @@ def run(cell: Cell, scope: Scope) -> Numbers:
 
 
 def summary(found: Found) -> str:
-    sets = list(dict.fromkeys(str(cell["set"]) for cell, _ in found))
+    sets, methods = _sets(found), list(published.ABLATION)
     rows = []
     for name in sets:
         row = [name]
-        for method, values in published.ABLATION.items():
-            scores = [numbers["test"] for cell, numbers in found if cell["set"] == name and cell["method"] == method]
-            row += [f"{values[published.SETS.index(name)]:.2f}", spread(scores)]
+        for method in methods:
+            paper = published.ABLATION[method][published.SETS.index(name)]
+            row += [f"{paper:.2f}", beside(paper, _tested(found, name, method))]
         rows.append(row)
-    heads = ["set", *(head for method in published.ABLATION for head in (f"{method}, paper", "ours"))]
-    return f"## Accuracy on test, %\n\n{table(heads, rows)}\n"
+    means = [f"{cell:.2f}" for method in methods for cell in (_published_mean(sets, method), np.mean(_means(found, method)))]
+    heads = ["set", *(head for method in methods for head in (f"{method}, paper", "ours"))]
+    return f"## Accuracy on test, %\n\n{table(heads, [*rows, ['mean', *means]])}\n\n{LEGEND}\n"
+
+
+def claims(found: Found) -> list[Claim]:
+    """What each part gains, in the mean over the sets."""
+    sets = _sets(found)
+    return [
+        claim(
+            f"{text}, accuracy, mean of {len(sets)} sets",
+            _published_mean(sets, with_it) - _published_mean(sets, without),
+            [a - b for a, b in zip(_means(found, with_it), _means(found, without), strict=True)],
+            tie=0.0 if with_it == "EXACT" else TIE,
+        )
+        for text, with_it, without in GAINS
+    ]
+
+
+def _sets(found: Found) -> list[str]:
+    return list(dict.fromkeys(str(cell["set"]) for cell, _ in found))
+
+
+def _tested(found: Found, name: str, method: str) -> list[float]:
+    return [numbers["test"] for cell, numbers in found if cell["set"] == name and cell["method"] == method]
+
+
+def _means(found: Found, method: str) -> list[float]:
+    """Over the sets, for each seed."""
+    return np.mean([_tested(found, name, method) for name in _sets(found)], axis=0).tolist()
+
+
+def _published_mean(sets: list[str], method: str) -> float:
+    return float(np.mean([published.ABLATION[method][published.SETS.index(name)] for name in sets]))
 
 
 EXPERIMENT = Experiment(
@@ -61,4 +104,5 @@ EXPERIMENT = Experiment(
     cells=cells,
     run=run,
     summary=summary,
+    claims=claims,
 )

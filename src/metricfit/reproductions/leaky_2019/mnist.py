@@ -22,7 +22,7 @@ from torch import nn
 from metricfit.comparison._statistics import corrected_estimate
 from metricfit.reproductions._claims import Claim, claim
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
-from metricfit.reproductions._markdown import spread, table
+from metricfit.reproductions._markdown import beside, table
 from metricfit.reproductions.leaky_2019 import _curves, published
 from metricfit.reproductions.leaky_2019._digits import N_CLASSES, N_FOLDS, fold
 from metricfit.reproductions.leaky_2019._protocol import Rows, adam, by_xavier, error
@@ -78,7 +78,7 @@ def summary(found: Found) -> str:
     for labels, methods in published.MLP.items():
         row = [NAMES[labels]]
         for method, (mean, deviation) in methods.items():
-            row += [f"{mean:.2f} ± {deviation:.2f}", spread(_errors(found, labels, method))]
+            row += [f"{mean:.2f} ± {deviation:.2f}", beside(mean, _errors(found, labels, method), 2.0 * deviation)]
         differences = _gains(found, labels)
         told = methods["NegLog"][0] - methods["LEErr"][0]
         gain = corrected_estimate(differences, 0.0)
@@ -93,7 +93,7 @@ def summary(found: Found) -> str:
     return (
         f"## Multilayer perceptron (Table 4): error on test, %\n\n{table(heads, rows)}\n\n"
         f"{len(_gains(found, 'clean'))} of the paper's ten folds; {capped} of {len(layers)} runs were ended at {MOST_EPOCHS} "
-        f"epochs rather than by patience.\n\n"
+        f"epochs rather than by patience. = is within twice the deviation, the paper's or ours.\n\n"
         f"{curves}\n"
     )
 

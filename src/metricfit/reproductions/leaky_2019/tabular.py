@@ -28,7 +28,7 @@ from metricfit.comparison._statistics import corrected_estimate
 from metricfit.reproductions import _tables as tables
 from metricfit.reproductions._claims import TIE, Claim, claim
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
-from metricfit.reproductions._markdown import spread, table
+from metricfit.reproductions._markdown import LEGEND, beside, table
 from metricfit.reproductions.leaky_2019 import published
 from metricfit.reproductions.leaky_2019._protocol import Rows, adam, by_xavier, error
 from metricfit.training import Batches, Trainer
@@ -107,7 +107,7 @@ def summary(found: Found) -> str:
         row = [name]
         for method in published.METHODS:
             mean, deviation = published.tabular_error(name, method)
-            row += [f"{mean:.2f} ± {deviation:.2f}", spread(_errors(found, name, method))]
+            row += [f"{mean:.2f} ± {deviation:.2f}", beside(mean, _errors(found, name, method))]
         rows.append(row)
     heads = ["set", *(head for method in published.METHODS for head in (f"{method}, paper", "ours"))]
     capped = sum(numbers["epochs"] >= MOST_EPOCHS for _, numbers in found)
@@ -117,7 +117,7 @@ def summary(found: Found) -> str:
         f"{capped} of {len(found)} runs were ended at {MOST_EPOCHS} epochs rather than by patience."
     )
     return (
-        f"## Error on test, %\n\n{table(heads, rows)}\n\n"
+        f"## Error on test, %\n\n{table(heads, rows)}\n\n{LEGEND}\n\n"
         f"## LEErr against NegLog\n\n{_compared(found, sets, 'NegLog', 'LEErr')}\n\n"
         f"## EErr against LEErr\n\n{_compared(found, sets, 'LEErr', 'EErr')}\n\n{text}\n"
     )
