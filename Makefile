@@ -5,7 +5,7 @@ BIN := .venv/bin
 # tests run side by side on two processes; one thread each keeps them out of each other's way
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo toys test lint format references benchmark quality clean
+.PHONY: demo toys test lint format evidence references benchmark quality clean
 
 demo: .venv/.demo
 	$(BIN)/metricfit compare --report build/demo/report.html --overwrite
@@ -24,6 +24,9 @@ lint: .venv/.dev
 format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+evidence: .venv/.dev
+	$(BIN)/python -m metricfit.reproductions.evidence
 
 references: .venv/.dev
 	$(BIN)/python -m tests.numerics.reference.make

@@ -65,6 +65,11 @@ def names() -> list[str]:
     return list(_HOME)
 
 
+def home(name: str) -> str:
+    """The folder of its paper."""
+    return _HOME[name].partition(".")[0]
+
+
 def of_name(name: str) -> Experiment:
     """The experiment of that name."""
     return import_module(f"metricfit.reproductions.{_HOME[name]}").EXPERIMENT
