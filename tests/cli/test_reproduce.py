@@ -19,7 +19,11 @@ def test_the_list(run):
     assert out.startswith("exact-tabular ")
 
 
-def test_mistakes(run, tmp_path):
+def test_mistakes(run, tmp_path, monkeypatch):
+    def offline(name):
+        raise OSError(name)
+
+    monkeypatch.setattr("metricfit.reproductions._openml.fetch", offline)
     known = ", ".join(names())
     check(
         run("reproduce", "exact-tabula"),

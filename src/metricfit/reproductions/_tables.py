@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from metricfit._errors import DataError
+from metricfit.reproductions import _openml
 
 Read = Callable[[Path], tuple[pd.DataFrame, pd.Series]]
 
@@ -117,10 +118,19 @@ def load(name: str, data: Path | None = None) -> tuple[pd.DataFrame, np.ndarray]
     data = folder() if data is None else data
     try:
         features, target = (SETS | _AS_PUBLISHED)[name](data)
-    except FileNotFoundError as error:
-        raise DataError(
-            f"The data set {name!r} is not there: {error.filename} is missing. Fetch it from the UCI repository or OpenML, "
-            "and name the folder by --data or METRICFIT_DATA."
-        ) from error
+    except FileNotFoundError as missing:
+        features, target = _fetched(name, missing)
     features.columns = [f"x{place}" for place in range(features.shape[1])]
     return features, target.to_numpy()
+
+
+def _fetched(name: str, missing: FileNotFoundError) -> tuple[pd.DataFrame, pd.Series]:
+    """From OpenML, or an error that says what to fetch."""
+    try:
+        return _openml.fetch(name)
+    except (OSError, LookupError) as error:
+        called = "{!r} (version {}) from OpenML".format(*_openml.NAMES[name]) if name in _openml.NAMES else "it from OpenML"
+        raise DataError(
+            f"The data set {name!r} is not there: {missing.filename} is missing, and OpenML gave nothing. Fetch {called} or "
+            "the UCI repository, and name the folder by --data or METRICFIT_DATA."
+        ) from error

@@ -18,7 +18,7 @@ from metricfit._errors import DataError
 from metricfit.reproductions import _tables as tables
 from metricfit.reproductions.east_2024._protocol import Part, Parts
 
-POSITIVE = {"adult": ">50K", "mammography": 1, "kaggle": 1}
+POSITIVE = {"adult": ">50K", "mammography": "1", "kaggle": "1"}
 KAGGLE = "creditcard.csv"
 
 
@@ -36,7 +36,7 @@ def prepared(name: str, data: Path, n_rows: int | None = None) -> Parts:
     words, not scaled, scaled by row, or by one mean and deviation for all columns) gave that row on validation rows.
     """
     features, target = _kaggle(data) if name == "kaggle" else tables.load(name, data)
-    labels = (target == POSITIVE[name]).astype(np.int64)
+    labels = (target.astype(str) == POSITIVE[name]).astype(np.int64)
     every = np.arange(len(labels))
     if n_rows is not None and n_rows < len(every):
         every, _ = train_test_split(every, train_size=n_rows, random_state=0, stratify=labels)

@@ -1,0 +1,56 @@
+"""Where a file is missing, OpenML is asked; what it would answer is made up here, as there is no network in the tests."""
+
+from types import SimpleNamespace
+from urllib.error import URLError
+
+import pandas as pd
+import pytest
+import sklearn.datasets
+
+from metricfit._errors import DataError
+from metricfit.reproductions import _openml
+from metricfit.reproductions import _tables as tables
+
+
+def answers(monkeypatch, answer):
+    asked = []
+
+    def fetch_openml(name, version, **options):
+        asked.append((name, version))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch_openml)
+    return asked
+
+
+def test_openml_is_asked_and_identifiers_are_left_out(monkeypatch, tmp_path):
+    frame = pd.DataFrame({"MouseID": ["a", "b"], "DYRK1A_N": [0.5, None], "Genotype": ["c", "t"]})
+    asked = answers(monkeypatch, SimpleNamespace(data=frame, target=pd.Series(["x", "y"], dtype="category")))
+    features, labels = tables.load("mice-protein", tmp_path)
+    assert asked == [("MiceProtein", 4)]
+    assert list(features.columns) == ["x0"]
+    assert features["x0"].isna().tolist() == [False, True]
+    assert labels.tolist() == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("pima", "Fetch 'diabetes' (version 1) from OpenML or"), ("audit-risk", "Fetch it from OpenML or")]
+)
+def test_without_a_network_an_error_says_what_to_fetch(name, said, monkeypatch, tmp_path):
+    answers(monkeypatch, URLError("no route"))
+    with pytest.raises(DataError) as error:
+        tables.load(name, tmp_path)
+    assert f"The data set {name!r} is not there: {tmp_path}" in str(error.value)
+    assert said in str(error.value)
+
+
+def test_files_come_first(monkeypatch, data):
+    asked = answers(monkeypatch, URLError("no route"))
+    assert len(tables.load("wine", data)[1]) == 178
+    assert asked == []
+
+
+def test_every_name_is_one_of_ours():
+    assert set(_openml.NAMES) <= set(tables.SETS)
