@@ -126,6 +126,27 @@ class TestHistory:
         assert row["surrogate"] == pytest.approx(6.0 / 3.0)  # margin 1, five rows at -5
         assert row["gradient_norm"] == pytest.approx(math.sqrt(2.0) * 5.0 / 3.0)
 
+    def test_a_memory_sees_no_held_out_rows(self):
+        """Both the judge and the gap ask the loss about held-out rows by themselves, and training goes on as without them."""
+        x, y = data(k=2)
+        held_out = data(40, k=2, seed=1)
+        found, judged = {}, []
+        for name, part in (("none", (x[:1], y[:1])), ("some", held_out)):
+            module, optimizer = parts(k=2)
+            loss = mf.MetricLoss("f1", memory=0.9)
+
+            def judge(scores, labels, loss=loss):
+                judged.append((float(loss(scores, labels)), float(mf.MetricLoss("f1")(scores, labels))))
+                return -judged[-1][0]
+
+            trainer = Trainer(module, loss, optimizer, judge=judge, fabric=Fabric(**CPU))
+            trainer.fit(Batches(x, y, size=30, seed=1), part, epochs=3)
+            found[name] = weights(module), loss.running
+        assert loss.memory == 0.9
+        assert all(own == plain for own, plain in judged)
+        assert torch.equal(found["none"][0], found["some"][0])
+        assert torch.equal(found["none"][1], found["some"][1])
+
     def test_the_surrogate_is_the_mean_over_rows(self):
         x, y = data(90)
         module, optimizer = parts()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from pathlib import Path
 from typing import Any
 
@@ -194,8 +195,8 @@ class Trainer:
     def _judged(self, held_out: tuple[Tensor, Tensor], scale: float) -> Row:
         features, labels = held_out
         scores = self.scores(features)
-        metric = self.judge(scores, labels)
-        with torch.no_grad():
+        with torch.no_grad(), _without_memory(self.loss):
+            metric = self.judge(scores, labels)
             surrogate = float(self.loss(scores, labels) if math.isnan(scale) else self.loss(scores, labels, scale=scale))
         return {"metric": metric, "gap": surrogate - (1.0 - metric)}
 
@@ -208,6 +209,20 @@ def _judge_of(metric: metrics.Metric) -> Judge:
         return float(metric(sum_over_processes(matrix) if world_size() > 1 else matrix))
 
     return judge
+
+
+@contextlib.contextmanager
+def _without_memory(loss: Callable[..., Tensor]) -> Iterator[None]:
+    """Held-out rows are judged by themselves, and are not remembered; several processes are still taken together."""
+    memory = getattr(loss, "memory", None)
+    if memory is None:
+        yield
+        return
+    loss.memory = None  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        loss.memory = memory  # type: ignore[attr-defined]
 
 
 def _at_least_two(scores: Tensor) -> Tensor:
