@@ -1,0 +1,1 @@
+"""The papers' tables with what the papers left out: threshold tuning, ``MetricClassifier``, each other's losses."""
