@@ -208,17 +208,16 @@ def test_annealing_goes_on_while_it_gains():
     assert len(after) == 2  # two temperatures in vain
 
 
+@pytest.mark.parametrize("loss", [mf.ExactLoss, lambda: mf.MetricLoss("mcc", memory=0.9)])
 @pytest.mark.parametrize("seconds", [1, 4])
-def test_a_checkpoint_goes_on_as_if_nothing_had_happened(tmp_path, seconds):
+def test_a_checkpoint_goes_on_as_if_nothing_had_happened(tmp_path, seconds, loss):
     x, y = data()
 
     def fresh():
         module, optimizer = parts()
         batches = Batches(x, y, size=30, seed=1)
         scale = schedules.geometric(3.0, 0.1, 40)
-        trainer = Trainer(
-            module, mf.ExactLoss(), optimizer, scale=scale, normalizer=mf.GradientNormalizer(), fabric=Fabric(**CPU)
-        )
+        trainer = Trainer(module, loss(), optimizer, scale=scale, normalizer=mf.GradientNormalizer(), fabric=Fabric(**CPU))
         return trainer, batches, module
 
     whole, batches, module = fresh()

@@ -128,8 +128,10 @@ class Trainer:
             return _at_least_two(self.module(features))
 
     def save(self, file: str | Path, batches: Any = None) -> None:
-        """Everything to go on from here: weights, optimiser, counters, history, and where the batches stand."""
+        """Everything to go on from here: weights, optimiser, loss, counters, history, and where the batches stand."""
         state = {"module": self.module, "optimizer": self.optimizer, **self._counters(), "best": self.best}
+        if isinstance(self.loss, nn.Module):
+            state["loss"] = self.loss.state_dict()
         if self.normalizer is not None:
             state["normalizer"] = self.normalizer.state_dict()
         if batches is not None:
@@ -145,6 +147,8 @@ class Trainer:
         metric, surrogate = self.best_value
         self.best_value = metric, surrogate
         self.best = state["best"]
+        if isinstance(self.loss, nn.Module):
+            self.loss.load_state_dict(state["loss"])
         if self.normalizer is not None:
             self.normalizer.load_state_dict(state["normalizer"])
         if batches is not None:
