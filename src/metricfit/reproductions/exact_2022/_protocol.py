@@ -121,8 +121,8 @@ def train_exact(
     """EXACT with its margin, its scale going down and its gradients normalised, or without one of these.
 
     The text has a weight decay of 1e-4 for all models, Table 8 a regularisation of zero. Cross-entropy and hinge meet the
-    published accuracies without it (cross-entropy on car: 94.44 / 91.91 % without, 94.36 / 92.49 with, published 94.50 / 91.91),
-    EXACT with it (breast-cancer-wisconsin, on train: 98.24 without, 98.90 with, published 99.03), so that is how they are run.
+    published accuracies without it (cross-entropy on car: 94.44 / 91.91 % without, 94.36 / 92.49 with, published 94.50 /
+    91.91), EXACT with it (breast-cancer-wisconsin, train: 98.24 without, 98.90 with, published 99.03): so they are run.
     Scores being normalised, it is no penalty for EXACT: it keeps the weights small, so that its large steps go on moving them.
     """
     scale = mf.schedules.geometric(*SIGMA, steps) if scheduled else mf.schedules.constant(1.0)
