@@ -13,6 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from metricfit._errors import DataError
 from metricfit.reproductions import _openml
@@ -111,6 +115,16 @@ SETS: dict[str, Read] = {
 }
 
 _AS_PUBLISHED = {"cylinder-bands-as-spelled": _bands_as_spelled}  # YES and yes are two
+
+
+def numeric(features: pd.DataFrame, known: np.ndarray) -> np.ndarray:
+    """All rows as numbers: missing ones the mean, words one-hot with "?" for a missing one, scaled; fitted on known rows."""
+    unknown = SimpleImputer(strategy="constant", fill_value="?")
+    words = make_pipeline(unknown, OneHotEncoder(handle_unknown="ignore", sparse_output=False))
+    reader = make_column_transformer(
+        (SimpleImputer(), make_column_selector(dtype_include="number")), (words, make_column_selector(dtype_exclude="number"))
+    )
+    return make_pipeline(reader, StandardScaler()).fit(features.iloc[known]).transform(features)
 
 
 def load(name: str, data: Path | None = None) -> tuple[pd.DataFrame, np.ndarray]:

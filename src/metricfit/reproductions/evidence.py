@@ -50,7 +50,7 @@ def page(gathered: Gathered) -> str:
 def kind(claim: Claim) -> str:
     """The verdict in one of three words.
 
-    >>> kind(Claim("LEErr over NegLog, magic", 0.32, 0.1, 0.3)), kind(Claim("EXACT over cross-entropy, car", 3.29, 1.0, 0.1))
+    >>> kind(Claim("LEErr over NegLog, magic", 0.82, 0.1, 0.3)), kind(Claim("EXACT over cross-entropy, car", 3.29, 1.0, 0.1))
     ('not seen', 'holds')
     """
     first = claim.verdict.split(",")[0].split(":")[0]

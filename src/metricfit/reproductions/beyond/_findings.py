@@ -10,7 +10,8 @@ import numpy as np
 from metricfit.comparison._statistics import corrected_estimate
 from metricfit.reproductions._claims import Claim, claim, half_width
 from metricfit.reproductions._experiment import Found
-from metricfit.reproductions._markdown import spread, table
+from metricfit.reproductions._found import distinct, values
+from metricfit.reproductions._markdown import NEAR, spread, table
 from metricfit.reproductions.beyond._linear import STRATEGIES
 from metricfit.reproductions.beyond._network import CROSS_ENTROPY, NETWORKS
 from metricfit.reproductions.east_2024.published import TABLE_1
@@ -18,7 +19,6 @@ from metricfit.reproductions.east_2024.tabular import SCORES
 from metricfit.reproductions.exact_2022 import published as exact
 from metricfit.reproductions.leaky_2019 import published as leaky
 
-AGREE = 0.5  # points, as in EXACT's reproduction
 OURS, THRESHOLD, PLAIN = "MetricClassifier", "cross-entropy + threshold", "cross-entropy"
 
 
@@ -33,7 +33,8 @@ class Comparison:
 
     def gains(self, found: Found, name: str) -> list[float]:
         """Over seeds, a method without seeds being the same in all; empty if one is missing."""
-        ours, theirs = (values(found, "east", name, *one) for one in (self.method, self.other))
+        pairs = (self.method, self.other)
+        ours, theirs = (values(found, score, paper="east", set=name, method=method) for method, score in pairs)
         return np.subtract(ours, theirs).tolist() if ours and theirs else []
 
 
@@ -53,17 +54,11 @@ def _comparisons() -> Iterator[Comparison]:
     yield Comparison("EAST with batches of 64 and a memory over 1024, F1", free, large)
 
 
-def values(found: Found, paper: str, name: str, method: str, score: str) -> list[float]:
-    """Over seeds, in their order."""
-    wanted = {"paper": paper, "set": name, "method": method}
-    return [numbers[score] for cell, numbers in found if wanted.items() <= cell.items()]
-
-
 def summary(found: Found) -> str:
     sections = {"exact": _of_exact, "leaky": _of_leaky, "east": _of_east}
     parts = []
     for paper, section in sections.items():
-        if sets := list(dict.fromkeys(str(cell["set"]) for cell, _ in found if cell["paper"] == paper)):
+        if sets := distinct(found, "set", paper=paper):
             parts.append(section(found, sets))
     return "\n\n".join(parts) + "\n"
 
@@ -78,10 +73,10 @@ def _of_exact(found: Found, sets: list[str]) -> str:
         heads = ["set", "Sklearn, paper", "EXACT, paper", *STRATEGIES]
         text.append(f"## EXACT's sets, linear models: accuracy on {part}, %\n\n{table(heads, rows)}")
     means = {name: _by_strategy(found, "exact", name, "test") for name in sets}
-    near = [name for name in sets if means[name][OURS] >= exact.TEST["EXACT"][exact.SETS.index(name)] - AGREE]
+    near = [name for name in sets if means[name][OURS] >= exact.TEST["EXACT"][exact.SETS.index(name)] - NEAR]
     above = [name for name in sets if means[name][OURS] >= means[name][THRESHOLD] - 0.005]
     text.append(
-        f"{OURS} has the test accuracy published for EXACT (within {AGREE} points, or above) on {_counted(sets, near)}, and "
+        f"{OURS} has the test accuracy published for EXACT (within {NEAR} points, or above) on {_counted(sets, near)}, and "
         f"that of {THRESHOLD}, or more, on {_counted(sets, above)}."
     )
     return "\n\n".join(text)
@@ -94,7 +89,7 @@ def _of_leaky(found: Found, sets: list[str]) -> str:
         row = [name]
         for method in ("NegLog", "LEErr"):
             row.append("{:.2f} ± {:.2f}".format(*leaky.tabular_error(name, method)))
-        errors = {method: values(found, "leaky", name, method, "test_error") for method in STRATEGIES}
+        errors = {method: values(found, "test_error", paper="leaky", set=name, method=method) for method in STRATEGIES}
         row += [spread(one) for one in errors.values()]
         for other in (PLAIN, THRESHOLD):
             gain = corrected_estimate(np.subtract(errors[other], errors[OURS]).tolist(), 1.0)
@@ -103,11 +98,11 @@ def _of_leaky(found: Found, sets: list[str]) -> str:
     heads = ["set", "NegLog, paper", "LEErr, paper", *STRATEGIES]
     heads += [head for other in (PLAIN, THRESHOLD) for head in (f"{OURS} over {other}", "p, corrected")]
     means = {name: _by_strategy(found, "leaky", name, "test_error") for name in sets}
-    near = [name for name in sets if means[name][OURS] <= leaky.tabular_error(name, "LEErr")[0] + AGREE]
+    near = [name for name in sets if means[name][OURS] <= leaky.tabular_error(name, "LEErr")[0] + NEAR]
     least = [name for name in sets if means[name][OURS] <= min(means[name].values()) + 0.005]
     return (
         f"## İrsoy's sets, linear models: error on test, %\n\n{table(heads, rows)}\n\n"
-        f"{OURS} has the error published for LEErr (within {AGREE} points, or less) on {_counted(sets, near)}, and the least "
+        f"{OURS} has the error published for LEErr (within {NEAR} points, or less) on {_counted(sets, near)}, and the least "
         f"of ours on {_counted(sets, least)}."
     )
 
@@ -116,14 +111,9 @@ def _of_east(found: Found, sets: list[str]) -> str:
     """A table per set, and the gains that nobody has foretold."""
     text = []
     for name in sets:
-        rows = [
-            _east_row(found, name, method)
-            for method in dict.fromkeys(
-                str(cell["method"]) for cell, _ in found if (cell["paper"], cell["set"]) == ("east", name)
-            )
-        ]
+        rows = [_east_row(found, name, method) for method in distinct(found, "method", paper="east", set=name)]
         heads = ["method", *(head for title in SCORES.values() for head in (f"{title}, paper", "ours", "with threshold"))]
-        positives = int(values(found, "east", name, CROSS_ENTROPY, "positives")[0])
+        positives = int(values(found, "positives", paper="east", set=name, method=CROSS_ENTROPY)[0])
         text.append(f"## EAST's {name}: test, %\n\n{table(heads, rows)}\n\n{positives} of the test rows are positive.")
     rows = []
     for one, name, gains in _compared(found):
@@ -140,17 +130,17 @@ def _east_row(found: Found, name: str, method: str) -> list[str]:
     told = TABLE_1[name].get(NETWORKS[method].published) if method in NETWORKS else None
     row = [method]
     for score in SCORES:
-        ours = values(found, "east", name, method, score)
+        ours = values(found, score, paper="east", set=name, method=method)
         row.append("" if told is None else f"{100.0 * getattr(told, score):.1f}")
         if method in NETWORKS:
-            row += [spread(ours), spread(values(found, "east", name, method, f"{score}_tuned"))]
+            row += [spread(ours), spread(values(found, f"{score}_tuned", paper="east", set=name, method=method))]
         else:
             row += [f"{ours[0]:.2f}", ""]
     return row
 
 
 def _by_strategy(found: Found, paper: str, name: str, score: str) -> dict[str, float]:
-    return {method: float(np.mean(values(found, paper, name, method, score))) for method in STRATEGIES}
+    return {method: float(np.mean(values(found, score, paper=paper, set=name, method=method))) for method in STRATEGIES}
 
 
 def _counted(sets: Sequence[str], some: Sequence[str]) -> str:
@@ -159,7 +149,7 @@ def _counted(sets: Sequence[str], some: Sequence[str]) -> str:
 
 
 def _compared(found: Found) -> list[tuple[Comparison, str, list[float]]]:
-    sets = dict.fromkeys(str(cell["set"]) for cell, _ in found if cell["paper"] == "east")
+    sets = distinct(found, "set", paper="east")
     every = [(one, name, one.gains(found, name)) for name in sets for one in _comparisons()]
     return [(one, name, gains) for one, name, gains in every if gains]
 

@@ -8,11 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.impute import SimpleImputer
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from metricfit._errors import DataError
 from metricfit.reproductions import _tables as tables
@@ -42,13 +38,7 @@ def prepared(name: str, data: Path, n_rows: int | None = None) -> Parts:
         every, _ = train_test_split(every, train_size=n_rows, random_state=0, stratify=labels)
     rest, test = train_test_split(every, test_size=0.2, random_state=0, stratify=labels[every])
     train, validation = train_test_split(rest, test_size=0.2, random_state=0, stratify=labels[rest])
-    words = make_pipeline(
-        SimpleImputer(strategy="constant", fill_value="?"), OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    )
-    reader = make_column_transformer(
-        (SimpleImputer(), make_column_selector(dtype_include="number")), (words, make_column_selector(dtype_exclude="number"))
-    )
-    values = make_pipeline(reader, StandardScaler()).fit(features.iloc[train]).transform(features)
+    values = tables.numeric(features, train)
 
     def part(rows: np.ndarray) -> Part:
         return torch.from_numpy(values[rows]).float(), torch.from_numpy(labels[rows])

@@ -22,6 +22,7 @@ import metricfit as mf
 from metricfit.reproductions._claims import Claim, claim
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
 from metricfit.reproductions._figure import blank
+from metricfit.reproductions._found import differences, values
 from metricfit.reproductions._markdown import spread, table
 from metricfit.reproductions.east_2024 import published
 from metricfit.reproductions.east_2024._cifar import CLASSES, pictures
@@ -126,10 +127,10 @@ def _trend(found: Found) -> str:
     betas = [float(beta) for beta in published.TABLE_6]
     texts = []
     for place, title in enumerate(("precision", "recall")):
-        values = [_values(found, f"dog {beta}", f"{title}_dog") for beta in published.TABLE_6]
-        if not all(values):
+        of_beta = [values(found, f"{title}_dog", method=f"dog {beta}") for beta in published.TABLE_6]
+        if not all(of_beta):
             return ""
-        ours, paper = [np.mean(one) for one in values], [row[place] for row in published.TABLE_6.values()]
+        ours, paper = [np.mean(one) for one in of_beta], [row[place] for row in published.TABLE_6.values()]
         correlations = [stats.spearmanr(betas, column).statistic for column in (ours, paper)]
         texts.append("{} {:+.2f} (paper {:+.2f})".format(title, *correlations))
     return f"\n\nRank correlation of beta with mean {' and '.join(texts)}."
@@ -147,9 +148,9 @@ def _beside(found: Found, title: str, rows: Sequence[tuple[str, str, tuple[float
     """Rows of method, its title, published values and the names of ours; nothing if there are none of ours."""
     lines = []
     for method, head, paper, scores in rows:
-        if _values(found, method, scores[0]):
+        if values(found, scores[0], method=method):
             pairs = [
-                (f"{100.0 * value:.1f}", spread(_values(found, method, score)))
+                (f"{100.0 * value:.1f}", spread(values(found, score, method=method)))
                 for value, score in zip(paper, scores, strict=True)
             ]
             lines.append([head, *(text for pair in pairs for text in pair)])
@@ -195,33 +196,26 @@ def claims(found: Found) -> list[Claim]:
 
 
 def _gain(found: Found, text: str, paper: float, method: str, other: str, score: str) -> Claim | None:
-    ours, theirs = _values(found, method, score), _values(found, other, score)
-    return (
-        claim(text, round(100.0 * paper, 1), [a - b for a, b in zip(ours, theirs, strict=True)]) if ours and theirs else None
-    )
+    ours, theirs = values(found, score, method=method), values(found, score, method=other)
+    return claim(text, round(100.0 * paper, 1), differences(ours, theirs)) if ours and theirs else None
 
 
 def figure(found: Found) -> Figure:
     """Precision and recall of dogs by their beta, published (dashed) and ours, with deviations over seeds."""
     drawing = blank(6.0, 3.4)
     axes = drawing.subplots()
-    betas = [beta for beta in published.TABLE_6 if _values(found, f"dog {beta}", "macro_f1")]
+    betas = [beta for beta in published.TABLE_6 if values(found, "macro_f1", method=f"dog {beta}")]
     for place, (title, colour) in enumerate((("precision", "C0"), ("recall", "C1"))):
-        values = [_values(found, f"dog {beta}", f"{title}_dog") for beta in betas]
+        of_beta = [values(found, f"{title}_dog", method=f"dog {beta}") for beta in betas]
         x = [float(beta) for beta in betas]
         axes.errorbar(
-            x, [np.mean(v) for v in values], [np.std(v) for v in values], color=colour, marker="o", label=f"{title}, ours"
+            x, [np.mean(v) for v in of_beta], [np.std(v) for v in of_beta], color=colour, marker="o", label=f"{title}, ours"
         )
         paper = [100.0 * published.TABLE_6[beta][place] for beta in betas]
         axes.plot(x, paper, color=colour, linestyle="--", label=f"{title}, paper")
     axes.set(xscale="log", xlabel="beta of dog", ylabel="dog, %")
     axes.legend(frameon=False, fontsize="small")
     return drawing
-
-
-def _values(found: Found, method: str, score: str) -> list[float]:
-    """Over seeds, in their order."""
-    return [numbers[score] for cell, numbers in found if cell["method"] == method]
 
 
 EXPERIMENT = Experiment(

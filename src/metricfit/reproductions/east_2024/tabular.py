@@ -15,6 +15,7 @@ from torch import Tensor, nn
 import metricfit as mf
 from metricfit.reproductions._claims import Claim, claim
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
+from metricfit.reproductions._found import differences, distinct, values
 from metricfit.reproductions._markdown import LEGEND, beside, spread, table
 from metricfit.reproductions.east_2024 import published
 from metricfit.reproductions.east_2024._protocol import Effort, Options, Parts, trained
@@ -126,15 +127,17 @@ def scores_of(predicted: np.ndarray, labels: Tensor) -> Numbers:
 
 def summary(found: Found) -> str:
     """A table per set, how often EAST is best at what it trains for, and the forest."""
-    return "\n\n".join([*(_of_set(name, found) for name in _sets(found)), LEGEND, _best(found), _forest(found)]) + "\n"
+    return (
+        "\n\n".join([*(_of_set(name, found) for name in distinct(found, "set")), LEGEND, _best(found), _forest(found)]) + "\n"
+    )
 
 
 def _best(found: Found) -> str:
     aims = {"F1*": "f1", "Acc*": "accuracy", "MCC*": "mcc"}
-    every = [(name, method) for name in _sets(found) for method in aims]
+    every = [(name, method) for name in distinct(found, "set") for method in aims]
     best = []
     for name, method in every:
-        means = {other: np.mean(_values(found, name, other, aims[method])) for other in LOSSES}
+        means = {other: np.mean(values(found, aims[method], set=name, method=other)) for other in LOSSES}
         if means[method] == max(means.values()):
             best.append(f"{method} on {name}")
     named = f": {', '.join(best)}" if best else ""
@@ -148,7 +151,7 @@ def _of_set(name: str, found: Found) -> str:
         row = [method]
         paper = published.TABLE_1[name].get(method)
         for score in SCORES:
-            ours = _values(found, name, method, score)
+            ours = values(found, score, set=name, method=method)
             told = None if paper is None else 100.0 * getattr(paper, score)
             row += ["", spread(ours)] if told is None else [f"{told:.1f}", beside(told, ours)]
         rows.append(row)
@@ -159,44 +162,33 @@ def _of_set(name: str, found: Found) -> str:
 def _forest(found: Found) -> str:
     """Table 3, whose F1 looks like the mean of both classes for the forest, and is the positive class' for its networks."""
     rows = []
-    for name in _sets(found):
+    for name in distinct(found, "set"):
         macro, accuracy = published.FOREST[name]
-        values = {score: spread(_values(found, name, FOREST, score)) for score in ("f1", "macro_f1", "accuracy")}
-        rows.append(
-            [name, f"{100.0 * macro:.1f}", values["macro_f1"], values["f1"], f"{100.0 * accuracy:.1f}", values["accuracy"]]
-        )
+        ours = {score: spread(values(found, score, set=name, method=FOREST)) for score in ("f1", "macro_f1", "accuracy")}
+        rows.append([name, f"{100.0 * macro:.1f}", ours["macro_f1"], ours["f1"], f"{100.0 * accuracy:.1f}", ours["accuracy"]])
     heads = ["set", "F1, paper", "macro F1, ours", "F1 of the positive class, ours", "accuracy, paper", "ours"]
-    near = sum(_is_macro(name, found) for name in _sets(found))
+    near = sum(_is_macro(name, found) for name in distinct(found, "set"))
     says = f"The paper's F1 is nearer to our macro F1 than to that of the positive class on {near} of {len(rows)} sets."
     return f"## Random forest (Table 3): test, %\n\n{table(heads, rows)}\n\n{says}"
 
 
 def _is_macro(name: str, found: Found) -> bool:
     paper = 100.0 * published.FOREST[name][0]
-    off = {score: abs(np.mean(_values(found, name, FOREST, score)) - paper) for score in ("f1", "macro_f1")}
+    off = {score: abs(np.mean(values(found, score, set=name, method=FOREST)) - paper) for score in ("f1", "macro_f1")}
     return bool(off["macro_f1"] < off["f1"])
 
 
 def claims(found: Found) -> list[Claim]:
     """What EAST gains in the metric that it trains for."""
     made = []
-    for name in _sets(found):
+    for name in distinct(found, "set"):
         for method, other, score in GAINS:
             paper = published.TABLE_1[name]
             gain = round(100.0 * (getattr(paper[method], score) - getattr(paper[other], score)), 1)
-            ours, theirs = _values(found, name, method, score), _values(found, name, other, score)
+            ours, theirs = values(found, score, set=name, method=method), values(found, score, set=name, method=other)
             text = f"{method} over {other}, {SCORES[score]}, {name}"
-            made.append(claim(text, gain, [a - b for a, b in zip(ours, theirs, strict=True)]))
+            made.append(claim(text, gain, differences(ours, theirs)))
     return made
-
-
-def _sets(found: Found) -> list[str]:
-    return list(dict.fromkeys(str(cell["set"]) for cell, _ in found))
-
-
-def _values(found: Found, name: str, method: str, score: str) -> list[float]:
-    """Over seeds, in their order."""
-    return [numbers[score] for cell, numbers in found if cell["set"] == name and cell["method"] == method]
 
 
 EXPERIMENT = Experiment(

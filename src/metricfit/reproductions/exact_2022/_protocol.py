@@ -9,11 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.impute import SimpleImputer
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from torch import Tensor, nn
 
 import metricfit as mf
@@ -59,16 +55,8 @@ def prepared(name: str, data: Path) -> Prepared:
     n_test = tables.ORIGINAL_TEST.get(name)
     every = np.arange(len(labels))
     train, test = (every[:-n_test], every[-n_test:]) if n_test else train_test_split(every, test_size=0.2, random_state=0)
-    unknown = SimpleImputer(strategy="constant", fill_value="?")
-    words = make_pipeline(unknown, OneHotEncoder(handle_unknown="ignore", sparse_output=False))
-    reader = make_column_transformer(
-        (SimpleImputer(), make_column_selector(dtype_include="number")), (words, make_column_selector(dtype_exclude="number"))
-    )
-    scaled = make_pipeline(reader, StandardScaler()).fit(features.iloc[train])
-    parts = []
-    for part in (train, test):
-        x = torch.from_numpy(scaled.transform(features.iloc[part])).float()
-        parts.append((x, torch.from_numpy(labels[part])))
+    values = torch.from_numpy(tables.numeric(features, train)).float()
+    parts = [(values[part], torch.from_numpy(labels[part])) for part in (train, test)]
     return Prepared(parts[0], parts[1], len(classes))
 
 

@@ -8,6 +8,7 @@ from torch import nn
 import metricfit as mf
 from metricfit.reproductions._claims import TIE, Claim, claim
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
+from metricfit.reproductions._found import differences, distinct, values
 from metricfit.reproductions._markdown import LEGEND, beside, table
 from metricfit.reproductions.exact_2022 import published
 from metricfit.reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, prepared, train_exact, train_linear
@@ -53,13 +54,13 @@ def run(cell: Cell, scope: Scope) -> Numbers:
 
 
 def summary(found: Found) -> str:
-    sets, methods = _sets(found), list(published.ABLATION)
+    sets, methods = distinct(found, "set"), list(published.ABLATION)
     rows = []
     for name in sets:
         row = [name]
         for method in methods:
             paper = published.ABLATION[method][published.SETS.index(name)]
-            row += [f"{paper:.2f}", beside(paper, _tested(found, name, method))]
+            row += [f"{paper:.2f}", beside(paper, values(found, "test", set=name, method=method))]
         rows.append(row)
     means = [f"{cell:.2f}" for method in methods for cell in (_published_mean(sets, method), np.mean(_means(found, method)))]
     heads = ["set", *(head for method in methods for head in (f"{method}, paper", "ours"))]
@@ -68,29 +69,21 @@ def summary(found: Found) -> str:
 
 def claims(found: Found) -> list[Claim]:
     """What each part gains, in the mean over the sets."""
-    sets = _sets(found)
+    sets = distinct(found, "set")
     return [
         claim(
             f"{text}, accuracy, mean of {len(sets)} sets",
             _published_mean(sets, with_it) - _published_mean(sets, without),
-            [a - b for a, b in zip(_means(found, with_it), _means(found, without), strict=True)],
+            differences(_means(found, with_it), _means(found, without)),
             tie=0.0 if with_it == "EXACT" else TIE,
         )
         for text, with_it, without in GAINS
     ]
 
 
-def _sets(found: Found) -> list[str]:
-    return list(dict.fromkeys(str(cell["set"]) for cell, _ in found))
-
-
-def _tested(found: Found, name: str, method: str) -> list[float]:
-    return [numbers["test"] for cell, numbers in found if cell["set"] == name and cell["method"] == method]
-
-
 def _means(found: Found, method: str) -> list[float]:
     """Over the sets, for each seed."""
-    return np.mean([_tested(found, name, method) for name in _sets(found)], axis=0).tolist()
+    return np.mean([values(found, "test", set=name, method=method) for name in distinct(found, "set")], axis=0).tolist()
 
 
 def _published_mean(sets: list[str], method: str) -> float:

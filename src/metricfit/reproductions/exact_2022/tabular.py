@@ -12,6 +12,7 @@ from torch import nn
 import metricfit as mf
 from metricfit.reproductions._claims import Claim, claim
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
+from metricfit.reproductions._found import differences, distinct, values
 from metricfit.reproductions._markdown import LEGEND, NEAR, beside, table
 from metricfit.reproductions.exact_2022 import published
 from metricfit.reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, Prepared, prepared, train_exact, train_linear
@@ -86,17 +87,17 @@ def _trained(data: Prepared, method: str, seed: int, steps: int, **options: Any)
 
 def summary(found: Found) -> str:
     """Both tables, published and ours, and the two claims about the training part."""
-    sets = list(dict.fromkeys(str(cell["set"]) for cell, _ in found))
+    sets = distinct(found, "set")
     text = []
     means: dict[str, dict[str, dict[str, float]]] = {}
-    for part, values in (("train", published.TRAIN), ("test", published.TEST)):
+    for part, paper in (("train", published.TRAIN), ("test", published.TEST)):
         rows = []
         for name in sets:
             place, row = published.SETS.index(name), [name]
             for method in METHODS:
-                scores = [numbers[part] for cell, numbers in found if cell["set"] == name and cell["method"] == method]
+                scores = values(found, part, set=name, method=method)
                 means.setdefault(part, {}).setdefault(name, {})[method] = float(np.mean(scores))
-                row += [f"{values[method][place]:.2f}", beside(values[method][place], scores)]
+                row += [f"{paper[method][place]:.2f}", beside(paper[method][place], scores)]
             rows.append(row)
         heads = ["set", *(head for method in METHODS for head in (f"{method}, paper", "ours"))]
         text.append(f"## Accuracy on {part}, %\n\n{table(heads, rows)}")
@@ -114,20 +115,13 @@ def summary(found: Found) -> str:
 
 def claims(found: Found) -> list[Claim]:
     """EXACT over cross-entropy on test, seed by seed."""
-    sets = list(dict.fromkeys(str(cell["set"]) for cell, _ in found))
     made = []
-    for name in sets:
+    for name in distinct(found, "set"):
         place = published.SETS.index(name)
-        exact, plain = (_tested(found, name, method) for method in ("EXACT", "Cross-entropy"))
+        exact, plain = (values(found, "test", set=name, method=method) for method in ("EXACT", "Cross-entropy"))
         gain = published.TEST["EXACT"][place] - published.TEST["Cross-entropy"][place]
-        made.append(
-            claim(f"EXACT over cross-entropy, accuracy, {name}", gain, [a - b for a, b in zip(exact, plain, strict=True)])
-        )
+        made.append(claim(f"EXACT over cross-entropy, accuracy, {name}", gain, differences(exact, plain)))
     return made
-
-
-def _tested(found: Found, name: str, method: str) -> list[float]:
-    return [numbers["test"] for cell, numbers in found if cell["set"] == name and cell["method"] == method]
 
 
 def _is_best(by_method: dict[str, float]) -> bool:

@@ -22,6 +22,7 @@ from torch import nn
 from metricfit.comparison._statistics import corrected_estimate
 from metricfit.reproductions._claims import Claim, claim
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
+from metricfit.reproductions._found import differences, values
 from metricfit.reproductions._markdown import beside, table
 from metricfit.reproductions.leaky_2019 import _curves, published
 from metricfit.reproductions.leaky_2019._digits import N_CLASSES, N_FOLDS, fold
@@ -79,9 +80,8 @@ def summary(found: Found) -> str:
         row = [NAMES[labels]]
         for method, (mean, deviation) in methods.items():
             row += [f"{mean:.2f} ± {deviation:.2f}", beside(mean, _errors(found, labels, method), 2.0 * deviation)]
-        differences = _gains(found, labels)
         told = methods["NegLog"][0] - methods["LEErr"][0]
-        gain = corrected_estimate(differences, 0.0)
+        gain = corrected_estimate(_gains(found, labels), 0.0)
         rows.append([*row, f"{told:+.2f}", f"{gain.mean:+.2f}", f"{gain.p:.3f}"])
     heads = ["labels", "NegLog, paper", "ours", "LEErr, paper", "ours", "gain, paper", "ours", "p, paired t-test"]
     layers = [numbers for cell, numbers in found if cell["model"] == "mlp"]
@@ -99,13 +99,11 @@ def summary(found: Found) -> str:
 
 
 def _errors(found: Found, labels: str, method: str) -> list[float]:
-    wanted = {"model": "mlp", "labels": labels, "method": method}
-    return [numbers["test_error"] for cell, numbers in found if wanted.items() <= cell.items()]
+    return values(found, "test_error", model="mlp", labels=labels, method=method)
 
 
 def _gains(found: Found, labels: str) -> list[float]:
-    pairs = zip(_errors(found, labels, "NegLog"), _errors(found, labels, "LEErr"), strict=True)
-    return [before - after for before, after in pairs]
+    return differences(_errors(found, labels, "NegLog"), _errors(found, labels, "LEErr"))
 
 
 def claims(found: Found) -> list[Claim]:

@@ -28,6 +28,7 @@ from metricfit.comparison._statistics import corrected_estimate
 from metricfit.reproductions import _tables as tables
 from metricfit.reproductions._claims import TIE, Claim, claim
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
+from metricfit.reproductions._found import differences, distinct, values
 from metricfit.reproductions._markdown import LEGEND, beside, table
 from metricfit.reproductions.leaky_2019 import published
 from metricfit.reproductions.leaky_2019._protocol import Rows, adam, by_xavier, error
@@ -101,7 +102,7 @@ def _trained(train: Rows, development: Rows, method: str, rate: float, seed: int
 
 
 def summary(found: Found) -> str:
-    sets = list(dict.fromkeys(str(cell["set"]) for cell, _ in found))
+    sets = distinct(found, "set")
     rows = []
     for name in sets:
         row = [name]
@@ -127,8 +128,8 @@ def _compared(found: Found, sets: list[str], base: str, method: str) -> str:
     """Gains in points with both p-values, and the wins, ties and losses counted."""
     rows, plain, corrected = [], [], []
     for name in sets:
-        differences = gains(found, name, base, method)
-        paired, overlapping = corrected_estimate(differences, 0.0), corrected_estimate(differences, 1.0)
+        gained = gains(found, name, base, method)
+        paired, overlapping = corrected_estimate(gained, 0.0), corrected_estimate(gained, 1.0)
         told = published.tabular_error(name, base)[0] - published.tabular_error(name, method)[0]
         plain.append(outcome(paired.mean, paired.p))
         corrected.append(outcome(overlapping.mean, overlapping.p))
@@ -161,17 +162,16 @@ def outcome(gain: float, p: float) -> str:
 
 def gains(found: Found, name: str, base: str, method: str) -> list[float]:
     """How many errors less, in points, on each fold."""
-    pairs = zip(_errors(found, name, base), _errors(found, name, method), strict=True)
-    return [before - after for before, after in pairs]
+    return differences(_errors(found, name, base), _errors(found, name, method))
 
 
 def _errors(found: Found, name: str, method: str) -> list[float]:
-    return [numbers["test_error"] for cell, numbers in found if cell["set"] == name and cell["method"] == method]
+    return values(found, "test_error", set=name, method=method)
 
 
 def claims(found: Found) -> list[Claim]:
     """LEErr over NegLog on each set, a tie where the paper has one; and over EErr on pima, where that loses in the paper."""
-    sets = list(dict.fromkeys(str(cell["set"]) for cell, _ in found))
+    sets = distinct(found, "set")
     pairs = [(name, "NegLog") for name in sets] + [(name, "EErr") for name in sets if name == "pima"]
     return [
         claim(
