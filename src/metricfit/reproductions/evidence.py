@@ -25,7 +25,7 @@ Gathered = dict[str, list[Claim]]  # by experiment
 BEGIN, END = "<!-- claims: written by `make evidence` -->", "<!-- end of claims -->"
 ROW = 0.17  # inches
 LINEAR = 1.0  # points up to which the axis is linear; beyond, logarithmic
-COLOURS = {"holds": "#1b7f5c", "not seen": "#8a8a8a", "reversed": "#b3261e"}
+COLOURS = {"holds": "#1b7f5c", "not seen": "#8a8a8a", "otherwise": "#b3261e"}
 
 
 def gather(results: Path) -> Gathered:
@@ -54,7 +54,7 @@ def kind(claim: Claim) -> str:
     ('not seen', 'holds')
     """
     first = claim.verdict.split(",")[0].split(":")[0]
-    return {"a difference": "reversed", "unclear": "not seen"}.get(first, first)
+    return {"a difference": "otherwise", "reversed": "otherwise", "unclear": "not seen"}.get(first, first)
 
 
 def figure(gathered: Gathered) -> Figure:
@@ -74,13 +74,16 @@ def figure(gathered: Gathered) -> Figure:
     for tick, (_, _, weight) in zip(axes.get_yticklabels(), labels, strict=True):
         tick.set_fontweight(weight)
     axes.set_ylim(place - 0.5, -0.5)
-    axes.set_xscale("symlog", linthresh=LINEAR)
+    axes.set_xscale("symlog", linthresh=LINEAR, linscale=0.7)
     ticks = (-30, -10, -3, -1, 0, 1, 3, 10, 30)
     axes.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks], fontsize=8)
     axes.axvline(0.0, color="0.5", linewidth=0.8)
     axes.grid(axis="x", alpha=0.25)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("gain in points: published (open), ours with 95 % interval (filled)", fontsize=8)
+    axes.set_xlabel("gain in points", fontsize=8)
+    keys = [axes.plot([], [], "D", markersize=4, markerfacecolor="white", markeredgecolor="0.2", label="published")[0]]
+    keys += [axes.plot([], [], "o-", markersize=3.5, color=COLOURS[one], label=f"ours, 95 %: {one}")[0] for one in COLOURS]
+    drawing.legend(handles=keys, loc="outside upper right", ncols=4, frameon=False, fontsize=8)
     return drawing
 
 
