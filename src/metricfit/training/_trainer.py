@@ -128,8 +128,9 @@ class Trainer:
             return _at_least_two(self.module(features))
 
     def save(self, file: str | Path, batches: Any = None) -> None:
-        """Everything to go on from here: weights, optimiser, loss, counters, history, and where the batches stand."""
+        """Everything to go on from here: weights, optimiser, loss, random numbers, history, and where the batches stand."""
         state = {"module": self.module, "optimizer": self.optimizer, **self._counters(), "best": self.best}
+        state["random"] = torch.get_rng_state()
         if isinstance(self.loss, nn.Module):
             state["loss"] = self.loss.state_dict()
         if self.normalizer is not None:
@@ -144,9 +145,10 @@ class Trainer:
         state = self.fabric.load(file, {"module": self.module, "optimizer": self.optimizer}, strict=False, weights_only=True)
         for name in self._counters():
             setattr(self, name, state[name])
-        metric, surrogate = self.best_value
+        metric, surrogate = self.best_value  # a list, as files have no tuples
         self.best_value = metric, surrogate
         self.best = state["best"]
+        torch.set_rng_state(state["random"])
         if isinstance(self.loss, nn.Module):
             self.loss.load_state_dict(state["loss"])
         if self.normalizer is not None:
