@@ -36,7 +36,12 @@ def test_openml_is_asked_and_identifiers_are_left_out(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("pima", "Fetch 'diabetes' (version 1) from OpenML or"), ("audit-risk", "Fetch it from OpenML or")]
+    ("name", "said"),
+    [
+        ("pima", "Fetch 'diabetes' (version 1) from OpenML or"),
+        ("cylinder-bands-as-spelled", "Fetch 'cylinder-bands' (version 2) from OpenML or"),
+        ("audit-risk", "Fetch it from OpenML or"),
+    ],
 )
 def test_without_a_network_an_error_says_what_to_fetch(name, said, monkeypatch, tmp_path):
     answers(monkeypatch, URLError("no route"))
@@ -52,5 +57,14 @@ def test_files_come_first(monkeypatch, data):
     assert asked == []
 
 
+def test_satellite47_is_a_part_of_satellite(monkeypatch, tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
+    asked = answers(monkeypatch, SimpleNamespace(data=frame, target=pd.Series(["4.", "1.", "7."])))
+    features, labels = tables.load("satellite47", tmp_path)
+    assert asked == [("satimage", 1)]
+    assert features["x0"].tolist() == [1.0, 3.0]
+    assert labels.tolist() == ["4.", "7."]
+
+
 def test_every_name_is_one_of_ours():
-    assert set(_openml.NAMES) <= set(tables.SETS)
+    assert set(_openml.NAMES) <= set(tables.SETS | tables._AS_PUBLISHED)

@@ -88,8 +88,11 @@ def _mammography(data: Path) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def _satellite47(data: Path) -> tuple[pd.DataFrame, pd.Series]:
-    features, target = SETS["satellite"](data)
-    kept = target.isin([4, 7])
+    try:
+        features, target = SETS["satellite"](data)
+    except FileNotFoundError as missing:
+        features, target = _fetched("satellite", missing)
+    kept = target.astype(float).isin([4.0, 7.0])
     return features[kept].reset_index(drop=True), target[kept].reset_index(drop=True)
 
 
