@@ -10,7 +10,7 @@ def test_a_small_run(run, data):  # noqa: F811
     assert code == 0
     assert "| wine | 100.00 |" in out
     assert "EXACT reaches the paper's training accuracy" in out
-    assert "exact-tabular.csv" in err
+    assert "exact-tabular-quick.csv, .md" in err
 
 
 def test_the_list(run):
@@ -38,3 +38,19 @@ def test_mistakes(run, tmp_path, monkeypatch):
     assert code == 1
     assert "The data set 'wine' is not there" in err
     assert "Traceback" not in err
+
+
+def test_options_that_mean_nothing(run):
+    code, _, err = run("reproduce", "leaky-mnist", "--search", "5")
+    assert code == 2
+    assert "--search means nothing to leaky-mnist" in err
+    code, _, err = run("reproduce", "exact-integral", "--datasets", "wine")
+    assert code == 2
+    assert "--datasets means nothing to exact-integral, which has none." in err
+
+
+def test_a_set_named_twice_is_run_once(run, data):  # noqa: F811
+    twice = ("--datasets", "wine", "--datasets", "wine")
+    code, out, _ = run("reproduce", "exact-tabular", "--quick", *twice, "--data", data)
+    assert code == 0
+    assert out.count("| wine |") == 2  # train and test

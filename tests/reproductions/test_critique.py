@@ -125,7 +125,7 @@ def test_quick_run(data, tmp_path):
     text = run(experiment, scope, tmp_path)
     assert "| three points, weight 1: hinge | 0.75 … 1 | 0.75 … 1 |" in text
     assert "nan" not in text
-    found = kept(experiment, tmp_path / "critique.csv")
+    found = kept(experiment, tmp_path / "critique-quick.csv")
     assert [cell for cell, _ in found] == experiment.cells(scope)
     for name, head in (("toy", "## Toys"), ("trec", "## TREC")):  # each set alone
         part = [(cell, numbers) for cell, numbers in found if cell["set"] == name]

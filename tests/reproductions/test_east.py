@@ -107,7 +107,7 @@ def test_kaggle_takes_part_where_its_file_is(data, tmp_path):
     assert [len(x) for x, _ in (prepared("kaggle", tmp_path).train, prepared("kaggle", tmp_path).test)] == [64, 20]
 
 
-def test_search_keeps_the_least_validation_loss(monkeypatch):
+def test_search_keeps_the_least_validation_loss(monkeypatch, data):
     losses, tried = [0.3, 0.1, 0.2], []
 
     def fake(parts, method, options, effort, seed):
@@ -115,7 +115,7 @@ def test_search_keeps_the_least_validation_loss(monkeypatch):
         return SimpleNamespace(best_value=(-losses[len(tried) - 1], 0.0))
 
     monkeypatch.setattr(tabular, "_trained", fake)
-    best = tabular._searched(None, "CE", None, 3)
+    best = tabular._searched("mammography", "CE", tabular.QUICK, Scope(data, quick=True, search=3))
     assert len(set(tried)) == 3
     assert best == tried[1]
 

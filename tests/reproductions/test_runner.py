@@ -7,11 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
+import torch
 
 from metricfit.reproductions import Experiment, Scope, names, of_name, run
 from metricfit.reproductions._runner import kept
+from metricfit.reproductions.exact_2022 import tabular
+from metricfit.reproductions.exact_2022._protocol import prepared
 
 
 def slow_experiment():
@@ -56,7 +60,7 @@ def test_killed_three_times_and_resumed(data, tmp_path):
         process.wait()
     assert 3 <= len(list(folder.glob("*.json"))) < 16  # killed in its midst, and something was won each time
     assert run(experiment, scope, tmp_path / "killed") == whole
-    for name in ("exact-ablation.csv", "exact-ablation.md"):
+    for name in ("exact-ablation-quick.csv", "exact-ablation-quick.md"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
@@ -83,11 +87,11 @@ def test_a_tiny_version_of_every_reproduction(name, data, tmp_path):
     text = run(experiment, scope, tmp_path)
     assert text.startswith(f"# {experiment.title}\n")
     assert "nan" not in text
-    found = kept(experiment, tmp_path / f"{name}.csv")
+    found = kept(experiment, tmp_path / f"{name}-quick.csv")
     ran = [tuple(cell.values()) for cell, _ in found]
     assert list(dict.fromkeys(ran)) == [tuple(cell.values()) for cell in experiment.cells(scope)]
     assert all(math.isfinite(value) for _, numbers in found for value in numbers.values())
-    assert experiment.figure is None or (tmp_path / f"{name}.svg").read_text().startswith("<?xml")
+    assert experiment.figure is None or (tmp_path / f"{name}-quick.svg").read_text().startswith("<?xml")
 
 
 def test_balance_scale_is_as_published(data, tmp_path):
@@ -97,6 +101,42 @@ def test_balance_scale_is_as_published(data, tmp_path):
     assert found["train"] == pytest.approx(91.6, abs=0.5)
 
 
-def test_search_draws_and_keeps_the_best(data, tmp_path):
-    found = of_name("exact-tabular").run({"set": "wine", "method": "Hinge", "seed": 0}, Scope(data, quick=True, search=3))
-    assert found["test"] > 85.0
+@pytest.mark.parametrize("method", tabular.METHODS)
+def test_search_keeps_the_best_on_held_out_rows(method, data, monkeypatch):
+    """Of draws that are right on 10, 90 and 50 % of the rows held out, the second is run."""
+    held, drawn = iter([10.0, 90.0, 50.0]), []
+
+    def fake(inner, *arguments, **options):
+        drawn.append((arguments, options))
+        return 0.0, next(held, 33.0)
+
+    monkeypatch.setattr(tabular, "_sklearn" if method == "Sklearn" else "_trained", fake)
+    found = tabular.run({"set": "wine", "method": method, "seed": 4}, Scope(data, quick=True, search=3))
+    assert found["test"] == 33.0
+    assert len(drawn) == 4
+    (*_, second, _, last) = drawn
+    assert last[1] == second[1]
+    if method == "Sklearn":
+        assert last[0] == second[0]
+
+
+def test_held_out_rows_are_training_rows(data):
+    whole = prepared("wine", data)
+    inner = tabular._held_out(whole)
+    assert [len(y) for _, y in (inner.train, inner.test)] == [114, 28]
+    rows = torch.cat([inner.train[0], inner.test[0]])
+    assert torch.equal(rows.sort(0).values, whole.train[0].sort(0).values)
+
+
+def test_a_cell_that_is_no_json_is_run_again(tmp_path):
+    experiment = slow_experiment()
+    whole = run(experiment, Scope(tmp_path), tmp_path)
+    next((tmp_path / ".slow-cells").glob("*.json")).write_text("")
+    assert run(experiment, Scope(tmp_path), tmp_path) == whole
+
+
+def test_another_version_has_cells_of_its_own(tmp_path):
+    experiment = slow_experiment()
+    run(experiment, Scope(tmp_path), tmp_path)
+    run(replace(experiment, version=2), Scope(tmp_path), tmp_path)
+    assert len(list((tmp_path / ".slow-cells2").glob("*.json"))) == 8

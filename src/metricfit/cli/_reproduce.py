@@ -38,12 +38,19 @@ def reproduce(
     if name not in names():
         raise UsageError(f"{name!r} is not an experiment.{did_you_mean(name, names())} There are: {', '.join(names())}.")
     experiment = of_name(name)
+    if search and not experiment.searches:
+        raise UsageError(f"--search means nothing to {name}: its hyper-parameters are fixed, or searched by itself.")
+    if datasets and not experiment.datasets:
+        raise UsageError(f"--datasets means nothing to {name}, which has none.")
     for wanted in datasets or ():
         if wanted not in experiment.datasets:
             near = did_you_mean(wanted, experiment.datasets)
             raise UsageError(f"--datasets {wanted!r} is not in {name}.{near} There are: {', '.join(experiment.datasets)}.")
-    scope = Scope((data or folder()).absolute(), quick, tuple(datasets or ()), seeds or experiment.seeds, search)
+    scope = Scope(
+        (data or folder()).absolute(), quick, tuple(dict.fromkeys(datasets or ())), seeds or experiment.seeds, search
+    )
     with Bar(transient=True) as bar:
         text = run(experiment, scope, out, jobs, bar, "metricfit " + shlex.join(sys.argv[1:]))
     print(text)
-    options.say(f"Written: {out / name}.csv and .md")
+    figure = " and .svg" if experiment.figure else ""
+    options.say(f"Written: {out / name}{'-quick' if quick else ''}.csv, .md{figure}")

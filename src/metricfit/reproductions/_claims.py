@@ -6,9 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from scipy import stats
-
+from metricfit.comparison._statistics import corrected_estimate
 from metricfit.reproductions._markdown import table
 
 TIE = 0.5  # points: published differences up to this are no difference, unless the paper calls them one
@@ -16,9 +14,10 @@ TIE = 0.5  # points: published differences up to this are no difference, unless 
 
 @dataclass(frozen=True)
 class Claim:
-    """A gain in points: published, and ours with the half width of its 95 % interval over seeds.
+    """A gain in points: published, and ours with the half width of its 95 % interval.
 
-    A text that only says better or worse has a direction, 1 or -1, instead of a published number.
+    A text that only says better or worse has a direction, 1 or -1, instead of a published number. Published differences up to
+    ``tie`` are read as none.
     """
 
     text: str
@@ -37,23 +36,24 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """Whether it holds.
+        """Whether it holds; that there is no difference, only if the interval leaves no room for more than two ties.
 
         >>> Claim("EXACT over cross-entropy on car", 3.29, 3.41, 0.15).verdict
         'holds'
-        >>> Claim("the same on adult", -0.07, 0.01, 0.02).verdict
-        'holds: no difference'
+        >>> Claim("the same on adult", -0.07, 0.01, 0.02).verdict, Claim("on fewer rows", -0.07, 0.01, 5.0).verdict
+        ('holds: no difference', 'unclear')
         >>> Claim("expected accuracy is worse", None, 0.8, 0.3, direction=-1).verdict
         'reversed'
         """
         low, high = self.ours - self.half_width, self.ours + self.half_width
+        seen = low > 0.0 or high < 0.0
         if self.published is not None and abs(self.published) <= self.tie:
-            if abs(self.ours) <= self.tie:
+            if abs(self.ours) <= self.tie and max(-low, high) <= 2.0 * self.tie:
                 return "holds: no difference"
-            return "a difference" if low > 0.0 or high < 0.0 else "unclear"
-        towards = self.direction or math.copysign(1.0, self.published or 0.0)
-        if low <= 0.0 <= high:
+            return "a difference" if seen else "unclear"
+        if not seen:
             return "not seen"
+        towards = self.direction or math.copysign(1.0, self.published or 0.0)
         if self.ours * towards < 0.0:
             return "reversed"
         return "holds" if abs(self.ours) + self.half_width >= 0.5 * abs(self.published or 0.0) else "holds, smaller"
@@ -68,30 +68,44 @@ class Claim:
         return f"{self.published:+.2f}" if self.published is not None else "> 0" if self.direction > 0 else "< 0"
 
 
-def claim(text: str, published: float | None, differences: Sequence[float], direction: int = 0, tie: float = TIE) -> Claim:
-    """Of paired differences over seeds.
+def claim(
+    text: str,
+    published: float | None,
+    differences: Sequence[float],
+    direction: int = 0,
+    tie: float = TIE,
+    test_share: float = 0.0,
+) -> Claim:
+    """Of paired differences over seeds; or over folds that overlap, with the share of test to training rows.
 
     >>> claim("leaky over plain", 0.3, [1.0, 3.0]).ours
     2.0
     """
-    return Claim(text, published, float(np.mean(differences)), half_width(differences), direction, tie)
+    found = corrected_estimate(differences, test_share)
+    return Claim(text, published, found.mean, found.high - found.mean, direction, tie)
 
 
-def half_width(values: Sequence[float]) -> float:
-    """Of the 95 % interval of the mean, by Student's t; 0 for a single value, of which nothing is known.
+def with_interval(differences: Sequence[float]) -> str:
+    """Mean and 95 % interval; of a single value there is none.
 
-    >>> round(half_width([1.0, 3.0]), 2)
-    12.71
+    >>> with_interval([1.0]), with_interval([1.0, 1.2])
+    ('+1.00', '+1.10 (-0.17 … +2.37)')
     """
-    if len(values) < 2:
-        return 0.0
-    return float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    found = corrected_estimate(differences, 0.0)
+    return f"{found.mean:+.2f}" + (f" ({found.low:+.2f} … {found.high:+.2f})" if len(differences) > 1 else "")
 
 
 def as_table(claims: Sequence[Claim]) -> str:
     """Claims in Markdown."""
     rows = []
     for one in claims:
-        interval = f"{one.ours - one.half_width:+.2f} … {one.ours + one.half_width:+.2f}"
+        low, high = one.ours - one.half_width, one.ours + one.half_width
+        interval = f"{low:+.2f} … {high:+.2f}" if math.isfinite(high) else "one run"
         rows.append([one.text, one.published_text, f"{one.ours:+.2f}", interval, one.verdict])
-    return table(["claim", "published", "ours", "95 % interval over seeds", "verdict"], rows)
+    return table(["claim", "published", "ours", "95 % interval", "verdict"], rows)
+
+
+CAVEAT = (
+    "Intervals are over seeds, or over folds and then corrected for their overlap. Where all seeds share one split, the luck "
+    "of its test rows is not in them."
+)

@@ -59,6 +59,8 @@ class Experiment:
     claims: Callable[[Found], list[Claim]] = _none
     figure: Callable[[Found], Figure] | None = None
     seeds: int = 5
+    searches: bool = False  # whether --search means something to it
+    version: int = 1  # one more where cells that are kept from before would no longer be right
 
 
 def names() -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+from importlib.metadata import version
 from pathlib import Path
 
 
@@ -13,3 +15,9 @@ def processor() -> str:
         if line.startswith("model name"):
             return line.split(":")[1].strip()
     return platform.processor()
+
+
+def hardware() -> str:
+    """Processor and cores, and the versions of what computes."""
+    parts = [f"{processor()} with {os.cpu_count()} cores", f"Python {platform.python_version()}"]
+    return ", ".join([*parts, *(f"{name} {version(name)}" for name in ("torch", "numpy", "scikit-learn"))])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import platform
 import re
 import warnings
 from collections.abc import Callable
@@ -20,40 +19,44 @@ from joblib import Parallel, delayed
 from metricfit._files import new_file
 from metricfit._progress import Progress
 from metricfit.estimators._recipe import single_threaded
-from metricfit.reproductions._claims import as_table
+from metricfit.reproductions._claims import CAVEAT, as_table
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
 from metricfit.reproductions._figure import save_svg
-from metricfit.reproductions._machine import processor
+from metricfit.reproductions._machine import hardware
 
 
 def run(
     experiment: Experiment, scope: Scope, out: Path, jobs: int = 1, progress: Progress | None = None, command: str = ""
 ) -> str:
-    """Run what is not there yet; write ``NAME.csv`` and ``NAME.md`` into the folder, and return the latter."""
+    """Run what is not there yet; write ``NAME.csv`` and ``NAME.md`` into the folder, and return the latter.
+
+    A quick run has names of its own, so that it does not take the place of a whole one.
+    """
     cells = experiment.cells(scope)
-    folder = out / f".{experiment.name}-cells"
+    name = experiment.name + ("-quick" if scope.quick else "")
+    folder = out / f".{experiment.name}-cells{experiment.version if experiment.version > 1 else ''}"
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / file_name(cell, scope) for cell in cells]
-    missing = [(cell, file) for cell, file in zip(cells, files, strict=True) if not file.exists()]
+    missing = [(cell, file) for cell, file in zip(cells, files, strict=True) if _read(file) is None]
     tell = progress or Progress()
     tell.start(len(cells))
     for _ in range(len(cells) - len(missing)):
         tell.step("kept from before", None)
     work = (delayed(_one)(experiment.run, cell, scope, file) for cell, file in missing)
-    for name in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
-        tell.step(name, None)
-    found = [(cell, row) for cell, file in zip(cells, files, strict=True) for row in _rows(json.loads(file.read_text()))]
-    how = f"Written by `{command}` on {processor()}, Python {platform.python_version()}."
+    for done in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
+        tell.step(done, None)
+    found = [(cell, row) for cell, file in zip(cells, files, strict=True) for row in _read(file) or []]
+    how = f"Written by `{command}` on {hardware()}."
     parts = [f"# {experiment.title}", how, experiment.summary(found).strip()]
     if claims := experiment.claims(found):
-        parts.append(f"## Claims, in points\n\n{as_table(claims)}")
+        parts.append(f"## Claims, in points\n\n{as_table(claims)}\n\n{CAVEAT}")
     if experiment.figure is not None:
-        parts.append(f"![{experiment.title}]({experiment.name}.svg)")
-        with new_file(out / f"{experiment.name}.svg", overwrite=True) as file:
+        parts.append(f"![{experiment.title}]({name}.svg)")
+        with new_file(out / f"{name}.svg", overwrite=True) as file:
             save_svg(experiment.figure(found), file)
     text = "\n\n".join(parts) + "\n"
     for suffix, content in ((".csv", _as_csv(found)), (".md", text)):
-        with new_file(out / (experiment.name + suffix), overwrite=True) as file:
+        with new_file(out / (name + suffix), overwrite=True) as file:
             file.write_text(content, encoding="utf-8")
     return text
 
@@ -89,7 +92,12 @@ def file_name(cell: Cell, scope: Scope) -> str:
     return re.sub(r"[^\w.-]", "_", "-".join(parts)) + ".json"
 
 
-def _rows(numbers: Numbers | list[Numbers]) -> list[Numbers]:
+def _read(file: Path) -> list[Numbers] | None:
+    """The rows of a cell; None if there is no such file, or if the machine went down before it was whole."""
+    try:
+        numbers = json.loads(file.read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
     return numbers if isinstance(numbers, list) else [numbers]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metricfit._files import new_file
-from metricfit.reproductions._claims import Claim, as_table
+from metricfit.reproductions._claims import CAVEAT, Claim, as_table
 from metricfit.reproductions._experiment import home, names, of_name
 from metricfit.reproductions._figure import blank, save_svg
 from metricfit.reproductions._runner import kept
@@ -25,7 +25,7 @@ Gathered = dict[str, list[Claim]]  # by experiment
 BEGIN, END = "<!-- claims: written by `make evidence` -->", "<!-- end of claims -->"
 ROW = 0.17  # inches
 LINEAR = 1.0  # points up to which the axis is linear; beyond, logarithmic
-COLOURS = {"holds": "#1b7f5c", "not seen": "#8a8a8a", "otherwise": "#b3261e"}
+COLOURS = {"holds": "#1b7f5c", "smaller": "#c58a00", "not seen": "#8a8a8a", "otherwise": "#b3261e"}
 
 
 def gather(results: Path) -> Gathered:
@@ -42,19 +42,25 @@ def page(gathered: Gathered) -> str:
     """A table per experiment, and how many claims have which verdict."""
     verdicts = Counter(kind(claim) for claims in gathered.values() for claim in claims)
     counted = ", ".join(f"{verdicts[name]} {name}" for name in COLOURS)
-    parts = [f"{sum(verdicts.values())} claims: {counted}."]
+    parts = [f"{sum(verdicts.values())} claims: {counted}.", CAVEAT]
     parts += [f"### {name}\n\n{as_table(claims)}" for name, claims in gathered.items()]
     return "\n\n".join(parts)
 
 
 def kind(claim: Claim) -> str:
-    """The verdict in one of three words.
+    """The verdict in one of four words.
 
     >>> kind(Claim("LEErr over NegLog, magic", 0.82, 0.1, 0.3)), kind(Claim("EXACT over cross-entropy, car", 3.29, 1.0, 0.1))
-    ('not seen', 'holds')
+    ('not seen', 'smaller')
     """
-    first = claim.verdict.split(",")[0].split(":")[0]
-    return {"a difference": "otherwise", "reversed": "otherwise", "unclear": "not seen"}.get(first, first)
+    words = {
+        "holds, smaller": "smaller",
+        "holds: no difference": "holds",
+        "unclear": "not seen",
+        "a difference": "otherwise",
+        "reversed": "otherwise",
+    }
+    return words.get(claim.verdict, claim.verdict)
 
 
 def figure(gathered: Gathered) -> Figure:
@@ -83,7 +89,7 @@ def figure(gathered: Gathered) -> Figure:
     axes.set_xlabel("gain in points", fontsize=8)
     keys = [axes.plot([], [], "D", markersize=4, markerfacecolor="white", markeredgecolor="0.2", label="published")[0]]
     keys += [axes.plot([], [], "o-", markersize=3.5, color=COLOURS[one], label=f"ours, 95 %: {one}")[0] for one in COLOURS]
-    drawing.legend(handles=keys, loc="outside upper right", ncols=4, frameon=False, fontsize=8)
+    drawing.legend(handles=keys, loc="outside upper right", ncols=5, frameon=False, fontsize=8)
     return drawing
 
 

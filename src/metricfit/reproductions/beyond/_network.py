@@ -25,7 +25,7 @@ from torch import Tensor, nn
 import metricfit as mf
 from metricfit.reproductions._experiment import Cell, Numbers, Scope
 from metricfit.reproductions.beyond._linear import fitted, joined
-from metricfit.reproductions.east_2024._protocol import FIRST_TEMPERATURE, Options, Parts, trained
+from metricfit.reproductions.east_2024._protocol import FIRST_TEMPERATURE, Effort, Options, Parts, course, trained
 from metricfit.reproductions.east_2024._sets import prepared
 from metricfit.reproductions.east_2024.tabular import (
     QUICK,
@@ -80,16 +80,16 @@ def of_east(cell: Cell, scope: Scope) -> Numbers:
     if method in LINEAR:
         known, true = joined(parts.train, parts.validation)
         return _wanted(torch.from_numpy(fitted(known, true, LINEAR[method]).predict(features.numpy())), labels)
-    trainer = _trained(name, NETWORKS[method], parts, scope, seed)
+    effort = QUICK if scope.quick else effort_for(name)
+    trainer = _trained(name, NETWORKS[method], parts, effort, seed)
     as_trained = _wanted(trainer.scores(features).argmax(1), labels)
-    return as_trained | _tuned(trainer, parts) | {"epochs": float(trainer.epoch)}
+    return as_trained | _tuned(trainer, parts) | course(trainer, effort)
 
 
-def _trained(name: str, method: Method, parts: Parts, scope: Scope, seed: int) -> Trainer:
+def _trained(name: str, method: Method, parts: Parts, effort: Effort, seed: int) -> Trainer:
     options = method.options or options_for(name, method.published)
     torch.manual_seed(seed)
     module = network(parts.train[0].shape[1], options.dropout)
-    effort = QUICK if scope.quick else effort_for(name)
     return trained(module, method.loss(), parts, options, effort, seed, method.start)
 
 

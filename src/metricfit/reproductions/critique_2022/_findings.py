@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metricfit.reproductions._claims import Claim, claim, half_width
+from metricfit.comparison._statistics import corrected_estimate
+from metricfit.reproductions._claims import Claim, claim, with_interval
 from metricfit.reproductions._experiment import Found, Numbers
 from metricfit.reproductions._figure import blank
 from metricfit.reproductions._markdown import spread, table
@@ -33,12 +34,12 @@ def summary(found: Found) -> str:
 
 
 def claims(found: Found) -> list[Claim]:
-    """Of the toys there is one value each, without an interval."""
+    """Of the toys there is one value each, and it is exact."""
     solved, made = _of_toy(found), []
     for (name, method), gain in published.TOY_GAINS.items():
         if name in solved:
             ours = solved[name][method]["accuracy"] - solved[name][BASE]["accuracy"]
-            made.append(claim(f"{method} over {BASE}: toy, {name}", gain, [ours]))
+            made.append(Claim(f"{method} over {BASE}: toy, {name}", gain, ours, half_width=0.0))
     for model, methods in _of_trec(found).items():
         made += [
             claim(f"{text}: TREC, {model}", None, _differences(methods, first, second), direction)
@@ -55,7 +56,9 @@ def figure(found: Found) -> Figure:
     for axes, (model, methods) in zip(panels, models.items(), strict=False):
         others = [method for method in methods if method != BASE]
         gains = [_differences(methods, method, BASE) for method in others]
-        axes.errorbar([np.mean(gain) for gain in gains], others, xerr=[half_width(gain) for gain in gains], fmt="o", capsize=3)
+        means = [np.mean(gain) for gain in gains]
+        reach = [high - mean for (_, high), mean in zip(map(_ends, gains), means, strict=True)]
+        axes.errorbar(means, others, xerr=reach, fmt="o", capsize=3)
         axes.axvline(0.0, color="0.6", linewidth=1)
         axes.set(title=f"TREC, {model}", xlabel=f"test accuracy over {BASE}, points")
     panels[0].invert_yaxis()
@@ -127,7 +130,7 @@ def _trec_table(methods: ByMethod) -> str:
     rows = []
     for method, by_seed in methods.items():
         runs, gain = list(by_seed.values()), _differences(methods, method, BASE)
-        interval = "" if method == BASE else _with_interval(gain)
+        interval = "" if method == BASE else with_interval(gain)
         reached = [run["goal"] for run in runs if "goal" in run]
         epochs = f"{np.mean(reached):.1f}" if reached else "never"
         if 0 < len(reached) < len(runs):
@@ -140,20 +143,16 @@ def _trec_table(methods: ByMethod) -> str:
     return table([*heads, f"epochs to {100 * GOAL:.0f} % held out", "live gradients, first epochs", "rates chosen"], rows)
 
 
-def _with_interval(gain: list[float]) -> str:
-    """Mean and 95 % interval; of a single value there is none.
-
-    >>> _with_interval([1.0]), _with_interval([1.0, 1.2])
-    ('+1.00', '+1.10 (-0.17 … +2.37)')
-    """
-    mean, half = np.mean(gain), half_width(gain)
-    return f"{mean:+.2f}" + (f" ({mean - half:+.2f} … {mean + half:+.2f})" if len(gain) > 1 else "")
+def _ends(gain: list[float]) -> tuple[float, float]:
+    """Of the 95 % interval; of a single value itself."""
+    found = corrected_estimate(gain, 0.0)
+    return (found.low, found.high) if len(gain) > 1 else (found.mean, found.mean)
 
 
 def _trec_words(methods: ByMethod) -> str:
     if len(methods[BASE]) == 1:
         return "One seed: differences say nothing yet."
     gains = {method: _differences(methods, method, BASE) for method in methods if method != BASE}
-    behind = [method for method, gain in gains.items() if np.mean(gain) + half_width(gain) < 0.0]
-    ahead = [method for method, gain in gains.items() if np.mean(gain) - half_width(gain) > 0.0]
+    behind = [method for method, gain in gains.items() if _ends(gain)[1] < 0.0]
+    ahead = [method for method, gain in gains.items() if _ends(gain)[0] > 0.0]
     return f"Behind cross-entropy, beyond the interval: {_listed(behind)}. Ahead: {_listed(ahead)}."

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 import metricfit as mf
+from metricfit.reproductions._experiment import Found, Numbers
 from metricfit.training import Batches, Trainer, anneal
 
 Part = tuple[Tensor, Tensor]  # features and labels
@@ -94,3 +96,25 @@ def trained(
     else:
         trainer.fit(batches, parts.validation, epochs=effort.epochs, patience=effort.patience * effort.give_up_after)
     return trainer
+
+
+def course(trainer: Trainer, effort: Effort) -> Numbers:
+    """How training went: its epochs, whether they were all that there were, and the temperature of the weights it kept."""
+    numbers = {"epochs": float(trainer.epoch), "capped": float(trainer.epoch >= effort.epochs)}
+    if trainer.scale is not None:
+        best = next(row for row in trainer.history if (row["metric"], -row["surrogate"]) == trainer.best_value)
+        numbers["temperature"] = best["scale"]
+    return numbers
+
+
+def courses(found: Found) -> str:
+    """How many runs had not ended by themselves, and how far annealing came."""
+    runs = [numbers for _, numbers in found if "capped" in numbers]
+    capped = sum(numbers["capped"] > 0.0 for numbers in runs)
+    text = f"{capped} of {len(runs)} networks were ended by the number of epochs rather than by patience."
+    if temperatures := [numbers["temperature"] for numbers in runs if "temperature" in numbers]:
+        text += (
+            f" The weights that were kept have a temperature from {max(temperatures):.3f} down to {min(temperatures):.3f}, "
+            f"{np.median(temperatures):.3f} in the median."
+        )
+    return text

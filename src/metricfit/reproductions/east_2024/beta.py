@@ -23,10 +23,10 @@ from metricfit.reproductions._claims import Claim, claim
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
 from metricfit.reproductions._figure import blank
 from metricfit.reproductions._found import differences, values
-from metricfit.reproductions._markdown import spread, table
+from metricfit.reproductions._markdown import LEGEND, beside, table
 from metricfit.reproductions.east_2024 import published
 from metricfit.reproductions.east_2024._cifar import CLASSES, pictures
-from metricfit.reproductions.east_2024._protocol import Effort, Options, Parts, trained
+from metricfit.reproductions.east_2024._protocol import Effort, Options, Parts, course, courses, trained
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +37,7 @@ QUICK_METHODS = ("CE", "dog 0.25", "dog 5")
 
 PER_CLASS, VALIDATION_SHARE = 2000, 0.2
 OPTIONS = Options(batch=256, rate=0.001, decay=0.8)
-EFFORT = Effort(epochs=12, patience=3)
+EFFORT = Effort(epochs=16, patience=3)
 QUICK_PER_CLASS, QUICK = 60, Effort(epochs=2, patience=1, give_up_after=1)
 
 
@@ -50,9 +50,10 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     method, seed = str(cell["method"]), int(cell["seed"])
     parts = prepared(scope.data, *((QUICK_PER_CLASS, QUICK_PER_CLASS) if scope.quick else (PER_CLASS, None)))
     torch.manual_seed(seed)
-    trainer = trained(network(), _loss(method), parts, OPTIONS, QUICK if scope.quick else EFFORT, seed)
+    effort = QUICK if scope.quick else EFFORT
+    trainer = trained(network(), _loss(method), parts, OPTIONS, effort, seed)
     features, labels = parts.test
-    return _scores(trainer.scores(features).argmax(1).numpy(), labels.numpy()) | {"epochs": float(trainer.epoch)}
+    return _scores(trainer.scores(features).argmax(1).numpy(), labels.numpy()) | course(trainer, effort)
 
 
 @lru_cache(maxsize=1)
@@ -99,7 +100,13 @@ def _scores(predicted: np.ndarray, true: np.ndarray) -> Numbers:
 
 
 def summary(found: Found) -> str:
-    parts = [_table_4(found, name) for name in JUDGED] + [_table_5(found), _table_6(found), _table_7(found)]
+    parts = [_table_4(found, name) for name in JUDGED] + [
+        _table_5(found),
+        _table_6(found),
+        _table_7(found),
+        LEGEND,
+        courses(found),
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -150,7 +157,7 @@ def _beside(found: Found, title: str, rows: Sequence[tuple[str, str, tuple[float
     for method, head, paper, scores in rows:
         if values(found, scores[0], method=method):
             pairs = [
-                (f"{100.0 * value:.1f}", spread(values(found, score, method=method)))
+                (f"{100.0 * value:.1f}", beside(100.0 * value, values(found, score, method=method)))
                 for value, score in zip(paper, scores, strict=True)
             ]
             lines.append([head, *(text for pair in pairs for text in pair)])
@@ -189,9 +196,10 @@ def claims(found: Found) -> list[Claim]:
         text = f"{title}(frog), dog beta 0.25 minus 5"
         made.append(_gain(found, text, low[place] - high[place], "dog 0.25", "dog 5", f"{title}_frog"))
     low_6, high_6 = published.TABLE_6["0.1"], published.TABLE_6["10"]
-    for place, (title, first, second) in enumerate((("precision", "0.1", "10"), ("recall", "10", "0.1"))):
-        text = f"{title}(dog), beta {first} over {second}"
-        made.append(_gain(found, text, abs(low_6[place] - high_6[place]), f"dog {first}", f"dog {second}", f"{title}_dog"))
+    made += [
+        _gain(found, "precision(dog), beta 0.1 over 10", low_6[0] - high_6[0], "dog 0.1", "dog 10", "precision_dog"),
+        _gain(found, "recall(dog), beta 10 over 0.1", high_6[1] - low_6[1], "dog 10", "dog 0.1", "recall_dog"),
+    ]
     return [one for one in made if one is not None]
 
 

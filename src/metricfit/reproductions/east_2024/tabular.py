@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +19,7 @@ from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers
 from metricfit.reproductions._found import differences, distinct, values
 from metricfit.reproductions._markdown import LEGEND, beside, spread, table
 from metricfit.reproductions.east_2024 import published
-from metricfit.reproductions.east_2024._protocol import Effort, Options, Parts, trained
+from metricfit.reproductions.east_2024._protocol import Effort, Options, Parts, course, courses, trained
 from metricfit.reproductions.east_2024._sets import KAGGLE, prepared
 from metricfit.training import Trainer
 
@@ -65,9 +66,9 @@ def run(cell: Cell, scope: Scope) -> Numbers:
         forest = RandomForestClassifier(random_state=seed).fit(*(part.numpy() for part in parts.train))
         return scores_of(forest.predict(features.numpy()), labels)
     effort = QUICK if scope.quick else effort_for(name)
-    options = _searched(parts, method, effort, scope.search) if scope.search else options_for(name, method)
+    options = _searched(name, method, effort, scope) if scope.search else options_for(name, method)
     trainer = _trained(parts, method, options, effort, seed)
-    return scores_of(trainer.scores(features).argmax(1).numpy(), labels) | {"epochs": float(trainer.epoch)}
+    return scores_of(trainer.scores(features).argmax(1).numpy(), labels) | course(trainer, effort)
 
 
 def options_for(name: str, method: str) -> Options:
@@ -84,15 +85,17 @@ def options_for(name: str, method: str) -> Options:
 
 def effort_for(name: str) -> Effort:
     """As far as two cores go in 20 minutes; the paper has patience for 50 epochs, and ten seeds."""
-    return Effort(epochs=80, patience=10) if name == "mammography" else Effort(epochs=24, patience=4)
+    return Effort(epochs=160, patience=12) if name == "mammography" else Effort(epochs=40, patience=5)
 
 
-def _searched(parts: Parts, method: str, effort: Effort, n_draws: int) -> Options:
+@cache
+def _searched(name: str, method: str, effort: Effort, scope: Scope) -> Options:
     """The least validation loss of so many random points of the grid."""
-    random = np.random.default_rng(0)
+    parts, random = prepared(name, scope.data, QUICK_ROWS if scope.quick else None), np.random.default_rng(0)
     best, least = Options(), np.inf
-    for _ in range(n_draws):
-        drawn = {name: values[random.integers(len(values))] for name, values in GRID.items()}
+    for _ in range(scope.search):
+        grid = GRID | ({"batch": (*GRID["batch"], 4096, RARE_BATCH)} if name == "kaggle" else {})
+        drawn = {option: choices[random.integers(len(choices))] for option, choices in grid.items()}
         options = Options(int(drawn["batch"]), drawn["rate"], drawn["dropout"], drawn["decay"])
         loss = -_trained(parts, method, options, effort, seed=0).best_value[0]
         if loss < least:
@@ -128,7 +131,10 @@ def scores_of(predicted: np.ndarray, labels: Tensor) -> Numbers:
 def summary(found: Found) -> str:
     """A table per set, how often EAST is best at what it trains for, and the forest."""
     return (
-        "\n\n".join([*(_of_set(name, found) for name in distinct(found, "set")), LEGEND, _best(found), _forest(found)]) + "\n"
+        "\n\n".join(
+            [*(_of_set(name, found) for name in distinct(found, "set")), LEGEND, courses(found), _best(found), _forest(found)]
+        )
+        + "\n"
     )
 
 
@@ -200,4 +206,5 @@ EXPERIMENT = Experiment(
     summary=summary,
     claims=claims,
     seeds=5,
+    searches=True,
 )

@@ -104,7 +104,15 @@ def train_linear(
 
 
 def train_exact(
-    data: Prepared, *, rate: float, margin: float | None, seed: int, steps: int, scheduled: bool = True, normalize: bool = True
+    data: Prepared,
+    *,
+    rate: float,
+    margin: float | None,
+    seed: int,
+    steps: int,
+    scheduled: bool = True,
+    normalize: bool = True,
+    decay: float = WEIGHT_DECAY,
 ) -> tuple[float, float]:
     """EXACT with its margin, its scale going down and its gradients normalised, or without one of these.
 
@@ -115,4 +123,4 @@ def train_exact(
     """
     scale = mf.schedules.geometric(*SIGMA, steps) if scheduled else mf.schedules.constant(1.0)
     loss = mf.ExactLoss(margin=margin)
-    return train_linear(data, loss, rate=rate, seed=seed, steps=steps, scale=scale, normalize=normalize, decay=WEIGHT_DECAY)
+    return train_linear(data, loss, rate=rate, seed=seed, steps=steps, scale=scale, normalize=normalize, decay=decay)

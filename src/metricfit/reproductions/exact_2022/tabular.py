@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,10 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     name, method, seed = str(cell["set"]), str(cell["method"]), int(cell["seed"])
     data, place = prepared(name, scope.data), published.SETS.index(name)
     if method == "Sklearn":
-        train, test = _sklearn(data, published.SKLEARN_REGULARIZATION[place])
+        penalty = _searched_penalty(name, scope) if scope.search else published.SKLEARN_REGULARIZATION[place]
+        train, test = _sklearn(data, penalty)
     else:
-        options = _searched(data, method, scope) if scope.search else _of_table_8(method, place)
+        options = _searched(name, method, scope) if scope.search else _of_table_8(method, place)
         train, test = _trained(data, method, seed, QUICK_STEPS if scope.quick else STEPS, **options)
     return {"train": train, "test": test}
 
@@ -58,13 +60,24 @@ def _of_table_8(method: str, place: int) -> dict[str, Any]:
     return options
 
 
-def _searched(data: Prepared, method: str, scope: Scope) -> dict[str, Any]:
+def _searched_penalty(name: str, scope: Scope) -> float:
+    inner, random = _held_out(prepared(name, scope.data)), np.random.default_rng(0)
+    drawn = np.exp(random.uniform(np.log(1e-6), np.log(10.0), scope.search)).tolist()
+    return max(drawn, key=lambda penalty: _sklearn(inner, penalty)[1])
+
+
+def _held_out(data: Prepared) -> Prepared:
+    """Training rows alone, a fifth of them in place of the test rows."""
+    order = np.random.default_rng(0).permutation(len(data.train[1]))
+    held, rest = order[: len(order) // 5], order[len(order) // 5 :]
+    train, test = ((data.train[0][part], data.train[1][part]) for part in (rest, held))
+    return Prepared(train, test, data.n_classes)
+
+
+@cache
+def _searched(name: str, method: str, scope: Scope) -> dict[str, Any]:
     """The best of so many random draws from the ranges of Table 8, by accuracy on 20 % of the training rows."""
-    random = np.random.default_rng(0)
-    order = random.permutation(len(data.train[1]))
-    n_held = len(order) // 5
-    held, rest = order[:n_held], order[n_held:]
-    inner = Prepared((data.train[0][rest], data.train[1][rest]), (data.train[0][held], data.train[1][held]), data.n_classes)
+    inner, random = _held_out(prepared(name, scope.data)), np.random.default_rng(0)
     best, best_accuracy = {}, -1.0
     for _ in range(scope.search):
         options: dict[str, Any] = {"rate": float(np.exp(random.uniform(np.log(0.01), np.log(5.0))))}
@@ -72,6 +85,7 @@ def _searched(data: Prepared, method: str, scope: Scope) -> dict[str, Any]:
             options["clip"] = float(np.exp(random.uniform(np.log(0.01), np.log(10.0))))
         if method != "Cross-entropy":
             options["margin"] = float(random.uniform(0.0, 10.0))
+        options["decay"] = float(np.exp(random.uniform(np.log(1e-6), 0.0)))
         _, accuracy = _trained(inner, method, 0, QUICK_STEPS if scope.quick else STEPS, **options)
         if accuracy > best_accuracy:
             best, best_accuracy = options, accuracy
@@ -107,8 +121,8 @@ def summary(found: Found) -> str:
     best = {part: [name for name in sets if _is_best(means[part][name])] for part in means}
     text.append(
         f"EXACT reaches the paper's training accuracy (within {NEAR} points, or above) on {len(reached)} of {len(sets)} sets"
-        f"{_but(sets, reached)}. It is best, or as good as the best, on train on {len(best['train'])} (paper: 9 of 10)"
-        f"{_but(sets, best['train'])}, on test on {len(best['test'])} (paper: 6 of 10){_but(sets, best['test'])}."
+        f"{_but(sets, reached)}. It is best, or as good as the best, on train on {len(best['train'])}"
+        f"{_but(sets, best['train'])}, on test on {len(best['test'])}{_but(sets, best['test'])}. The paper: 9 and 6 of 10."
     )
     return "\n\n".join([*text, LEGEND]) + "\n"
 
@@ -141,4 +155,5 @@ EXPERIMENT = Experiment(
     run=run,
     summary=summary,
     claims=claims,
+    searches=True,
 )
