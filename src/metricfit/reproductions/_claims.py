@@ -52,7 +52,7 @@ class Claim:
                 return "holds: no difference"
             return "a difference" if seen else "unclear"
         if not seen:
-            return "not seen"
+            return "within noise"
         towards = self.direction or math.copysign(1.0, self.published or 0.0)
         if self.ours * towards < 0.0:
             return "reversed"

@@ -25,7 +25,7 @@ Gathered = dict[str, list[Claim]]  # by experiment
 BEGIN, END = "<!-- claims: written by `make evidence` -->", "<!-- end of claims -->"
 ROW = 0.17  # inches
 LINEAR = 1.0  # points up to which the axis is linear; beyond, logarithmic
-COLOURS = {"holds": "#1b7f5c", "smaller": "#c58a00", "not seen": "#8a8a8a", "otherwise": "#b3261e"}
+COLOURS = {"holds": "#1b7f5c", "smaller": "#c58a00", "within noise": "#8a8a8a", "otherwise": "#b3261e"}
 
 
 def gather(results: Path) -> Gathered:
@@ -51,12 +51,12 @@ def kind(claim: Claim) -> str:
     """The verdict in one of four words.
 
     >>> kind(Claim("LEErr over NegLog, magic", 0.82, 0.1, 0.3)), kind(Claim("EXACT over cross-entropy, car", 3.29, 1.0, 0.1))
-    ('not seen', 'smaller')
+    ('within noise', 'smaller')
     """
     words = {
         "holds, smaller": "smaller",
         "holds: no difference": "holds",
-        "unclear": "not seen",
+        "unclear": "within noise",
         "a difference": "otherwise",
         "reversed": "otherwise",
     }
