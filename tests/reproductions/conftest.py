@@ -1,4 +1,7 @@
-"""Two of the papers' data sets without their files: wine ships with scikit-learn, balance-scale is a law of levers."""
+"""Files as the papers' data have them, but made here: wine and digits ship with scikit-learn, balance-scale is a law of levers.
+
+The others are drawn at random, small, in the format of the real files.
+"""
 
 import gzip
 import io
@@ -68,19 +71,7 @@ def _adult(folder):
             label = ">50K" if age + 20 * school + random.normal(0.0, 8.0) > 70 else "<=50K"
             words = ["?" if random.random() < 0.1 else "Private", ("HS-grad", "Bachelors")[school], *"abcdef"]
             gain, loss = random.choice([0, 0, 0, 5178]), random.choice([0, 0, 1902])
-            row = [
-                age,
-                words[0],
-                random.integers(10**5),
-                words[1],
-                9 + 4 * school,
-                *words[2:6],
-                words[6],
-                gain,
-                loss,
-                40,
-                words[7],
-            ]
+            row = [age, words[0], random.integers(10**5), words[1], 9 + 4 * school, *words[2:7], gain, loss, 40, words[7]]
             lines.append(", ".join(map(str, row)) + f", {label}{end}")
         (folder / name).write_bytes(gzip.compress((head + "\n".join(lines) + "\n\n").encode()))
 
@@ -111,10 +102,8 @@ def _cifar(folder):
         with tarfile.open(folder / f"{part}.tar.gz", "w:gz") as archive:
             for name, colour in zip(CLASSES, colours, strict=True):
                 for number in range(n_each):
-                    picture, file = (
-                        (colour + random.normal(0.0, 20.0, (32, 32, 3))).clip(0, 255).astype(np.uint8),
-                        io.BytesIO(),
-                    )
+                    picture = (colour + random.normal(0.0, 20.0, (32, 32, 3))).clip(0, 255).astype(np.uint8)
+                    file = io.BytesIO()
                     Image.fromarray(picture).save(file, "JPEG")
                     about = tarfile.TarInfo(f"{part}/{name}/{number:04}.jpg")
                     about.size = len(file.getvalue())

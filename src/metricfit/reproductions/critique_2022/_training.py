@@ -15,6 +15,7 @@ import torch
 
 import metricfit as mf
 from metricfit.reproductions._experiment import Numbers
+from metricfit.reproductions._training import accuracy, on_cpu
 from metricfit.reproductions.critique_2022._methods import EXACT, MARGINS, PLAIN, SCALE, Loss
 from metricfit.reproductions.critique_2022._text import Questions, model_of
 from metricfit.training import Batches, Trainer
@@ -39,8 +40,6 @@ def _losses(method: str) -> Iterator[Loss]:
 
 
 def _trained(data: Questions, model: str, loss: Loss, rate: float, seed: int, epochs: int) -> Numbers:
-    from lightning_fabric import Fabric
-
     torch.manual_seed(seed)
     module = model_of(model, data.n_places, data.n_classes)
     batches = Batches(*data.train, size=BATCH, seed=seed)
@@ -52,13 +51,13 @@ def _trained(data: Questions, model: str, loss: Loss, rate: float, seed: int, ep
         rate=mf.schedules.geometric(rate, LAST_RATE, steps),
         scale=mf.schedules.geometric(*SCALE[model], steps) if is_exact else None,
         normalizer=mf.GradientNormalizer() if is_exact else None,
-        fabric=Fabric(accelerator="cpu", devices=1),
+        fabric=on_cpu(),
     )
     history = trainer.fit(batches, data.held_out, epochs=epochs, patience=epochs)
     accuracies = [row["metric"] for row in history]
     found = {
-        name: 100.0 * (trainer.scores(x).argmax(1) == y).double().mean().item()
-        for name, (x, y) in (("test", data.test), ("held_out", data.held_out), ("train", data.train))
+        name: accuracy(trainer, rows)
+        for name, rows in (("test", data.test), ("held_out", data.held_out), ("train", data.train))
     }
     found |= {
         "rate": rate,

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 import metricfit as mf
 from metricfit.reproductions._experiment import Found, Numbers
+from metricfit.reproductions._training import Rows, on_cpu
 from metricfit.training import Batches, Trainer, anneal
 
-Part = tuple[Tensor, Tensor]  # features and labels
 FIRST_TEMPERATURE = 0.2
 
 
@@ -21,9 +21,9 @@ FIRST_TEMPERATURE = 0.2
 class Parts:
     """Rows to train on, to stop by, and to report."""
 
-    train: Part
-    validation: Part
-    test: Part
+    train: Rows
+    validation: Rows
+    test: Rows
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,6 @@ def trained(
     The paper stops by the validation loss (E.1), so this does too, not by the metric: of mammography's validation rows 42 are
     positive, and a metric of so few jumps.
     """
-    from lightning_fabric import Fabric
-
     trainer: Trainer
 
     def judge(scores: Tensor, labels: Tensor) -> float:
@@ -79,7 +77,7 @@ def trained(
         loss,
         torch.optim.AdamW(module.parameters(), lr=options.rate, fused=True),
         judge=judge,
-        fabric=Fabric(accelerator="cpu", devices=1),
+        fabric=on_cpu(),
     )
     batches = Batches(*parts.train, size=options.batch, seed=seed)
     if isinstance(loss, mf.MetricLoss):

@@ -12,7 +12,8 @@ from sklearn.model_selection import train_test_split
 
 from metricfit._errors import DataError
 from metricfit.reproductions import _tables as tables
-from metricfit.reproductions.east_2024._protocol import Part, Parts
+from metricfit.reproductions._training import Rows
+from metricfit.reproductions.east_2024._protocol import Parts
 
 POSITIVE = {"adult": ">50K", "mammography": "1", "kaggle": "1"}
 KAGGLE = "creditcard.csv"
@@ -40,7 +41,7 @@ def prepared(name: str, data: Path, n_rows: int | None = None) -> Parts:
     train, validation = train_test_split(rest, test_size=0.2, random_state=0, stratify=labels[rest])
     values = tables.numeric(features, train)
 
-    def part(rows: np.ndarray) -> Part:
+    def part(rows: np.ndarray) -> Rows:
         return torch.from_numpy(values[rows]).float(), torch.from_numpy(labels[rows])
 
     return Parts(part(train), part(validation), part(test))

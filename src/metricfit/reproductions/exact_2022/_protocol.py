@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 import metricfit as mf
 from metricfit.reproductions import _tables as tables
+from metricfit.reproductions._training import Rows, accuracy, on_cpu
 from metricfit.training import Batches, Trainer
 
 STEPS, BATCH, MOMENTUM, WEIGHT_DECAY, LAST_RATE = 8000, 256, 0.9, 1e-4, 1e-4
@@ -27,8 +28,8 @@ WITHOUT_LAST_ROW = ("breast-cancer-wisconsin", "cylinder-bands", "mice-protein")
 class Prepared:
     """Normalised features and labels of both parts."""
 
-    train: tuple[Tensor, Tensor]
-    test: tuple[Tensor, Tensor]
+    train: Rows
+    test: Rows
     n_classes: int
 
 
@@ -84,8 +85,6 @@ def train_linear(
     decay: float = 0.0,
 ) -> tuple[float, float]:
     """Section 5.4; accuracy on train and test, in percent."""
-    from lightning_fabric import Fabric
-
     torch.manual_seed(seed)
     module = Linear(data.train[0].shape[1], data.n_classes)
     trainer = Trainer(
@@ -96,11 +95,10 @@ def train_linear(
         scale=scale,
         clip=clip,
         normalizer=mf.GradientNormalizer() if normalize else None,
-        fabric=Fabric(accelerator="cpu", devices=1),
+        fabric=on_cpu(),
     )
     trainer.fit(Batches(*data.train, size=BATCH, steps=steps, seed=seed), data.test, epochs=1)
-    train, test = (100.0 * (trainer.scores(x).argmax(1) == y).double().mean().item() for x, y in (data.train, data.test))
-    return train, test
+    return accuracy(trainer, data.train), accuracy(trainer, data.test)
 
 
 def train_exact(

@@ -38,7 +38,7 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     """Hyper-parameters are those of Table 8; without a scheduler the scale stays at 1, for which the paper gives no value."""
     name, method, seed = str(cell["set"]), str(cell["method"]), int(cell["seed"])
     data, place, steps = prepared(name, scope.data), published.SETS.index(name), QUICK_STEPS if scope.quick else STEPS
-    base = method.split(" with")[0]
+    base = next(base for base in published.LEARNING_RATE if method.startswith(base))
     rate = published.LEARNING_RATE[base][place]
     if base == "EXACT":
         margin = None if method == "EXACT without margin" else published.MARGIN["EXACT"][place]

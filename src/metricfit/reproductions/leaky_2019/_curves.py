@@ -24,9 +24,10 @@ from torch import nn
 from metricfit.reproductions._experiment import Found, Numbers
 from metricfit.reproductions._figure import blank
 from metricfit.reproductions._markdown import spread, table
+from metricfit.reproductions._training import Rows
 from metricfit.reproductions.leaky_2019 import published
 from metricfit.reproductions.leaky_2019._digits import N_CLASSES
-from metricfit.reproductions.leaky_2019._protocol import Rows, adam, by_xavier, error
+from metricfit.reproductions.leaky_2019._protocol import adam, by_xavier, error
 from metricfit.training import Batches, Trainer
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import torch
 from sklearn.model_selection import KFold
 
 from metricfit._errors import DataError
-from metricfit.reproductions.leaky_2019._protocol import Rows
+from metricfit.reproductions._training import Rows
 
 N_FOLDS, N_CLASSES, NOISE = 10, 10, 0.05
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import metricfit as mf
+from metricfit.reproductions._training import Rows, accuracy, on_cpu
 from metricfit.training import Trainer
-
-Rows = tuple[Tensor, Tensor]  # features and labels
 
 ALPHA = 0.1  # Eq. (6)
 
@@ -33,13 +32,10 @@ def by_xavier(module: nn.Module) -> nn.Module:
 
 def adam(module: nn.Module, method: str, rate: float) -> Trainer:
     """A trainer that looks at the accuracy after every epoch."""
-    from lightning_fabric import Fabric
-
     optimizer = torch.optim.Adam(module.parameters(), lr=rate, fused=True)
-    return Trainer(module, LOSSES[method](), optimizer, fabric=Fabric(accelerator="cpu", devices=1))
+    return Trainer(module, LOSSES[method](), optimizer, fabric=on_cpu())
 
 
 def error(trainer: Trainer, rows: Rows) -> float:
     """Share of wrong classes, in percent."""
-    features, labels = rows
-    return 100.0 * (trainer.scores(features).argmax(1) != labels).double().mean().item()
+    return 100.0 - accuracy(trainer, rows)

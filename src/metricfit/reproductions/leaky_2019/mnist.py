@@ -24,9 +24,10 @@ from metricfit.reproductions._claims import Claim, claim
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
 from metricfit.reproductions._found import differences, values
 from metricfit.reproductions._markdown import beside, table
+from metricfit.reproductions._training import Rows
 from metricfit.reproductions.leaky_2019 import _curves, published
 from metricfit.reproductions.leaky_2019._digits import N_CLASSES, N_FOLDS, fold
-from metricfit.reproductions.leaky_2019._protocol import Rows, adam, by_xavier, error
+from metricfit.reproductions.leaky_2019._protocol import adam, by_xavier, error
 from metricfit.training import Batches
 
 HIDDEN = (300, 200, 100)

@@ -31,8 +31,9 @@ from metricfit.reproductions._claims import TIE, Claim, claim
 from metricfit.reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
 from metricfit.reproductions._found import differences, distinct, values
 from metricfit.reproductions._markdown import LEGEND, beside, table
+from metricfit.reproductions._training import Rows
 from metricfit.reproductions.leaky_2019 import published
-from metricfit.reproductions.leaky_2019._protocol import Rows, adam, by_xavier, error
+from metricfit.reproductions.leaky_2019._protocol import adam, by_xavier, error
 from metricfit.training import Batches, Trainer
 
 RATES = (0.01, 0.03, 0.1)
