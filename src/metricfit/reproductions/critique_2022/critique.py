@@ -43,4 +43,5 @@ EXPERIMENT = Experiment(
     summary=summary,
     claims=claims,
     figure=figure,
+    version=2,
 )

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import metricfit as mf
 from metricfit.reproductions._experiment import Found, Numbers
-from metricfit.reproductions._training import Rows, on_cpu
+from metricfit.reproductions._training import Rows, kept_epoch, on_cpu
 from metricfit.training import Batches, Trainer, anneal
 
 FIRST_TEMPERATURE = 0.2
@@ -100,8 +100,7 @@ def course(trainer: Trainer, effort: Effort) -> Numbers:
     """How training went: its epochs, whether they were all that there were, and the temperature of the weights it kept."""
     numbers = {"epochs": float(trainer.epoch), "capped": float(trainer.epoch >= effort.epochs)}
     if trainer.scale is not None:
-        best = next(row for row in trainer.history if (row["metric"], -row["surrogate"]) == trainer.best_value)
-        numbers["temperature"] = best["scale"]
+        numbers["temperature"] = trainer.history[kept_epoch(trainer) - 1]["scale"]
     return numbers
 
 
