@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
 from typing import Any
 
@@ -48,3 +49,14 @@ class Bar(Progress):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.bars.stop()
+
+
+class Lines(Progress):
+    """A line on stderr for every step, where stderr is a file and a bar would not be seen before the end."""
+
+    def start(self, total: int) -> None:
+        self.total, self.done = total, 0
+
+    def step(self, stage: str, value: float | None) -> None:
+        self.done += 1
+        print(f"{self.done} of {self.total}: {stage}", file=sys.stderr, flush=True)

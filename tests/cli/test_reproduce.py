@@ -10,6 +10,7 @@ def test_a_small_run(run, data):  # noqa: F811
     assert code == 0
     assert "| wine | 100.00 |" in out
     assert "EXACT reaches the paper's training accuracy" in out
+    assert "4 of 4: wine, EXACT, 0\n" in err
     assert "exact-tabular-quick.csv, .md" in err
 
 

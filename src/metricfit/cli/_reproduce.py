@@ -27,7 +27,7 @@ def reproduce(
 ) -> None:
     """The papers' tables again, published beside ours."""
     from metricfit._checks import did_you_mean
-    from metricfit._progress import Bar
+    from metricfit._progress import Bar, Lines
     from metricfit.reproductions import Scope, names, of_name, run
     from metricfit.reproductions._tables import folder
 
@@ -49,8 +49,8 @@ def reproduce(
     scope = Scope(
         (data or folder()).absolute(), quick, tuple(dict.fromkeys(datasets or ())), seeds or experiment.seeds, search
     )
-    with Bar(transient=True) as bar:
-        text = run(experiment, scope, out, jobs, bar, "metricfit " + shlex.join(sys.argv[1:]))
+    with Bar(transient=True) if sys.stderr.isatty() else Lines() as progress:
+        text = run(experiment, scope, out, jobs, progress, "metricfit " + shlex.join(sys.argv[1:]))
     print(text)
     figure = " and .svg" if experiment.figure else ""
     options.say(f"Written: {out / name}{'-quick' if quick else ''}.csv, .md{figure}")
