@@ -85,7 +85,7 @@ def options_for(name: str, method: str) -> Options:
 
 def effort_for(name: str) -> Effort:
     """As far as two cores go in half an hour; the paper has patience for 50 epochs, and ten seeds."""
-    return Effort(epochs=160, patience=12 if name == "mammography" else 5)
+    return Effort(epochs=400, patience=12 if name == "mammography" else 5)
 
 
 @cache
