@@ -84,7 +84,11 @@ def options_for(name: str, method: str) -> Options:
 
 
 def effort_for(name: str) -> Effort:
-    """As far as two cores go in half an hour; the paper has patience for 50 epochs, and ten seeds."""
+    """As far as two cores go in a quarter of an hour; the paper has patience for 50 epochs, and ten seeds.
+
+    With 50 epochs, mammography's first two seeds have a test F1 of 69.5 and 64.4 (F1*), 66.7 and 71.6 (cross-entropy); Acc*
+    (one seed) still says "no" to every row.
+    """
     return Effort(epochs=400, patience=12 if name == "mammography" else 5)
 
 
