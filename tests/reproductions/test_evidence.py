@@ -36,8 +36,9 @@ def test_a_claim_without_a_number_has_its_place():
         Claim("better", 3.0, -1.0, 0.5),
         Claim("equal", 0.1, 2.0, 3.0),
         Claim("much better", 9.0, 1.0, 0.5),
+        Claim("far better", -9.0, 0.5, 1.0),
     ]
-    assert [kind(claim) for claim in claims] == ["holds", "otherwise", "within noise", "smaller"]
+    assert [kind(claim) for claim in claims] == ["holds", "otherwise", "within noise", "smaller", "otherwise"]
     assert set(map(kind, claims)) == set(COLOURS)
     (axes,) = figure({"paper": claims}).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["paper", "worse", "better", "equal", "much better"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["paper", "worse", "better", "equal", "much better", "far better"]

@@ -38,10 +38,14 @@ class Claim:
     def verdict(self) -> str:
         """Whether it holds; that there is no difference, only if the interval leaves no room for more than two ties.
 
+        An interval with zero in it refutes a published gain if it does not reach half of that, and says nothing if it does.
+
         >>> Claim("EXACT over cross-entropy on car", 3.29, 3.41, 0.15).verdict
         'holds'
         >>> Claim("the same on adult", -0.07, 0.01, 0.02).verdict, Claim("on fewer rows", -0.07, 0.01, 5.0).verdict
         ('holds: no difference', 'unclear')
+        >>> Claim("MCC* over cross-entropy", 7.6, -0.3, 0.6).verdict, Claim("on fewer rows", 7.6, -0.3, 6.0).verdict
+        ('no such gain', 'within noise')
         >>> Claim("expected accuracy is worse", None, 0.8, 0.3, direction=-1).verdict
         'reversed'
         """
@@ -51,12 +55,13 @@ class Claim:
             if abs(self.ours) <= self.tie and max(-low, high) <= 2.0 * self.tie:
                 return "holds: no difference"
             return "a difference" if seen else "unclear"
-        if not seen:
-            return "within noise"
         towards = self.direction or math.copysign(1.0, self.published or 0.0)
+        reaches = self.ours * towards + self.half_width >= 0.5 * abs(self.published or 0.0)
+        if not seen:
+            return "within noise" if reaches else "no such gain"
         if self.ours * towards < 0.0:
             return "reversed"
-        return "holds" if abs(self.ours) + self.half_width >= 0.5 * abs(self.published or 0.0) else "holds, smaller"
+        return "holds" if reaches else "holds, smaller"
 
     @property
     def published_text(self) -> str:

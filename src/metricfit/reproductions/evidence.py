@@ -58,6 +58,7 @@ def kind(claim: Claim) -> str:
         "holds: no difference": "holds",
         "unclear": "within noise",
         "a difference": "otherwise",
+        "no such gain": "otherwise",
         "reversed": "otherwise",
     }
     return words.get(claim.verdict, claim.verdict)
