@@ -42,7 +42,7 @@ def run(
     tell.start(len(cells))
     for _ in range(len(cells) - len(missing)):
         tell.step("kept from before", None)
-    work = (delayed(_one)(experiment.run, cell, scope, file) for cell, file in missing)
+    work = (delayed(_one)(experiment.run, cell, scope, file) for cell, file in _every_set_first(missing))
     for done in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
         tell.step(done, None)
     found = [(cell, row) for cell, file in zip(cells, files, strict=True) for row in _read(file) or []]
@@ -59,6 +59,14 @@ def run(
         with new_file(out / (name + suffix), overwrite=True) as file:
             file.write_text(content, encoding="utf-8")
     return text
+
+
+def _every_set_first(work: list[tuple[Cell, Path]]) -> list[tuple[Cell, Path]]:
+    """A cell of every set, then the others, so that a file that is missing is told at once and not after an hour."""
+    by_set: dict[object, list[tuple[Cell, Path]]] = {}
+    for cell, file in work:
+        by_set.setdefault(cell.get("set"), []).append((cell, file))
+    return [one[0] for one in by_set.values()] + [pair for one in by_set.values() for pair in one[1:]]
 
 
 def kept(experiment: Experiment, file: Path) -> Found:
