@@ -14,6 +14,7 @@ from metricfit._errors import DataError
 from metricfit.reproductions import Scope, of_name
 from metricfit.reproductions.east_2024 import beta, published, tabular
 from metricfit.reproductions.east_2024._cifar import CLASSES, pictures
+from metricfit.reproductions.east_2024._filters import learned
 from metricfit.reproductions.east_2024._protocol import Effort, Options, Parts, trained
 from metricfit.reproductions.east_2024._sets import prepared
 
@@ -138,6 +139,20 @@ def test_pictures_are_those_of_their_class(data):
 def test_missing_pictures_say_what_to_fetch(tmp_path):
     with pytest.raises(DataError, match=r"train\.tar\.gz is missing.*CIFAR-10-images"):
         pictures(tmp_path, "train")
+
+
+def test_filters_see_what_is_where():
+    """Stripes that stand on the left and lie on the right have the responses of either in their quarters."""
+    lying = 255.0 * (torch.arange(32) // 3 % 2).float()[None, None, :, None].expand(1, 3, 32, 32)
+    standing = lying.transpose(2, 3)
+    both = torch.cat([standing[..., :16], lying[..., 16:]], 3)
+    noise = 5.0 * torch.randn(40, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    filters = learned(torch.cat([lying + noise[:20], standing + noise[20:]]), 8)
+    of_lying, of_standing, of_both = (filters(one).reshape(8, 2, 2) for one in (lying, standing, both))
+    left, right = of_both[:, :, 0], of_both[:, :, 1]
+    assert (left - of_standing[:, :, 0]).norm() < 0.5 * (left - of_lying[:, :, 0]).norm()
+    assert (right - of_lying[:, :, 1]).norm() < 0.5 * (right - of_standing[:, :, 1]).norm()
+    assert filters(torch.full((2, 3, 32, 32), 7)).isfinite().all()  # nothing to see
 
 
 def test_beta_is_of_one_class():

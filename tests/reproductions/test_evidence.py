@@ -41,4 +41,11 @@ def test_a_claim_without_a_number_has_its_place():
     assert [kind(claim) for claim in claims] == ["holds", "otherwise", "within noise", "smaller", "otherwise"]
     assert set(map(kind, claims)) == set(COLOURS)
     (axes,) = figure({"paper": claims}).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["paper", "worse", "better", "equal", "much better", "far better"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "paper",
+        "worse",
+        "better",
+        "equal",
+        "much better",
+        "far better",
+    ]
