@@ -111,7 +111,7 @@ def courses(found: Found) -> str:
     text = f"{capped} of {len(runs)} networks were ended by the number of epochs rather than by patience."
     if temperatures := [numbers["temperature"] for numbers in runs if "temperature" in numbers]:
         text += (
-            f" The weights that were kept have a temperature from {max(temperatures):.3f} down to {min(temperatures):.3f}, "
-            f"{np.median(temperatures):.3f} in the median."
+            f" The weights that were kept have a temperature or scale from {max(temperatures):.3f} down to "
+            f"{min(temperatures):.3f}, {np.median(temperatures):.3f} in the median."
         )
     return text
