@@ -50,7 +50,7 @@ def page(gathered: Gathered) -> str:
 def kind(claim: Claim) -> str:
     """The verdict in one of four words.
 
-    >>> kind(Claim("LEErr over NegLog, magic", 0.82, 0.1, 0.3)), kind(Claim("EXACT over cross-entropy, car", 3.29, 1.0, 0.1))
+    >>> kind(Claim("LEErr over NegLog, magic", 0.82, 0.1, 0.5)), kind(Claim("EXACT over cross-entropy, car", 3.29, 1.0, 0.1))
     ('within noise', 'smaller')
     """
     words = {
