@@ -11,11 +11,13 @@ from typing import TypedDict, Unpack
 from torch import Tensor
 
 from metricfit import links, metrics
+from metricfit._checks import check_number
 from metricfit.links import Link
 from metricfit.metrics._registry import MetricLike
 from metricfit.objectives._baselines import Dice, Hinge
-from metricfit.objectives._objective import Objective, Smoothed, objective_for, reduced
-from metricfit.objectives._rows import as_rows
+from metricfit.objectives._compute import check_options, compute_loss
+from metricfit.objectives._leak import add_leak
+from metricfit.objectives._objective import Objective, Smoothed, objective_for
 from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
 
 
@@ -39,15 +41,19 @@ def metric_loss(
     scale: float | Tensor | None = None,
     margin: float | None = None,
     normalize_scores: bool = False,
+    leak: float = 0.0,
+    leak_weight: Tensor | None = None,
+    offsets: Tensor | None = None,
     **options: Unpack[RowOptions],
 ) -> Tensor:
-    """The loss behind :class:`metricfit.MetricLoss`: a link of a metric of the smoothed confusion matrix.
+    """The loss behind :class:`metricfit.MetricLoss`: a link of a metric of the smoothed confusion matrix, plus a leak.
 
     >>> metric_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]), "accuracy", link="log")   # log 2
     tensor(0.6931)
     """
-    smoothed = Smoothed(Softmax() if smoothing is None else smoothing, margin, normalize_scores)
-    return _loss(objective_for(metrics.get(metric), smoothed, links.get(link)), input, target, scale, **options)
+    smoothed = Smoothed(Softmax() if smoothing is None else smoothing, margin, normalize_scores, offsets)
+    objective = objective_for(metrics.get(metric), smoothed, links.get(link))
+    return _loss(add_leak(objective, check_number(leak, "leak", 0.0), leak_weight), input, target, scale, **options)
 
 
 def exact_loss(
@@ -132,19 +138,21 @@ def _loss(
     target: Tensor,
     scale: float | Tensor | None,
     *,
-    reduction: str = "mean",
     weight: Tensor | None = None,
     ignore_index: int = -100,
+    reduction: str = "mean",
     label_smoothing: float = 0.0,
     sample_weight: Tensor | None = None,
 ) -> Tensor:
-    rows = as_rows(
+    check_options(weight, ignore_index, reduction, label_smoothing)
+    return compute_loss(
+        objective,
         input,
         target,
         weight=weight,
         ignore_index=ignore_index,
+        reduction=reduction,
         label_smoothing=label_smoothing,
         sample_weight=sample_weight,
         scale=scale,
     )
-    return reduced(objective, rows, reduction)

@@ -10,16 +10,17 @@ import torch
 from torch import Tensor, nn
 
 from metricfit import links, metrics
-from metricfit._checks import check_flag, check_number, check_option
+from metricfit._checks import check_flag, check_floating, check_number
 from metricfit.confusion import anchored
 from metricfit.distributed import sum_over_processes, world_size
 from metricfit.links import Link
 from metricfit.metrics._registry import MetricLike
 from metricfit.numerics._safe import safe_divide
 from metricfit.objectives._baselines import Dice, Hinge
-from metricfit.objectives._fused_hits import fused_hits
-from metricfit.objectives._objective import REDUCTIONS, Objective, PerRow, Smoothed, loss_of, objective_for, reduced
-from metricfit.objectives._rows import AnyRows, as_rows
+from metricfit.objectives._compute import check_options, compute_loss, reduce_statistics
+from metricfit.objectives._leak import add_leak
+from metricfit.objectives._objective import Objective, PerRow, Smoothed, objective_for
+from metricfit.objectives._rows import as_rows
 from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
 
 
@@ -70,15 +71,10 @@ class ClassificationLoss(nn.Module, ABC):
         distributed: bool | None = None,
     ) -> None:
         super().__init__()
-        if weight is not None and not isinstance(weight, Tensor):
-            raise TypeError(f"`weight` should be a torch.Tensor with one entry per class, got {weight!r}.")
+        check_options(weight, ignore_index, reduction, label_smoothing)
         self.register_buffer("weight", weight)
         self.register_buffer("running", None)
-        if not isinstance(ignore_index, int):
-            raise TypeError(f"`ignore_index` should be an integer, got {ignore_index!r}.")
-        self.ignore_index = ignore_index
-        self.reduction = check_option(reduction, "reduction", REDUCTIONS)
-        self.label_smoothing = check_number(label_smoothing, "label_smoothing", 0.0, 1.0)
+        self.ignore_index, self.reduction, self.label_smoothing = ignore_index, reduction, float(label_smoothing)
         self.memory = None if memory is None else check_number(memory, "memory", 0.0, 1.0)
         if memory is not None and reduction != "mean":
             raise ValueError(f'`reduction` should be "mean" with a memory, got {reduction!r}.')
@@ -95,31 +91,27 @@ class ClassificationLoss(nn.Module, ABC):
 
         ``sample_weight`` has the shape of the labels; ``scale`` overrides the smoothing's width for this call.
         """
-        loss = self._fused(input, target, scale) if sample_weight is None else None
-        if loss is not None:
-            return loss
-        return reduced(self.objective(), self._rows(input, target, sample_weight, scale), self.reduction, self._joint)
+        self._check_scale(scale)
+        joint = self._joint if self.memory is not None or self.shared_by() > 1 else None
+        return compute_loss(
+            self.objective(),
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+            sample_weight=sample_weight,
+            scale=scale,
+            joint=joint,
+        )
 
     def statistics(
         self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None, scale: float | Tensor | None = None
     ) -> Tensor:
         """What the loss is a function of, for this batch alone. Statistics of several batches add up."""
-        return self.objective().statistics(self._rows(input, target, sample_weight, scale))
-
-    def from_statistics(self, statistics: Tensor) -> Tensor:
-        """The loss of everything that went into the (added-up) statistics."""
-        return loss_of(self.objective(), statistics, self.reduction)
-
-    def forget(self) -> None:
-        """Empty the memory."""
-        self.running = None
-
-    def _fused(self, input: Tensor, target: Tensor, scale: float | Tensor | None) -> Tensor | None:
-        """The same loss by a shorter way, where there is one."""
-        return None
-
-    def _rows(self, input: Tensor, target: Tensor, sample_weight: Tensor | None, scale: float | Tensor | None) -> AnyRows:
-        return as_rows(
+        self._check_scale(scale)
+        rows = as_rows(
             input,
             target,
             weight=self.weight,
@@ -128,6 +120,18 @@ class ClassificationLoss(nn.Module, ABC):
             sample_weight=sample_weight,
             scale=scale,
         )
+        return self.objective().statistics(rows)
+
+    def from_statistics(self, statistics: Tensor) -> Tensor:
+        """The loss of everything that went into the (added-up) statistics."""
+        return reduce_statistics(self.objective(), statistics, self.reduction)
+
+    def forget(self) -> None:
+        """Empty the memory."""
+        self.running = None
+
+    def _check_scale(self, scale: float | Tensor | None) -> None:
+        """Raise an error if this loss has no width that ``scale`` could override."""
 
     def shared_by(self) -> int:
         """How many processes the loss is taken over."""
@@ -174,14 +178,23 @@ class MetricLoss(ClassificationLoss):
             (accuracy, a cost) it applies sample by sample, for the others to the metric.
         margin: a class beaten by more than this counts as beaten by this (arXiv 2205.09615, Eq. 19).
         normalize_scores: subtract the batch's mean score and divide by its standard deviation (arXiv 2205.09615, Listing 1).
+        leak: alpha, the weight of cross-entropy of the same scores, which is added to the loss of the metric. With
+            ``"accuracy"`` under the softmax this is :class:`LeakyExpectedErrorLoss`, for any other metric the same idea.
+        leak_weight: one weight per class in that cross-entropy, (k,); the metric does not see it.
+        offsets: one number per class, (k,), added to the scores in the metric; the leak does not see them. An
+            ``nn.Parameter`` is trained.
         **options: those of :class:`ClassificationLoss`.
 
     >>> loss = MetricLoss("f1_macro")
     >>> loss(torch.tensor([[5.0, -5.0], [-5.0, 5.0]]), torch.tensor([0, 1]))
     tensor(4.5419e-05)
+    >>> MetricLoss("mcc", leak=0.1)(torch.zeros(2, 2), torch.tensor([0, 1]))      # MCC is 0: 1 + 0.1 log 2
+    tensor(1.0693)
     """
 
     smoothing: Smoothing
+    offsets: Tensor | None
+    leak_weight: Tensor | None
 
     def __init__(
         self,
@@ -191,6 +204,9 @@ class MetricLoss(ClassificationLoss):
         *,
         margin: float | None = None,
         normalize_scores: bool = False,
+        leak: float = 0.0,
+        leak_weight: Tensor | None = None,
+        offsets: Tensor | None = None,
         memory: float | None = None,
         distributed: bool | None = None,
         **options: Unpack[CrossEntropyOptions],
@@ -201,6 +217,15 @@ class MetricLoss(ClassificationLoss):
         self.link = links.get(link)
         self.margin = None if margin is None else check_number(margin, "margin", 0.0)
         self.normalize_scores = normalize_scores
+        self.leak = check_number(leak, "leak", 0.0)
+        for name, value in (("leak_weight", leak_weight), ("offsets", offsets)):
+            if value is not None:
+                check_floating(value, name)
+        self.register_buffer("leak_weight", leak_weight)
+        if isinstance(offsets, nn.Parameter):
+            self.register_parameter("offsets", offsets)
+        else:
+            self.register_buffer("offsets", offsets)
         objective = self.objective()  # which checks its parts
         if self.reduction == "none" and not isinstance(objective, PerRow):
             raise ValueError(
@@ -210,28 +235,11 @@ class MetricLoss(ClassificationLoss):
             raise ValueError(f"`margin` should be None with label smoothing, got {self.margin}: a distance to the one label.")
 
     def objective(self) -> Objective:
-        return objective_for(self.metric, Smoothed(self.smoothing, self.margin, self.normalize_scores), self.link)
-
-    def _fused(self, input: Tensor, target: Tensor, scale: float | Tensor | None) -> Tensor | None:
-        plain = self.metric.counts_hits and self.weight is None and self.memory is None and self.label_smoothing == 0.0
-        if not plain or self.reduction == "none" or not isinstance(input, Tensor) or not isinstance(target, Tensor):
-            return None
-        if self.shared_by() > 1:
-            return None
-        return fused_hits(
-            input,
-            target,
-            self.smoothing,
-            self.link,
-            scale=scale,
-            margin=self.margin,
-            normalize=self.normalize_scores,
-            ignore_index=self.ignore_index,
-            mean=self.reduction == "mean",
-        )
+        smoothed = Smoothed(self.smoothing, self.margin, self.normalize_scores, self.offsets)
+        return add_leak(objective_for(self.metric, smoothed, self.link), self.leak, self.leak_weight)
 
     def extra_repr(self) -> str:
-        extra = f", margin={self.margin}" if self.margin is not None else ""
+        extra = (f", margin={self.margin}" if self.margin is not None else "") + (f", leak={self.leak}" if self.leak else "")
         return f"metric={self.metric}, link={self.link}{extra}" + (", normalize_scores=True" if self.normalize_scores else "")
 
 
@@ -304,10 +312,9 @@ class EastLoss(MetricLoss):
 class Unsmoothed(ClassificationLoss):
     """A loss without a width."""
 
-    def _rows(self, input: Tensor, target: Tensor, sample_weight: Tensor | None, scale: float | Tensor | None) -> AnyRows:
+    def _check_scale(self, scale: float | Tensor | None) -> None:
         if scale is not None:
             raise ValueError(f"`scale` should be None: {type(self).__name__} smooths nothing, got {scale!r}.")
-        return super()._rows(input, target, sample_weight, scale)
 
 
 class HingeLoss(Unsmoothed):

@@ -6,14 +6,14 @@ function of the sum, so gradient accumulation, running memory and distributed tr
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from metricfit._checks import check_flag, check_number, check_option
+from metricfit._checks import check_flag, check_number, check_shape
 from metricfit.confusion import exact_product, labels_confusion, shares_confusion
 from metricfit.links import Linear, Link
 from metricfit.metrics import Cost, Custom, Metric
@@ -21,8 +21,6 @@ from metricfit.numerics._safe import safe_divide, safe_log
 from metricfit.objectives._rows import AnyRows, LabelRows, ShareRows
 from metricfit.scores import label_gaps, normalize_scores
 from metricfit.smoothing import Smoothing
-
-REDUCTIONS = ("mean", "sum", "none")
 
 
 class Objective(ABC):
@@ -41,6 +39,10 @@ class Objective(ABC):
     def total(self, statistics: Tensor) -> Tensor:
         """The loss times the sum of the rows' weights."""
         return self.value(statistics) * self.size(statistics)
+
+    def unflatten(self, statistics: Tensor) -> Tensor:
+        """Statistics in their own shape, from one dimension."""
+        return statistics
 
 
 class PerRow(Objective):
@@ -70,6 +72,7 @@ class Smoothed:
     smoothing: Smoothing
     margin: float | None = None
     normalize: bool = False
+    offsets: Tensor | None = None  # (k,), added to the scores
 
     def __post_init__(self) -> None:
         if not isinstance(self.smoothing, Smoothing):
@@ -79,7 +82,11 @@ class Smoothed:
         check_flag(self.normalize, "normalize_scores")
 
     def scores(self, rows: AnyRows) -> Tensor:
-        return normalize_scores(rows.scores, rows.weight) if self.normalize else rows.scores
+        scores = rows.scores
+        if self.offsets is not None:
+            check_shape(self.offsets, scores.shape[1:], "offsets")
+            scores = scores + self.offsets.to(scores)
+        return normalize_scores(scores, rows.weight) if self.normalize else scores
 
     def log_label(self, rows: LabelRows) -> Tensor:
         return self.smoothing.log_label_probability(self.scores(rows), rows.labels, self.margin, rows.scale)
@@ -162,6 +169,10 @@ class OfMatrix(Objective):
     def size(self, statistics: Tensor) -> Tensor:
         return statistics.sum()
 
+    def unflatten(self, statistics: Tensor) -> Tensor:
+        n_classes = math.isqrt(statistics.numel())
+        return statistics.view(n_classes, n_classes)
+
 
 def objective_for(metric: Metric, smoothed: Smoothed, link: Link) -> Objective:
     """Sample by sample where the metric is a mean over samples, of the whole matrix otherwise."""
@@ -175,26 +186,6 @@ def objective_for(metric: Metric, smoothed: Smoothed, link: Link) -> Objective:
     if isinstance(metric, Cost):
         return Gains(smoothed, link, metric)
     return OfMatrix(smoothed, link, metric)
-
-
-def reduced(
-    objective: Objective, rows: AnyRows, reduction: str = "mean", joint: Callable[[Objective, Tensor], Tensor] | None = None
-) -> Tensor:
-    """The loss of these rows; ``joint`` may put their statistics together with others' before the loss is taken."""
-    check_option(reduction, "reduction", REDUCTIONS)
-    if reduction == "none":
-        if not isinstance(objective, PerRow):
-            raise ValueError(
-                '`reduction` should be "mean" or "sum" for a loss that is a function of the whole batch, got "none".'
-            )
-        return objective.losses(rows).reshape(rows.shape)
-    statistics = objective.statistics(rows)
-    return loss_of(objective, statistics if joint is None else joint(objective, statistics), reduction)
-
-
-def loss_of(objective: Objective, statistics: Tensor, reduction: str) -> Tensor:
-    """The loss as a mean or as a sum over rows."""
-    return objective.total(statistics) if reduction == "sum" else objective.value(statistics)
 
 
 def _linked(value: Tensor, metric: Metric, link: Link) -> Tensor:

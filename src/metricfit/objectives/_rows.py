@@ -12,7 +12,6 @@ from metricfit._checks import (
     check_floating,
     check_label_range,
     check_nonnegative,
-    check_number,
     check_shape,
     check_tensor,
 )
@@ -21,8 +20,8 @@ from metricfit.scores import working_precision
 
 
 @dataclass(frozen=True)
-class Rows:
-    """One row per sample (or pixel, or token), with class weights and sample weights already worked in."""
+class ScoreRows:
+    """One row per sample (or pixel, or token); class weights and sample weights are already applied."""
 
     scores: Tensor  # (n, k), float32 or float64
     weight: Tensor  # (n,), what the row counts in a mean
@@ -31,14 +30,14 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class LabelRows(Rows):
+class LabelRows(ScoreRows):
     """Every row has one label."""
 
     labels: Tensor  # (n,)
 
 
 @dataclass(frozen=True)
-class ShareRows(Rows):
+class ShareRows(ScoreRows):
     """Every row counts for each class by a share: class probabilities, or labels with label smoothing."""
 
     shares: Tensor  # (n, k), weights included
@@ -60,9 +59,6 @@ def as_rows(
     """Check and flatten: (k,), (n, k) or (n, k, d1, ...) with labels, or with class probabilities of the same shape."""
     check_floating(input, "input")
     check_tensor(target, "target")
-    check_number(label_smoothing, "label_smoothing", 0.0, 1.0)
-    if not isinstance(ignore_index, int):
-        raise TypeError(f"`ignore_index` should be an integer, got {ignore_index!r}.")
     if input.ndim == 0:
         raise ValueError("`input` should have shape (k,), (n, k) or (n, k, d1, ...), got ().")
     class_dim = min(1, input.ndim - 1)

@@ -1,4 +1,4 @@
-"""A loss of hitting the label under normal noise as one operator, where nothing but the plain case is asked for.
+"""Accuracy under normal noise as one operator, for the plain case.
 
 The pipeline in :mod:`metricfit.objectives._objective` computes the same loss in some forty small operators, each with its own
 entry in the graph; for a batch of 256 and a few classes they, not the integral, are what a step costs.
@@ -16,35 +16,32 @@ from torch import Tensor
 
 from metricfit.links import Leaky, Linear, Link, Log, Power
 from metricfit.numerics import fused
-from metricfit.smoothing import Normal, Smoothing
+from metricfit.objectives._objective import Hits, Objective
+from metricfit.smoothing import Normal
 from metricfit.smoothing._race_ops import only_once
 
 
-def fused_hits(
-    scores: Tensor,
-    labels: Tensor,
-    smoothing: Smoothing,
-    link: Link,
-    *,
-    scale: float | Tensor | None,
-    margin: float | None,
-    normalize: bool,
-    ignore_index: int,
-    mean: bool,
+def fused_loss(
+    objective: Objective, scores: Tensor, labels: Tensor, scale: float | Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor | None:
-    """The mean or sum over rows, or None if the case is not plain or something is wrong with it: then ask the pipeline."""
+    """The mean or sum over rows, or None where no kernel takes the case or the input is wrong: the pipeline then says why."""
+    if not isinstance(objective, Hits) or not isinstance(scores, Tensor) or not isinstance(labels, Tensor):
+        return None
+    smoothed, smoothing = objective.smoothed, objective.smoothed.smoothing
     if not (type(smoothing) is Normal and smoothing.method == "quadrature" and smoothing.order is None):
         return None
     plain = scores.ndim == 2 and scores.dtype == torch.float32 and scores.is_contiguous() and scores.shape[1] >= 2
     if not plain or labels.dtype != torch.int64 or labels.shape != scores.shape[:1] or not labels.is_contiguous():
         return None
-    width, code = smoothing.width if scale is None else scale, _coded(link)
-    if code is None or torch.compiler.is_compiling() or not _has_values(scores, labels, width) or not fused.covers(scores):
+    width, code = smoothing.width if scale is None else scale, _link_code(objective.link)
+    if code is None or smoothed.offsets is not None or torch.compiler.is_compiling():
+        return None
+    if not _has_values(scores, labels, width) or not fused.covers(scores):
         return None
     width = float(width)
     if not 0.0 < width < math.inf:
         return None
-    options = (width, margin, normalize, code, ignore_index, mean)
+    options = (width, smoothed.margin, smoothed.normalize, code, ignore_index, reduction == "mean")
     if torch.is_grad_enabled() and scores.requires_grad:
         loss, gradient = fused.kernels().hits_loss(scores.detach(), labels, *options, with_gradient=True)
         return None if math.isnan(loss) else _Known.apply(scores, loss, gradient)
@@ -53,7 +50,7 @@ def fused_hits(
 
 
 class _Known(torch.autograd.Function):
-    """A loss whose gradient came with it."""
+    """A loss whose gradient is already known."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, loss: float, gradient: Tensor) -> Tensor:
@@ -70,8 +67,8 @@ def _scalar(loss: float) -> Tensor:
     return torch.from_numpy(np.array(loss, np.float32))  # a fifth of the price of torch.tensor
 
 
-def _coded(link: Link) -> tuple[int, float] | None:
-    """A link as the kernels know it, its place in the list and its parameter; None for one they do not know."""
+def _link_code(link: Link) -> tuple[int, float] | None:
+    """The number and the parameter that a link has in the kernels, or None."""
     match link:
         case Linear():
             return 0, 0.0

@@ -1,0 +1,71 @@
+"""From scores and targets to a loss: what the modules and :mod:`metricfit.functional` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from metricfit._checks import check_number, check_option
+from metricfit.objectives._fused import fused_loss
+from metricfit.objectives._objective import Objective, PerRow
+from metricfit.objectives._rows import as_rows
+
+REDUCTIONS = ("mean", "sum", "none")
+Joint = Callable[[Objective, Tensor], Tensor]
+
+
+def check_options(weight: Any, ignore_index: Any, reduction: Any, label_smoothing: Any) -> None:
+    """The options of ``nn.CrossEntropyLoss``: a module checks them once, a function at every call."""
+    if weight is not None and not isinstance(weight, Tensor):
+        raise TypeError(f"`weight` should be a torch.Tensor with one entry per class, got {weight!r}.")
+    if not isinstance(ignore_index, int):
+        raise TypeError(f"`ignore_index` should be an integer, got {ignore_index!r}.")
+    check_option(reduction, "reduction", REDUCTIONS)
+    check_number(label_smoothing, "label_smoothing", 0.0, 1.0)
+
+
+def compute_loss(
+    objective: Objective,
+    input: Tensor,
+    target: Tensor,
+    *,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+    sample_weight: Tensor | None,
+    scale: float | Tensor | None,
+    joint: Joint | None = None,
+) -> Tensor:
+    """The loss, by a fused kernel where there is one for the case.
+
+    ``joint`` may combine the statistics of these rows with those of other batches before the loss is taken.
+    """
+    if weight is None and sample_weight is None and joint is None and not label_smoothing and reduction != "none":
+        loss = fused_loss(objective, input, target, scale, ignore_index, reduction)
+        if loss is not None:
+            return loss
+    rows = as_rows(
+        input,
+        target,
+        weight=weight,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        sample_weight=sample_weight,
+        scale=scale,
+    )
+    if reduction == "none":
+        if not isinstance(objective, PerRow):
+            raise ValueError(
+                '`reduction` should be "mean" or "sum" for a loss that is a function of the whole batch, got "none".'
+            )
+        return objective.losses(rows).reshape(rows.shape)
+    statistics = objective.statistics(rows)
+    return reduce_statistics(objective, statistics if joint is None else joint(objective, statistics), reduction)
+
+
+def reduce_statistics(objective: Objective, statistics: Tensor, reduction: str) -> Tensor:
+    """The loss as a mean or as a sum over rows."""
+    return objective.total(statistics) if reduction == "sum" else objective.value(statistics)

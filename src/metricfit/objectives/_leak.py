@@ -1,0 +1,91 @@
+r"""A leak of cross-entropy under any objective.
+
+.. math:: L + \alpha\,\mathrm{CE}(S)
+
+For accuracy under the softmax this is leaky expected error (arXiv 1905.00448, Eq. 6, plus 1). Offsets enter L only, so for
+:math:`\alpha \to \infty` the minimum is logistic regression with tuned offsets, for :math:`\alpha \to 0` training for L alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from metricfit._checks import check_nonnegative, check_shape
+from metricfit.objectives._objective import Objective, PerRow
+from metricfit.objectives._rows import AnyRows, LabelRows
+
+
+@dataclass(frozen=True)
+class CrossEntropy(PerRow):
+    """Cross-entropy of the scores; ``class_weight`` (k,) multiplies the weights of the rows."""
+
+    class_weight: Tensor | None = None
+
+    def losses(self, rows: AnyRows) -> Tensor:
+        weight = self._class_weight(rows)
+        if isinstance(rows, LabelRows):
+            losses = F.cross_entropy(rows.scores, rows.labels, reduction="none")
+            return losses * (rows.weight if weight is None else rows.weight * weight[rows.labels])
+        shares = rows.shares if weight is None else rows.shares * weight
+        return -(shares * rows.scores.log_softmax(1)).sum(1)
+
+    def statistics(self, rows: AnyRows) -> Tensor:
+        weight = self._class_weight(rows)
+        if weight is None:
+            return super().statistics(rows)
+        counted = rows.weight * weight[rows.labels] if isinstance(rows, LabelRows) else rows.shares * weight
+        return torch.stack([self.losses(rows).sum(), counted.sum()])
+
+    def _class_weight(self, rows: AnyRows) -> Tensor | None:
+        if self.class_weight is None:
+            return None
+        check_shape(self.class_weight, rows.scores.shape[1:], "leak_weight")
+        check_nonnegative(self.class_weight, "leak_weight")
+        return self.class_weight.to(rows.scores)
+
+
+@dataclass(frozen=True)
+class LeakyRows(PerRow):
+    """Both losses of the same row, added up."""
+
+    objective: PerRow
+    cross_entropy: CrossEntropy
+    leak: float
+
+    def losses(self, rows: AnyRows) -> Tensor:
+        return self.objective.losses(rows) + self.leak * self.cross_entropy.losses(rows)
+
+
+@dataclass(frozen=True)
+class LeakyTotal(Objective):
+    """Both losses of all rows, added up; the statistics of one follow those of the other."""
+
+    objective: Objective
+    cross_entropy: CrossEntropy
+    leak: float
+
+    def statistics(self, rows: AnyRows) -> Tensor:
+        return torch.cat([self.objective.statistics(rows).flatten(), self.cross_entropy.statistics(rows)])
+
+    def value(self, statistics: Tensor) -> Tensor:
+        return self.objective.value(self._own(statistics)) + self.leak * self.cross_entropy.value(statistics[-2:])
+
+    def size(self, statistics: Tensor) -> Tensor:
+        return self.objective.size(self._own(statistics))
+
+    def _own(self, statistics: Tensor) -> Tensor:
+        return self.objective.unflatten(statistics[:-2])
+
+
+def add_leak(objective: Objective, leak: float, class_weight: Tensor | None = None) -> Objective:
+    """The objective plus ``leak`` times cross-entropy; row by row where both are means over the same weights."""
+    if not leak:
+        return objective
+    cross_entropy = CrossEntropy(class_weight)
+    if isinstance(objective, PerRow) and class_weight is None:
+        return LeakyRows(objective, cross_entropy, leak)
+    return LeakyTotal(objective, cross_entropy, leak)
