@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from functools import cache
@@ -17,10 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metricfit.numerics.fused._messages import compiling
-
 _logger = logging.getLogger("metricfit")
 _off = threading.local()
+_COMPILING = "metricfit: compiling its fast kernels, once; `python -m metricfit.warmup` does it ahead of time"
 
 
 @contextlib.contextmanager
@@ -45,9 +45,21 @@ def kernels() -> Any:
     if os.environ.get("METRICFIT_FUSED") == "0":
         return None
     try:
-        with compiling():
+        with message_if_slow():
             from metricfit.numerics.fused import _calls
     except ImportError:
         _logger.warning("metricfit: normal noise is many times faster on the CPU with numba: pip install 'metricfit[fast]'")
         return None
     return _calls
+
+
+@contextlib.contextmanager
+def message_if_slow() -> Iterator[None]:
+    """A line on stderr if what is within takes more than two seconds: reading the cache takes one."""
+    timer = threading.Timer(2.0, print, [_COMPILING], {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 import math
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from metricfit.numerics.fused._few import FEW, FEW_LOG_CDF, FEW_RATIO
-from metricfit.numerics.fused._job import COUNT, NO_LINK, SPREAD, Job
+from metricfit.numerics.fused import _kernels
+from metricfit.numerics.fused._compile import entry
+from metricfit.numerics.fused._job import COUNT, NO_LINK, SIGNATURE, SPREAD, Job, run
 from metricfit.numerics.fused._lattice import LOG_CDF, RATIO
-from metricfit.numerics.fused._messages import compiling
-from metricfit.numerics.fused._threads import run
+from metricfit.numerics.fused._plain_rows import FEW, FEW_LOG_CDF, FEW_RATIO
 
 _SHARE = 2**11  # scores for which a second thread is worth starting
 _ROW = 8  # a row costs as much as this many scores, beside its own
@@ -54,7 +55,7 @@ def win_all(scores: Tensor, scale: Tensor) -> Tensor:
     """Every class's probability to come out largest, (n, k)."""
     scores, scale = scores.contiguous(), scale.contiguous()
     wins = torch.empty_like(scores)
-    _run(_kernel("all_classes"), Job(**_about(scores, wins), **_TABLES, scale=scale.data_ptr()))
+    _run(_kernels.all_classes, Job(**_about(scores, wins), **_TABLES, scale=scale.data_ptr()))
     return wins
 
 
@@ -70,7 +71,7 @@ def win_all_gradient(incoming: Tensor, scores: Tensor, scale: Tensor) -> tuple[T
         by_scale=by_scale.data_ptr(),
         with_gradient=True,
     )
-    _run(_kernel("all_classes"), job)
+    _run(_kernels.all_classes, job)
     return by_scores, by_scale
 
 
@@ -107,7 +108,7 @@ def hits_loss(
         with_gradient=with_gradient,
         stage=COUNT,
     )
-    n_used, total, squares, n_wrong, shift = _run(_kernel("stages"), job)
+    n_used, total, squares, n_wrong, shift = _run(_kernels.stages, job)
     if n_wrong or not math.isfinite(squares):
         return math.nan, gradient
     # normalised scores are the raw ones with a wider noise and a wider margin: only differences count
@@ -125,14 +126,14 @@ def hits_loss(
     loss, dot = _win(job)
     if with_gradient and not constant:
         job.stage, job.pull = SPREAD, -dot / squares
-        _run(_kernel("stages"), job)
+        _run(_kernels.stages, job)
     return job.factor * loss, gradient
 
 
 def compile_all() -> None:
     """Compile, or read from the cache, what is not there yet."""
-    for name in ("stages", "label_few", "label_many", "label_exact", "all_classes"):
-        _kernel(name)
+    for kernel in _kernels.ALL:
+        _entry(kernel)
 
 
 def _about(scores: Tensor, by_scores: Tensor) -> dict[str, int]:
@@ -152,19 +153,19 @@ def _tables(scores: Tensor) -> dict[str, int]:
 
 def _win(job: Job) -> tuple[float, float]:
     """log p of all rows; returns the total of their linked losses and of scores times gradient."""
-    loss, dot, left_over, *_ = _run(_kernel("label_few" if job.n_classes <= FEW else "label_many"), job)
+    loss, dot, left_over, *_ = _run(_kernels.label_few if job.n_classes <= FEW else _kernels.label_many, job)
     if left_over:
-        more_loss, more_dot, *_ = _run(_kernel("label_exact"), job)
+        more_loss, more_dot, *_ = _run(_kernels.label_exact, job)
         loss, dot = loss + more_loss, dot + more_dot
     return loss, dot
 
 
-def _run(kernel: int, job: Job) -> list[float]:
+def _run(kernel: Callable[..., None], job: Job) -> list[float]:
     """Call a kernel for all rows, in several threads if there is enough to do; what it added up."""
     n_threads = job.n_rows * (job.n_classes + _ROW) // _SHARE
     if n_threads > 1:
         n_threads = min(n_threads, job.n_rows, torch.get_num_threads())
-    return run(kernel, job, max(n_threads, 1))
+    return run(_entry(kernel).address, job, max(n_threads, 1))
 
 
 def _number(margin: float | None) -> float:
@@ -172,8 +173,5 @@ def _number(margin: float | None) -> float:
 
 
 @cache
-def _kernel(name: str) -> int:
-    """The address of a kernel."""
-    with compiling():
-        module = importlib.import_module(f"metricfit.numerics.fused._{name}")
-    return module.kernel.address
+def _entry(kernel: Callable[..., None]) -> Any:
+    return entry(kernel, SIGNATURE)

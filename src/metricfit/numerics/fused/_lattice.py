@@ -24,7 +24,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from scipy.special import erfcx, log_ndtr
 
-from metricfit.numerics.fused._options import FAST, INNER
+from metricfit.numerics.fused._compile import FAST, INNER
 
 TERMS = 8  # power sums per bin; the polynomials have degree 7
 WIDTH = 0.5  # of a bin

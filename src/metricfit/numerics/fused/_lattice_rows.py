@@ -1,18 +1,24 @@
-"""Every class's probability to come out largest, and its derivative, row by row."""
+"""Rows on the lattice of ``_lattice``: the label's probability among many classes, every class's, and their derivatives."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numba import njit
+from numba import carray, njit
 
+from metricfit.numerics.fused._compile import FAST, INNER
+from metricfit.numerics.fused._job import LEFT_OVER, pointer_to, row_arrays
 from metricfit.numerics.fused._lattice import (
     DROP,
+    GAIN_DROP,
     LEVELS,
+    LOG_SQRT_2PI,
     MAX_BINS,
     MAX_NODES,
+    REACH,
     REACH_RIGHT,
+    TABLE,
     TERMS,
     TERMS64,
     WIDTH,
@@ -28,6 +34,7 @@ from metricfit.numerics.fused._lattice import (
     has_nan,
     is_resolved,
     largest_of,
+    left_end,
     level_end,
     level_origin,
     occupied_slots,
@@ -37,7 +44,116 @@ from metricfit.numerics.fused._lattice import (
     whole_vectors,
     write_slopes,
 )
-from metricfit.numerics.fused._options import FAST, INNER
+from metricfit.numerics.fused._plain_rows import easy_row
+
+
+@njit(**FAST)
+def half_squares(first, spacing, n_nodes, out):
+    for q in range(n_nodes):
+        z = (first + q) * spacing
+        out[q] = -0.5 * z * z
+
+
+@njit(**INNER)
+def place_nodes(log_cdf, sums, bins, n_bins, first_bin, top, n_classes, logs):
+    r"""Nodes on the coarsest lattice that resolves f, and log f there.
+
+    log f is concave, so the nodes near its maximum on one lattice bracket the nodes near it on the next finer one. Returns
+    the level (-1 if none is fine enough), the lattice point of ``logs[0]``, the nodes' range in it and the largest log f.
+    """
+    # To the right of where all Phi together are above 1/e, f falls like the normal density.
+    turn = max(0.0, top + math.sqrt(2.0 * math.log(n_classes)))
+    right = math.sqrt(turn * turn + 2.0 * (DROP + 1.0))
+    first = int(math.floor(left_end(top) / WIDTH))
+    n_nodes = whole_vectors(int(math.ceil(right / WIDTH)) - first + 1)
+    for level in range(LEVELS):
+        if n_nodes > MAX_NODES:
+            break
+        spacing = WIDTH / (1 << level)
+        half_squares(first, spacing, n_nodes, logs)
+        origin = level_origin(level, first, first_bin)
+        add_log_cdf(log_cdf, sums, bins, n_bins, origin, level_end(level), 1 << level, n_nodes, logs)
+        largest, start, last = bracket(logs, n_nodes, DROP)
+        if top < 0.0:  # see ``left_end``
+            gain_start = int(math.floor((0.5 * top - 3.5) / spacing)) - first
+            while start > 0 and start > gain_start and logs[start] > largest - GAIN_DROP:
+                start -= 1
+        if is_resolved(logs, max(start, 1), min(last, n_nodes - 2), largest, top):
+            return level, first, start, last + 1, largest
+        start, last = max(start - 1, 0), min(last + 1, n_nodes - 1)
+        first = 2 * (first + start)
+        n_nodes = whole_vectors(2 * (last - start) + 1)
+    return -1, first, 0, 0, 0.0
+
+
+@njit(**FAST)
+def write_gradient(coefficients, slots, deltas, row, origin, least, factor, out):
+    """-R times ``factor`` for classes not beaten by the margin; returns the sum of these R, and of all R times distance."""
+    total, moment = 0.0, 0.0
+    for i in range(slots.shape[0]):
+        slope, distance = at_class(coefficients, slots[i], deltas[i]), row[i] - origin
+        free = slope if distance > least else np.float32(0.0)
+        out[i] = -free * factor
+        total += np.float64(free)
+        moment += np.float64(slope * max(distance, least))
+    return total, moment
+
+
+@njit(**INNER)
+def log_win(job, lo, hi):
+    r"""log p, and with a gradient its derivatives by the scores and by the scale, for rows ``lo`` to ``hi``.
+
+    Returns how many rows the table cannot carry; they are marked by ``LEFT_OVER``.
+    """
+    scores, labels, scale, log_p, by_scores, by_scale = row_arrays(job)
+    log_cdf = carray(pointer_to(job.log_cdf), TABLE, np.float64)
+    ratio = carray(pointer_to(job.ratio), TABLE, np.float32)
+    margin, ignored, with_gradient = job.margin, job.ignore_index, job.with_gradient != 0
+    n_classes = scores.shape[1]
+    slots, deltas = np.empty(n_classes, np.int32), np.empty(n_classes, np.float32)
+    sums = np.empty(2 * MAX_BINS * TERMS)
+    coefficients = np.zeros(MAX_BINS * TERMS, np.float32)  # slot 0 stays zero
+    bins = np.empty(MAX_BINS, np.int64)
+    logs, weights, weights32 = np.empty(MAX_NODES), np.empty(MAX_NODES), np.empty(MAX_NODES, np.float32)
+    left_over = 0
+    for n in range(lo, hi):
+        row, label, sigma = scores[n], labels[n], np.float64(scale[n * job.scale_step])
+        out = by_scores[n] if with_gradient else by_scores[0]
+        done, top = easy_row(n, row, label, sigma, margin, ignored, with_gradient, log_p, by_scale, out)
+        if done:
+            continue
+        level = -1
+        if top < REACH:
+            first_bin = int(math.floor((left_end(top) - REACH_RIGHT) / WIDTH))
+            n_slots = int(math.floor(top / WIDTH + 0.5)) - first_bin + 3
+            per_bin = np.float32(1.0 / (WIDTH * sigma))
+            floor = max(-margin / (sigma * WIDTH), -1e9)
+            to_lattice(row, row[label], per_bin, floor, first_bin, slots, deltas)
+            slots[label], deltas[label] = 0, 0.0
+            clear(sums, n_slots)
+            power_sums(slots, deltas, sums)
+            n_bins = occupied_slots(sums, n_slots, bins)
+            level, first, start, stop, largest = place_nodes(log_cdf, sums, bins, n_bins, first_bin, top, n_classes, logs)
+        if level < 0:
+            log_p[n] = LEFT_OVER
+            left_over += 1
+            continue
+        n_nodes = stop - start
+        total = exponentials(logs, np.uint64(start), largest, np.uint64(n_nodes), weights)
+        value = largest + math.log(total * WIDTH / (1 << level)) - LOG_SQRT_2PI
+        log_p[n] = min(value, 0.0)
+        if with_gradient:
+            for q in range(n_nodes):
+                weights32[q] = weights[q] / total
+            n_nodes = whole_vectors(n_nodes)
+            fill(weights32, stop - start, n_nodes, np.float32(0.0))
+            origin = level_origin(level, first + start, first_bin)
+            expand_ratio(ratio, weights32, bins, n_bins, origin, level_end(level), 1 << level, n_nodes, coefficients)
+            least = np.float32(max(-margin, -1e30))
+            total, moment = write_gradient(coefficients, slots, deltas, row, row[label], least, np.float32(1.0 / sigma), out)
+            out[label] = total / sigma
+            by_scale[n] = moment / (sigma * sigma)
+    return left_over
 
 
 @njit(**FAST)

@@ -1,0 +1,172 @@
+"""The kernels: functions of the address of a ``Job``, compiled one by one by ``_compile.entry`` when they are first needed.
+
+For small batches the price of a loss is not arithmetic but the number of operators on the way. So here the label's probability
+comes with all that the loss makes of it, from raw scores to a scalar and its gradient: score normalisation, link and mean.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import carray, njit
+
+from metricfit.numerics.fused._compile import FAST, INNER
+from metricfit.numerics.fused._job import (
+    COUNT,
+    LEAKY,
+    LEFT_OVER,
+    LINEAR,
+    LOG,
+    NO_LINK,
+    own_rows,
+    own_totals,
+    pointer_to,
+    row_arrays,
+)
+from metricfit.numerics.fused._lattice import TABLE
+from metricfit.numerics.fused._lattice_rows import log_win, win_all
+from metricfit.numerics.fused._plain_rows import EXACT_ORDER, log_win_exact, log_win_few
+
+
+def stages(pointer):
+    """What the loss needs of the whole batch, before and after the rows."""
+    job = carray(pointer, 1)[0]
+    lo, hi, part = own_rows(job)
+    scores, labels, _, _, by_scores, _ = row_arrays(job)
+    if job.stage == COUNT:
+        count(scores, labels, job.ignore_index, lo, hi, own_totals(job, part))
+    else:
+        add_spread(by_scores, scores, labels, job.ignore_index, job.shift, job.pull, lo, hi)
+
+
+def label_few(pointer):
+    """The label's probability among few classes, and the loss of it."""
+    job = carray(pointer, 1)[0]
+    lo, hi, part = own_rows(job)
+    totals = own_totals(job, part)
+    totals[2] = log_win_few(job, lo, hi)
+    link_rows(job, lo, hi, totals)
+
+
+def label_many(pointer):
+    """The label's probability among many classes, and the loss of it."""
+    job = carray(pointer, 1)[0]
+    lo, hi, part = own_rows(job)
+    totals = own_totals(job, part)
+    totals[2] = log_win(job, lo, hi)
+    link_rows(job, lo, hi, totals)
+
+
+def label_exact(pointer):
+    """The rows that those two left over."""
+    job = carray(pointer, 1)[0]
+    lo, hi, part = own_rows(job)
+    scores, labels, scale, log_p, by_scores, by_scale = row_arrays(job)
+    totals, with_gradient = own_totals(job, part), job.with_gradient != 0
+    gaps, nodes, weights = np.empty(job.n_classes), np.empty(EXACT_ORDER), np.empty(EXACT_ORDER)
+    for n in range(lo, hi):
+        if log_p[n] == LEFT_OVER:
+            row, sigma, out = scores[n], np.float64(scale[n * job.scale_step]), by_scores[n]
+            log_p[n], slope = log_win_exact(row, labels[n], sigma, job.margin, with_gradient, gaps, nodes, weights, out)
+            if with_gradient:
+                by_scale[n] = slope
+            if job.link != NO_LINK:
+                link_row(job, row, log_p[n], out, totals)
+
+
+def all_classes(pointer):
+    """Every class's probability, or its derivative."""
+    job = carray(pointer, 1)[0]
+    lo, hi, _ = own_rows(job)
+    scores, _, scale, _, by_scores, by_scale = row_arrays(job)
+    incoming = carray(pointer_to(job.incoming), scores.shape, np.float32)
+    log_cdf = carray(pointer_to(job.log_cdf), TABLE, np.float64)
+    ratio = carray(pointer_to(job.ratio), TABLE, np.float32)
+    win_all(incoming, scores, scale, job.with_gradient != 0, by_scores, by_scale, log_cdf, ratio, lo, hi)
+
+
+ALL = (stages, label_few, label_many, label_exact, all_classes)
+
+
+@njit(**INNER)
+def count(scores, labels, ignored, lo, hi, totals):
+    """Rows that are used, sum and sum of squares of ``scores - shift`` in them, labels that are no class, and that shift.
+
+    The sums are not finite if any score is not, also one in a row that is ignored.
+    """
+    n_classes, shift = scores.shape[1], np.float64(scores[0, 0])
+    if lo == 0:
+        totals[4] = shift
+    for n in range(lo, hi):
+        used = labels[n] != ignored
+        total, squares = row_moments(scores[n], shift)
+        if used or not squares < np.inf:
+            totals[1] += total
+            totals[2] += squares
+        if used:
+            totals[0] += 1.0
+            totals[3] += not 0 <= labels[n] < n_classes
+
+
+@njit(**FAST)
+def row_moments(row, shift):
+    total, squares = 0.0, 0.0
+    for i in range(row.shape[0]):
+        distance = np.float64(row[i]) - shift
+        total += distance
+        squares += distance * distance
+    return total, squares
+
+
+@njit(**INNER)
+def linked(log_hit, link, parameter):
+    """A link of ``metricfit.links`` and its derivative, both as functions of the logarithm."""
+    hit = math.exp(log_hit)
+    if link == LINEAR:
+        return 1.0 - hit, -hit
+    if link == LOG:
+        return -log_hit, -1.0
+    if link == LEAKY:
+        return 1.0 - hit - parameter * log_hit, -hit - parameter
+    return -math.expm1(parameter * log_hit) / parameter, -math.exp(parameter * log_hit)
+
+
+@njit(**INNER)
+def link_row(job, row, log_hit, gradient, totals):
+    r"""From the gradient of log p to ``factor`` times that of the loss, in place.
+
+    Adds to the totals the row's loss and :math:`\sum s\,\partial/\partial s` of ``factor`` times it.
+    """
+    loss, slope = linked(np.float64(log_hit), job.link, job.link_parameter)
+    totals[0] += loss
+    if job.with_gradient:
+        totals[1] += scale_row(gradient, row, np.float32(slope * job.factor))
+
+
+@njit(**INNER)
+def link_rows(job, lo, hi, totals):
+    """``link_row`` for all rows that are used and finished."""
+    scores, labels, _, log_p, gradient, _ = row_arrays(job)
+    if job.link != NO_LINK:
+        for n in range(lo, hi):
+            if labels[n] != job.ignore_index and log_p[n] != LEFT_OVER:
+                link_row(job, scores[n], log_p[n], gradient[n], totals)
+
+
+@njit(**FAST)
+def scale_row(gradient, scores, factor):
+    dot = np.float32(0.0)
+    for i in range(scores.shape[0]):
+        gradient[i] *= factor
+        dot += gradient[i] * scores[i]
+    return np.float64(dot)
+
+
+@njit(**FAST)
+def add_spread(gradient, scores, labels, ignored, mean, factor, lo, hi):
+    """What the scores do to the loss by way of their own standard deviation: ``factor`` times their distance from the mean."""
+    for n in range(lo, hi):
+        if labels[n] != ignored:
+            for i in range(scores.shape[1]):
+                gradient[n, i] += factor * (scores[n, i] - mean)
