@@ -1,8 +1,16 @@
-"""How kernels are compiled."""
+"""How kernels are compiled, and how their code is kept on disk.
+
+Numba takes kept code for fresh as long as the file that defines the entry stays as it was. But the code of an entry contains
+all that it calls, from several files here. So the name under which it is kept has a hash of all of them in it.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from numba import cfunc, njit
@@ -17,18 +25,33 @@ FAST: dict[str, Any] = {**INNER, "fastmath": {"reassoc", "contract", "nsz", "arc
 
 def entry(function: Callable[..., None], signature: Any) -> Any:
     """The compiled function, with all that it calls; from disk if it is there. Its ``address`` holds as long as it lives."""
+    function.__qualname__ = f"metricfit_{_SOURCES}_{function.__name__}"  # numba names its files after it
     with message_if_slow():
-        return cfunc(signature, cache=_cacheable(), **_ENTRY)(function)
+        compiled = cfunc(signature, cache=_FOLDER is not None, **_ENTRY)(function)
+    if _FOLDER is not None and not compiled.cache_hits:
+        for path in Path(_FOLDER).glob("*.metricfit_*.nb[ic]"):
+            if _SOURCES not in path.name:  # of sources that are no more
+                with contextlib.suppress(OSError):
+                    path.unlink()
+    return compiled
 
 
-def _cacheable() -> bool:
-    """Whether numba finds a folder to keep compiled code in."""
+def _hash_of_sources() -> str:
+    sources = (file for file in resources.files("metricfit.numerics.fused").iterdir() if file.name.endswith(".py"))
+    hashes = [hashlib.sha256(file.read_bytes()).digest() for file in sorted(sources, key=lambda file: file.name)]
+    return hashlib.sha256(b"".join(hashes)).hexdigest()[:16]
+
+
+def _folder() -> str | None:
+    """Where numba keeps code from this package, or None if it finds no place that it can write to."""
 
     def probe() -> None:
         pass
 
     try:
-        njit(cache=True)(probe)
+        return njit(cache=True)(probe).stats.cache_path
     except RuntimeError:
-        return False
-    return True
+        return None
+
+
+_SOURCES, _FOLDER = _hash_of_sources(), _folder()
