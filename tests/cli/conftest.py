@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from metricfit.cli import _main
+from metricfit.cli import app, run_app
 
 
 def rows(n=120, seed=0):
@@ -45,7 +45,7 @@ def run(monkeypatch, capsys, tmp_path):
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["metricfit", *map(str, arguments)])
         capsys.readouterr()
-        code = _main._run()
+        code = run_app(app, "metricfit")
         out, err = capsys.readouterr()
         return code, out, err
 
@@ -62,7 +62,7 @@ def fitted(tmp_path_factory):
         ["metricfit", "fit", str(folder / "good.csv"), "--out", str(folder / "model"), "--repeats", "1"],
     )
     try:
-        assert _main._run() == 0
+        assert run_app(app, "metricfit") == 0
     finally:
         sys.argv = before
     return folder / "model"

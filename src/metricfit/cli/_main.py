@@ -1,23 +1,19 @@
-"""The command, its subcommands, and what becomes of an error: one line on stderr and an exit code."""
+"""The command and its subcommands."""
 
 from __future__ import annotations
 
-import errno
 import sys
 from typing import Annotated
 
 import typer
 
-from metricfit._errors import DataError, UsageError
 from metricfit.cli._compare import compare
 from metricfit.cli._fit import fit
 from metricfit.cli._inspect import inspect
 from metricfit.cli._metrics import metrics
 from metricfit.cli._predict import predict
 from metricfit.cli._reproduce import reproduce
-
-USAGE, DATA, INTERRUPTED = 2, 1, 130
-STOPPED = "Stopped; nothing was written."
+from metricfit.cli._run import run_app
 
 app = typer.Typer(
     name="metricfit",
@@ -56,32 +52,4 @@ def _options(
 
 def main() -> None:
     """Run it; a user's mistake is one line on stderr, a bug is a traceback."""
-    sys.exit(_run())
-
-
-def _run() -> int:
-    try:
-        code = int(app(standalone_mode=False) or 0)  # typer turns Ctrl-C into a code
-        return _complain(STOPPED, code) if code == INTERRUPTED else code
-    except UsageError as error:
-        return _complain(error, USAGE)
-    except DataError as error:
-        return _complain(error, DATA)
-    except FileExistsError as error:
-        return _complain(error, USAGE)
-    except (KeyboardInterrupt, typer.Abort):
-        return _complain(STOPPED, INTERRUPTED)
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            return _complain(f"The disk is full: {error.filename or 'the output'} was not written.", DATA)
-        return _complain(f"{error.filename}: {error.strerror}." if error.filename else error, DATA)
-    except Exception as error:
-        if hasattr(error, "format_message"):  # typer's own, about options and arguments
-            return _complain(f"{error.format_message()} See `metricfit --help`.", USAGE)
-        raise
-
-
-def _complain(message: object, code: int) -> int:
-    line = " ".join(str(message).split())
-    print(f"metricfit: {line}", file=sys.stderr)
-    return code
+    sys.exit(run_app(app, "metricfit"))
