@@ -5,7 +5,7 @@ BIN := .venv/bin
 # tests run side by side on two processes; one thread each keeps them out of each other's way
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo toys test lint format evidence references benchmark quality clean
+.PHONY: demo toys test lint format reproduce evidence references benchmark quality clean
 
 demo: .venv/.demo
 	$(BIN)/metricfit compare --report build/demo/report.html --overwrite
@@ -25,18 +25,22 @@ format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# make reproduce NAME=exact-tabular ARGS="--quick"; without a name it lists the experiments
+reproduce: .venv/.dev
+	$(BIN)/python -m reproductions $(or $(NAME),list) $(ARGS)
+
 evidence: .venv/.dev
-	$(BIN)/python -m metricfit.reproductions.evidence
+	$(BIN)/python -m reproductions.evidence
 
 references: .venv/.dev
 	$(BIN)/python -m tests.numerics.reference.make
 
 benchmark: .venv/.dev
-	OMP_NUM_THREADS=2 $(BIN)/python benchmarks/loss_speed.py --batches 64 256 1024 --seconds 2 --out benchmarks/results
+	OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.loss_speed --batches 64 256 1024 --seconds 2 --out benchmarks/results
 
 quality: .venv/.dev
-	$(BIN)/python benchmarks/quality.py --splits 10 --out benchmarks/results
-	$(BIN)/python benchmarks/quality.py --time --out benchmarks/results
+	$(BIN)/python -m benchmarks.quality --splits 10 --out benchmarks/results
+	$(BIN)/python -m benchmarks.quality --time --out benchmarks/results
 
 clean:
 	rm -rf .venv build

@@ -1,6 +1,6 @@
 """What does `assign`, all classes at once, cost beside `label_probability`? Forward and backward, float32, batch 256.
 
-python benchmarks/all_classes.py [--threads 2] [--seconds 3]
+python -m benchmarks.all_classes [--threads 2] [--seconds 3]
 """
 
 from __future__ import annotations

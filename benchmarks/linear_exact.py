@@ -1,6 +1,6 @@
 """How long does the EXACT paper's protocol take? A linear model on `car`: 8000 steps, batch 256, scale 10 to 0.01.
 
-    python benchmarks/linear_exact.py [--steps 8000] [--threads 1]
+    python -m benchmarks.linear_exact [--steps 8000] [--threads 1]
 
 The data is read from METRICFIT_DATA (default ../shared/data); see arXiv 2205.09615, sections 5.1 to 5.4 and Table 8: one-hot
 features, normalised; the first class's score fixed to zero; SGD with momentum 0.9 and a learning rate of 0.05 that decays
@@ -15,8 +15,8 @@ import time
 import torch
 
 import metricfit as mf
-from metricfit.reproductions._tables import folder
-from metricfit.reproductions.exact_2022._protocol import Linear, prepared
+from reproductions._tables import folder
+from reproductions.exact_2022._protocol import Linear, prepared
 
 
 def main() -> None:

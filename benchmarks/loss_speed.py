@@ -1,6 +1,6 @@
 """What does EXACT cost beside cross-entropy? Time, memory and error of one training step's loss, forward and backward.
 
-    python benchmarks/loss_speed.py [--threads 2] [--batches 256] [--classes 10 100] [--out benchmarks/results]
+    python -m benchmarks.loss_speed [--threads 2] [--batches 256] [--classes 10 100] [--out benchmarks/results]
 
 Cross-entropy, EXACT by the fused kernel, by the portable form and by the paper's algorithm (Genz, 16 samples), for 2 to 10,000
 classes and batches of 64 to 4096, float32. The methods take turns within every round of one run, so that a noisy machine
@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 import metricfit as mf
 from metricfit.numerics import fused
-from metricfit.reproductions._machine import processor
+from reproductions._machine import processor
 
 CLASSES = (2, 10, 30, 100, 300, 1000, 3000, 10_000)
 BATCHES = (64, 256, 1024, 4096)
@@ -130,7 +130,7 @@ def memory(n_classes: int, batch: int) -> dict[str, float]:
 
     Such a process is slow with large tensors, so times are taken in another.
     """
-    command = [sys.executable, __file__, "--memory", "--classes", str(n_classes), "--batches", str(batch)]
+    command = [sys.executable, "-m", "benchmarks.loss_speed", "--memory", "--classes", str(n_classes), "--batches", str(batch)]
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return {method: float(value) for method, value in (line.split(",") for line in done.stdout.splitlines())}
@@ -214,7 +214,8 @@ def main() -> None:
     print(report)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "loss_speed.md").write_text(f"Written by `{' '.join(['python', *sys.argv])}`.\n\n{report}\n")
+        command = " ".join(["python -m benchmarks.loss_speed", *sys.argv[1:]])
+        (options.out / "loss_speed.md").write_text(f"Written by `{command}`.\n\n{report}\n")
         with (options.out / "loss_speed.csv").open("w", newline="") as file:
             table_writer = csv.DictWriter(file, [field.name for field in fields(Row)], lineterminator="\n")
             table_writer.writeheader()

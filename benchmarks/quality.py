@@ -1,7 +1,7 @@
 """Is MetricClassifier better than what people use now, and never worse?
 
-    python benchmarks/quality.py [--sets pima car] [--splits 10] [--jobs 2] [--out benchmarks/results]
-    python benchmarks/quality.py --time [--sets ...]            # what it costs, one after the other, one process
+    python -m benchmarks.quality [--sets pima car] [--splits 10] [--jobs 2] [--out benchmarks/results]
+    python -m benchmarks.quality --time [--sets ...]            # what it costs, one after the other, one process
 
 Every set x accuracy, balanced accuracy, F1 (of the rarer class; macro for several classes) and MCC, repeated stratified
 splits. Against each other, with the same preprocessing: logistic regression (L2 tuned by 5-fold cross-entropy, scikit-learn),
@@ -35,8 +35,8 @@ import metricfit as mf
 from metricfit.comparison._statistics import corrected_estimate, holm
 from metricfit.estimators._classifier import STRENGTHS
 from metricfit.estimators._preprocess import preprocessor_for
-from metricfit.reproductions import _tables as tables
-from metricfit.reproductions._machine import processor
+from reproductions import _tables as tables
+from reproductions._machine import processor
 
 METRICS = ("accuracy", "balanced_accuracy", "f1", "mcc")
 BASELINE, OURS = "+ offsets", "MetricClassifier"
@@ -197,7 +197,7 @@ def main() -> None:
     parser.add_argument("--time", action="store_true", help="measure fit times instead")
     parser.add_argument("--out", type=Path, help="folder for quality.md and quality.csv, or fit_time.md")
     options = parser.parse_args()
-    command = "python benchmarks/quality.py " + " ".join(sys.argv[1:])
+    command = "python -m benchmarks.quality " + " ".join(sys.argv[1:])
     if options.time:
         text = f"Written by `{command}`.\n\n{processor()}\n\n" + fit_times(options.sets, 3)
     else:

@@ -1,6 +1,6 @@
 """What does the trainer cost beside the bare loop? The EXACT paper's linear model on `car`, both taking turns.
 
-python benchmarks/trainer_overhead.py [--steps 2000] [--repeats 7]
+python -m benchmarks.trainer_overhead [--steps 2000] [--repeats 7]
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import torch
 from lightning_fabric import Fabric
 
 import metricfit as mf
-from metricfit.reproductions._tables import folder
-from metricfit.reproductions.exact_2022._protocol import Linear, prepared
 from metricfit.training import Batches, Trainer
+from reproductions._tables import folder
+from reproductions.exact_2022._protocol import Linear, prepared
 
 
 def main() -> None:

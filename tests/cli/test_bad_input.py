@@ -16,11 +16,11 @@ from tests.cli.conftest import HEADER, rows
 SHORT = ("--repeats", "1", "--folds", "2")
 
 
-def check(found, code, message, folder):
+def check(found, code, message, folder, command="metricfit"):
     """The last line of stderr, the code, and a folder in which nothing is half-written."""
     assert found[0] == code
     assert found[1] == ""
-    assert found[2].strip().splitlines()[-1] == f"metricfit: {message}"
+    assert found[2].strip().splitlines()[-1] == f"{command}: {message}"
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 
 

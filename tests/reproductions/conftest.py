@@ -6,11 +6,40 @@ The others are drawn at random, small, in the format of the real files.
 import gzip
 import io
 import itertools
+import subprocess
+import sys
 import tarfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_wine
+
+from metricfit.cli import run_app
+from reproductions._command import COMMAND, STOPPED, app
+
+ROOT = Path(__file__).parents[2]
+
+
+def start(*arguments, **options):
+    """``python -m reproductions ...`` in a session of its own, from the repository, where Python finds the package."""
+    command = [sys.executable, "-m", "reproductions", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, start_new_session=True, **options)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Exit code, stdout and stderr of ``python -m reproductions ...``, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["reproductions", *map(str, arguments)])
+        capsys.readouterr()
+        code = run_app(app, COMMAND, STOPPED)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +122,7 @@ def _cifar(folder):
     """Noisy pictures of one colour per class."""
     from PIL import Image
 
-    from metricfit.reproductions.east_2024._cifar import CLASSES
+    from reproductions.east_2024._cifar import CLASSES
 
     random = np.random.default_rng(0)
     colours = random.integers(40, 215, (10, 3))

@@ -8,11 +8,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from metricfit.reproductions import Scope, _tables, of_name, run
-from metricfit.reproductions.beyond import _findings, _linear, _network, tables
-from metricfit.reproductions.east_2024._protocol import Parts
-from metricfit.reproductions.east_2024._sets import prepared
-from metricfit.reproductions.east_2024.tabular import QUICK
+from reproductions import _tables
+from reproductions._experiment import Scope, get_experiment
+from reproductions._runner import run
+from reproductions.beyond import _findings, _linear, _network, tables
+from reproductions.east_2024._protocol import Parts
+from reproductions.east_2024._sets import prepared
+from reproductions.east_2024.tabular import QUICK
 
 
 def test_a_name_selects_its_set_in_every_paper():
@@ -92,7 +94,7 @@ def test_a_cell_depends_on_nothing_but_itself(data):
 
 
 def test_every_part_in_small(data, tmp_path):
-    text = run(of_name("beyond"), Scope(data, quick=True), tmp_path)
+    text = run(get_experiment("beyond"), Scope(data, quick=True), tmp_path)
     assert "nan" not in text
     for method in _network.methods("mammography"):
         assert f"\n| {method} | " in text

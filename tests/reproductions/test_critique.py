@@ -8,14 +8,14 @@ import torch
 
 import metricfit as mf
 from metricfit._errors import DataError
-from metricfit.reproductions import Scope, of_name, run
-from metricfit.reproductions._claims import Claim, as_table
-from metricfit.reproductions._runner import kept
-from metricfit.reproductions.critique_2022 import published
-from metricfit.reproductions.critique_2022._methods import PLAIN, log_of_mean
-from metricfit.reproductions.critique_2022._text import SparseLinear, model_of, questions, read
-from metricfit.reproductions.critique_2022._toy import FAR, solve
-from metricfit.reproductions.critique_2022._training import chosen
+from reproductions._claims import Claim, as_table
+from reproductions._experiment import Scope, get_experiment
+from reproductions._runner import read_results, run
+from reproductions.critique_2022 import published
+from reproductions.critique_2022._methods import PLAIN, log_of_mean
+from reproductions.critique_2022._text import SparseLinear, model_of, questions, read
+from reproductions.critique_2022._toy import FAR, solve
+from reproductions.critique_2022._training import chosen
 
 
 def test_cross_entropy_at_weight_1_as_published():
@@ -121,11 +121,11 @@ def test_trec_missing_says_what_to_fetch(tmp_path):
 
 
 def test_quick_run(data, tmp_path):
-    experiment, scope = of_name("critique"), Scope(data, quick=True)
+    experiment, scope = get_experiment("critique"), Scope(data, quick=True)
     text = run(experiment, scope, tmp_path)
     assert "| three points, weight 1: hinge | 0.75 … 1 | 0.75 … 1 |" in text
     assert "nan" not in text
-    found = kept(experiment, tmp_path / "critique-quick.csv")
+    found = read_results(experiment, tmp_path / "critique-quick.csv")
     assert [cell for cell, _ in found] == experiment.cells(scope)
     for name, head in (("toy", "## Toys"), ("trec", "## TREC")):  # each set alone
         part = [(cell, numbers) for cell, numbers in found if cell["set"] == name]
@@ -143,7 +143,7 @@ def test_the_best_on_held_out_rows_is_taken(data):
 
 def test_a_cell_is_the_same_again(data):
     cell = {"set": "trec", "model": "word vectors", "method": "EXACT", "seed": 3}
-    first, again = (of_name("critique").run(cell, Scope(data, quick=True)) for _ in range(2))
+    first, again = (get_experiment("critique").run(cell, Scope(data, quick=True)) for _ in range(2))
     assert first == again
 
 
@@ -164,7 +164,7 @@ def test_a_claim_has_a_number_or_a_direction(number, direction):
 
 
 def test_paired_differences_are_by_seed(data):
-    from metricfit.reproductions.critique_2022._findings import claims
+    from reproductions.critique_2022._findings import claims
 
     found = [
         ({"set": "trec", "model": "TF-IDF", "method": method, "seed": seed}, {"test": 80.0 + seed + gain})

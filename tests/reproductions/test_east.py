@@ -11,12 +11,12 @@ from torch import nn
 
 import metricfit as mf
 from metricfit._errors import DataError
-from metricfit.reproductions import Scope, of_name
-from metricfit.reproductions.east_2024 import beta, published, tabular
-from metricfit.reproductions.east_2024._cifar import CLASSES, pictures
-from metricfit.reproductions.east_2024._filters import learned
-from metricfit.reproductions.east_2024._protocol import Effort, Options, Parts, trained
-from metricfit.reproductions.east_2024._sets import prepared
+from reproductions._experiment import Scope, get_experiment
+from reproductions.east_2024 import beta, published, tabular
+from reproductions.east_2024._cifar import CLASSES, pictures
+from reproductions.east_2024._filters import learned
+from reproductions.east_2024._protocol import Effort, Options, Parts, trained
+from reproductions.east_2024._sets import prepared
 
 
 def claims_of_equal_scores(experiment):
@@ -29,7 +29,7 @@ def claims_of_equal_scores(experiment):
 
 
 def test_published_gains_of_the_beta_tables():
-    gains = claims_of_equal_scores(of_name("east-beta"))
+    gains = claims_of_equal_scores(get_experiment("east-beta"))
     expected = {
         "precision(dog), beta 0.25 over CE": 13.4,
         "recall(dog), beta 5 over CE": 8.5,
@@ -48,7 +48,7 @@ def test_published_gains_of_the_beta_tables():
 
 
 def test_published_gains_of_table_1():
-    gains = claims_of_equal_scores(of_name("east-tabular"))
+    gains = claims_of_equal_scores(get_experiment("east-tabular"))
     assert gains["F1* over CE, F1, adult"] == pytest.approx(21.6)
     assert gains["Acc* over CE, accuracy, mammography"] == pytest.approx(-0.1)
     assert gains["MCC* over CE, MCC, mammography"] == pytest.approx(3.1)

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from metricfit.reproductions import names
-from metricfit.reproductions._claims import Claim
-from metricfit.reproductions._experiment import home
-from metricfit.reproductions.evidence import BEGIN, COLOURS, END, figure, gather, kind, page
+from reproductions._claims import Claim
+from reproductions._experiment import home, names
+from reproductions.evidence import BEGIN, COLOURS, END, figure, gather, kind, page
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +21,7 @@ def test_the_page_has_the_claims_of_the_results():
 def test_every_reproduction_has_its_results(name):
     results = ROOT / "reproductions" / home(name) / "results"
     text = (results / f"{name}.md").read_text(encoding="utf-8")
-    assert f"Written by `metricfit reproduce {name} " in text
+    assert f"Written by `python -m reproductions {name} " in text
     assert "--quick" not in text
     assert (results / f"{name}.csv").exists()
     assert f"results/{name}.md" in (results.parent / "README.md").read_text(encoding="utf-8")

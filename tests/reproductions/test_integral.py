@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import metricfit as mf
-from metricfit.reproductions.exact_2022._cost import peak_megabytes
-from metricfit.reproductions.exact_2022._estimates import by_mpmath, by_smoothing, drawing
+from reproductions.exact_2022._cost import peak_megabytes
+from reproductions.exact_2022._estimates import by_mpmath, by_smoothing, drawing
 
 
 def test_quadrature_has_the_digits_of_mpmath():

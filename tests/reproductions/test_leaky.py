@@ -11,9 +11,9 @@ from torch import nn
 
 from metricfit._errors import DataError
 from metricfit.comparison._statistics import corrected_estimate
-from metricfit.reproductions import Scope
-from metricfit.reproductions.leaky_2019 import _curves, _digits, mnist, published, tabular
-from metricfit.reproductions.leaky_2019._protocol import LOSSES, adam, by_xavier, error
+from reproductions._experiment import Scope
+from reproductions.leaky_2019 import _curves, _digits, mnist, published, tabular
+from reproductions.leaky_2019._protocol import LOSSES, adam, by_xavier, error
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 import sklearn.datasets
 
 from metricfit._errors import DataError
-from metricfit.reproductions import _openml
-from metricfit.reproductions import _tables as tables
+from reproductions import _openml
+from reproductions import _tables as tables
 
 
 def answers(monkeypatch, answer):

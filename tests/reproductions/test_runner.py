@@ -5,17 +5,17 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 
 import pytest
 import torch
 
-from metricfit.reproductions import Experiment, Scope, names, of_name, run
-from metricfit.reproductions._runner import kept
-from metricfit.reproductions.exact_2022 import tabular
-from metricfit.reproductions.exact_2022._protocol import prepared
+from reproductions._experiment import Experiment, Scope, get_experiment, names
+from reproductions._runner import read_results, run
+from reproductions.exact_2022 import tabular
+from reproductions.exact_2022._protocol import prepared
+from tests.reproductions.conftest import start
 
 
 def experiment_of(ran=None):
@@ -36,22 +36,15 @@ def experiment_of(ran=None):
     )
 
 
-COMMAND = """
-from pathlib import Path
-from metricfit.reproductions import Scope, of_name, run
-run(of_name("exact-ablation"), Scope(Path({data!r}), quick=True), Path({out!r}))
-"""
-
-
 def test_killed_three_times_and_resumed(data, tmp_path):
     """A real reproduction, of sixteen cells."""
-    experiment, scope = of_name("exact-ablation"), Scope(data, quick=True)
+    experiment, scope = get_experiment("exact-ablation"), Scope(data, quick=True)
     whole = run(experiment, scope, tmp_path / "whole")
     moments = random.Random(0)
+    arguments = ("exact-ablation", "--quick", "--data", data, "--out", tmp_path / "killed")
     folder = tmp_path / "killed" / ".exact-ablation-cells"
     for _ in range(3):
-        code = COMMAND.format(data=str(data), out=str(tmp_path / "killed"))
-        process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stderr=subprocess.DEVNULL)
+        process = start(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         before = len(list(folder.glob("*.json")))
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and process.poll() is None and len(list(folder.glob("*.json"))) <= before:
@@ -82,13 +75,13 @@ def test_a_scope_has_cells_of_its_own(tmp_path):
 
 @pytest.mark.parametrize("name", names())
 def test_a_tiny_version_of_every_reproduction(name, data, tmp_path):
-    experiment = of_name(name)
+    experiment = get_experiment(name)
     small = tuple(known for known in ("wine", "balance-scale") if known in experiment.datasets)
     scope = Scope(data, quick=True, datasets=small)
     text = run(experiment, scope, tmp_path)
     assert text.startswith(f"# {experiment.title}\n")
     assert "nan" not in text
-    found = kept(experiment, tmp_path / f"{name}-quick.csv")
+    found = read_results(experiment, tmp_path / f"{name}-quick.csv")
     ran = [tuple(cell.values()) for cell, _ in found]
     assert list(dict.fromkeys(ran)) == [tuple(cell.values()) for cell in experiment.cells(scope)]
     assert all(math.isfinite(value) for _, numbers in found for value in numbers.values())
@@ -97,7 +90,7 @@ def test_a_tiny_version_of_every_reproduction(name, data, tmp_path):
 
 def test_balance_scale_is_as_published(data, tmp_path):
     """With the full protocol EXACT reaches the 91.60 % of Table 1."""
-    experiment = of_name("exact-tabular")
+    experiment = get_experiment("exact-tabular")
     found = experiment.run({"set": "balance-scale", "method": "EXACT", "seed": 0}, Scope(data))
     assert found["train"] == pytest.approx(91.6, abs=0.5)
 

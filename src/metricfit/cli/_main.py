@@ -12,7 +12,6 @@ from metricfit.cli._fit import fit
 from metricfit.cli._inspect import inspect
 from metricfit.cli._metrics import metrics
 from metricfit.cli._predict import predict
-from metricfit.cli._reproduce import reproduce
 from metricfit.cli._run import run_app
 
 app = typer.Typer(
@@ -30,7 +29,6 @@ app.command(epilog="Example: metricfit fit churn.csv --target churned --metric f
 app.command(epilog="Example: metricfit predict model new.csv --out predictions.csv")(predict)
 app.command(epilog="Example: metricfit inspect model")(inspect)
 app.command(epilog="Example: metricfit metrics")(metrics)
-app.command(epilog="Example: metricfit reproduce exact-tabular --quick")(reproduce)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,117 @@
+"""The protocol of Sections 4.3 and E: parts of a set, training with early stopping on validation rows, annealing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import metricfit as mf
+from metricfit.training import Batches, Trainer, anneal
+from reproductions._experiment import Found, Numbers
+from reproductions._training import Rows, kept_epoch, on_cpu
+
+FIRST_TEMPERATURE = 0.2
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows to train on, to stop by, and to report."""
+
+    train: Rows
+    validation: Rows
+    test: Rows
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the paper searches for; ``decay`` is the annealing's r and is of no use to losses without a temperature."""
+
+    batch: int = 1024
+    rate: float = 0.001
+    dropout: float = 0.25
+    decay: float = 0.8
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Epochs in all, those without gain that end a temperature, and temperatures without gain that end it all.
+
+    A loss without a temperature may go as long without gain as all of these temperatures together, so that it is not beaten by
+    the epochs alone.
+    """
+
+    epochs: int
+    patience: int
+    give_up_after: int = 3
+
+
+def trained(
+    module: nn.Module,
+    loss: Callable[..., Tensor],
+    parts: Parts,
+    options: Options,
+    effort: Effort,
+    seed: int,
+    start: float = FIRST_TEMPERATURE,
+) -> Trainer:
+    """AdamW; stops by, and goes back to, the least validation loss, at its own temperature where there is one.
+
+    A loss for a metric is annealed from ``start``.
+
+    The paper stops by the validation loss (E.1), so this does too, not by the metric: of mammography's validation rows 42 are
+    positive, and a metric of so few jumps.
+    """
+    trainer: Trainer
+
+    def judge(scores: Tensor, labels: Tensor) -> float:
+        scale = {} if trainer.scale is None else {"scale": trainer.scale(trainer.step)}
+        with torch.no_grad():
+            return -float(loss(scores, labels, **scale))
+
+    trainer = Trainer(
+        module,
+        loss,
+        torch.optim.AdamW(module.parameters(), lr=options.rate, fused=True),
+        judge=judge,
+        fabric=on_cpu(),
+    )
+    batches = Batches(*parts.train, size=options.batch, seed=seed)
+    if isinstance(loss, mf.MetricLoss):
+        anneal(
+            trainer,
+            batches,
+            parts.validation,
+            start=start,
+            rate=options.decay,
+            patience=effort.patience,
+            give_up_after=effort.give_up_after,
+            epochs=effort.epochs,
+        )
+    else:
+        trainer.fit(batches, parts.validation, epochs=effort.epochs, patience=effort.patience * effort.give_up_after)
+    return trainer
+
+
+def course(trainer: Trainer, effort: Effort) -> Numbers:
+    """How training went: its epochs, whether they were all that there were, and the temperature of the weights it kept."""
+    numbers = {"epochs": float(trainer.epoch), "capped": float(trainer.epoch >= effort.epochs)}
+    if trainer.scale is not None:
+        numbers["temperature"] = trainer.history[kept_epoch(trainer) - 1]["scale"]
+    return numbers
+
+
+def courses(found: Found) -> str:
+    """How many runs had not ended by themselves, and how far annealing came."""
+    runs = [numbers for _, numbers in found if "capped" in numbers]
+    capped = sum(numbers["capped"] > 0.0 for numbers in runs)
+    text = f"{capped} of {len(runs)} networks were ended by the number of epochs rather than by patience."
+    if temperatures := [numbers["temperature"] for numbers in runs if "temperature" in numbers]:
+        text += (
+            f" The weights that were kept have a temperature or scale from {max(temperatures):.3f} down to "
+            f"{min(temperatures):.3f}, {np.median(temperatures):.3f} in the median."
+        )
+    return text

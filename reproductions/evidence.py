@@ -1,0 +1,125 @@
+"""All claims on one page: reads the results in the papers' folders and writes the figure and the table of the docs.
+
+python -m reproductions.evidence [--results reproductions] [--docs docs]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metricfit._files import new_file
+from reproductions._claims import CAVEAT, Claim, as_table
+from reproductions._experiment import get_experiment, home, names
+from reproductions._figure import blank, save_svg
+from reproductions._runner import read_results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Gathered = dict[str, list[Claim]]  # by experiment
+
+BEGIN, END = "<!-- claims: written by `make evidence` -->", "<!-- end of claims -->"
+ROW = 0.17  # inches
+LINEAR = 1.0  # points up to which the axis is linear; beyond, logarithmic
+COLOURS = {"holds": "#1b7f5c", "smaller": "#c58a00", "within noise": "#8a8a8a", "otherwise": "#b3261e"}
+
+
+def gather(results: Path) -> Gathered:
+    """The claims of all experiments that have a result."""
+    gathered = {}
+    for name in names():
+        experiment, file = get_experiment(name), results / home(name) / "results" / f"{name}.csv"
+        if file.exists() and (claims := experiment.claims(read_results(experiment, file))):
+            gathered[name] = claims
+    return gathered
+
+
+def page(gathered: Gathered) -> str:
+    """A table per experiment, and how many claims have which verdict."""
+    verdicts = Counter(kind(claim) for claims in gathered.values() for claim in claims)
+    counted = ", ".join(f"{verdicts[name]} {name}" for name in COLOURS)
+    parts = [f"{sum(verdicts.values())} claims: {counted}.", CAVEAT]
+    parts += [f"### {name}\n\n{as_table(claims)}" for name, claims in gathered.items()]
+    return "\n\n".join(parts)
+
+
+def kind(claim: Claim) -> str:
+    """The verdict in one of four words.
+
+    >>> kind(Claim("LEErr over NegLog, magic", 0.82, 0.1, 0.5)), kind(Claim("EXACT over cross-entropy, car", 3.29, 1.0, 0.1))
+    ('within noise', 'smaller')
+    """
+    words = {
+        "holds, smaller": "smaller",
+        "holds: no difference": "holds",
+        "unclear": "within noise",
+        "a difference": "otherwise",
+        "no such gain": "otherwise",
+        "reversed": "otherwise",
+    }
+    return words.get(claim.verdict, claim.verdict)
+
+
+def figure(gathered: Gathered) -> Figure:
+    """Published gains (open) beside ours (filled, with 95 % intervals over seeds), a row per claim."""
+    n_rows = sum(len(claims) + 1 for claims in gathered.values())
+    drawing = blank(9.0, 0.8 + ROW * n_rows)
+    axes = drawing.subplots()
+    labels, place = [], 0
+    for name, claims in gathered.items():
+        labels.append((place, name, "bold"))
+        place += 1
+        for claim in claims:
+            _draw(axes, place, claim)
+            labels.append((place, claim.text, "normal"))
+            place += 1
+    axes.set_yticks([one for one, _, _ in labels], [text for _, text, _ in labels], fontsize=7)
+    for tick, (_, _, weight) in zip(axes.get_yticklabels(), labels, strict=True):
+        tick.set_fontweight(weight)
+    axes.set_ylim(place - 0.5, -0.5)
+    axes.set_xscale("symlog", linthresh=LINEAR, linscale=0.7)
+    ticks = (-30, -10, -3, -1, 0, 1, 3, 10, 30)
+    axes.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks], fontsize=8)
+    axes.axvline(0.0, color="0.5", linewidth=0.8)
+    axes.grid(axis="x", alpha=0.25)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("gain in points", fontsize=8)
+    keys = [axes.plot([], [], "D", markersize=4, markerfacecolor="white", markeredgecolor="0.2", label="published")[0]]
+    keys += [axes.plot([], [], "o-", markersize=3.5, color=COLOURS[one], label=f"ours, 95 %: {one}")[0] for one in COLOURS]
+    drawing.legend(handles=keys, loc="outside upper right", ncols=5, frameon=False, fontsize=8)
+    return drawing
+
+
+def _draw(axes: Axes, place: int, claim: Claim) -> None:
+    colour = COLOURS[kind(claim)]
+    if claim.published is None:
+        marker, x = (">", 0.15) if claim.direction > 0 else ("<", -0.15)
+    else:
+        marker, x = "D", claim.published
+    axes.plot([x], [place], marker, markersize=4, markerfacecolor="white", markeredgecolor="0.2")
+    axes.errorbar(
+        [claim.ours], [place], xerr=[claim.half_width], fmt="o", markersize=3.5, color=colour, capsize=2, linewidth=1
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=Path("reproductions"))
+    parser.add_argument("--docs", type=Path, default=Path("docs"))
+    options = parser.parse_args()
+    gathered = gather(options.results)
+    text = (options.docs / "evidence.md").read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    with new_file(options.docs / "evidence.md", overwrite=True) as file:
+        file.write_text(f"{before}{BEGIN}\n{page(gathered)}\n{END}{after}", encoding="utf-8")
+    with new_file(options.docs / "evidence.svg", overwrite=True) as file:
+        save_svg(figure(gathered), file)
+
+
+if __name__ == "__main__":
+    main()

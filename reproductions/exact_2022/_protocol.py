@@ -1,0 +1,124 @@
+"""The protocol of Sections 4.5 and 5 for linear models: data, model, training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from sklearn.model_selection import train_test_split
+from torch import Tensor, nn
+
+import metricfit as mf
+from metricfit.training import Batches, Trainer
+from reproductions import _tables as tables
+from reproductions._training import Rows, accuracy, on_cpu
+
+STEPS, BATCH, MOMENTUM, WEIGHT_DECAY, LAST_RATE = 8000, 256, 0.9, 1e-4, 1e-4
+SIGMA = (10.0, 0.01)
+QUICK_STEPS = 200
+NAMES = {"breast-cancer-wisconsin": "breast-cancer", "cylinder-bands": "cylinder-bands-as-spelled"}  # of our readers
+WITHOUT_LAST_ROW = ("breast-cancer-wisconsin", "cylinder-bands", "mice-protein")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Normalised features and labels of both parts."""
+
+    train: Rows
+    test: Rows
+    n_classes: int
+
+
+@lru_cache(maxsize=2)
+def prepared(name: str, data: Path) -> Prepared:
+    """Section 5.2: missing numbers are the mean; one-hot; all features normalised.
+
+    A missing category ("?" in the files) is a category of its own. The paper says that it is filled by the most frequent one,
+    but then scikit-learn's accuracy on adult is 85.22 / 85.11 % and on annealing 90 / 93 %, while with "?" as a value it is
+    what the paper has: 85.33 / 85.27 (published 85.33 / 85.28) and 100 / 100.
+
+    Three files are read without their last row, because the published accuracies are of so many rows: 80.05 and 80.28 % on
+    train in cylinder-bands are 345 and 346 of 431 rows, not of 432. With it scikit-learn gets 80.09 / 73.15 there, 98.90 /
+    95.61 on breast-cancer-wisconsin and 100 / 99.54 on mice-protein, without it 80.05 / 72.22, 98.68 / 95.61 and 100 / 99.07:
+    the paper's numbers. (On audit-risk they are met by leaving in what the class was derived from, which we do not.)
+
+    The set's own test part where it has one, else 20 % at random, the same for all seeds: the published deviation of
+    scikit-learn over seeds is zero.
+    """
+    features, target = tables.load(NAMES.get(name, name), data)
+    if name in WITHOUT_LAST_ROW:
+        features, target = features.iloc[:-1], target[:-1]
+    classes, labels = np.unique(target, return_inverse=True)
+    n_test = tables.ORIGINAL_TEST.get(name)
+    every = np.arange(len(labels))
+    train, test = (every[:-n_test], every[-n_test:]) if n_test else train_test_split(every, test_size=0.2, random_state=0)
+    values = torch.from_numpy(tables.numeric(features, train)).float()
+    parts = [(values[part], torch.from_numpy(labels[part])) for part in (train, test)]
+    return Prepared(parts[0], parts[1], len(classes))
+
+
+class Linear(nn.Module):
+    """Section 5.1: the first class scores zero, the others a linear function."""
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        super().__init__()
+        self.others = nn.Linear(n_features, n_classes - 1)
+
+    def forward(self, features: Tensor) -> Tensor:
+        return nn.functional.pad(self.others(features), (1, 0))
+
+
+def train_linear(
+    data: Prepared,
+    loss: Callable[..., Tensor],
+    *,
+    rate: float,
+    seed: int,
+    steps: int,
+    clip: float | None = None,
+    scale: mf.schedules.Schedule | None = None,
+    normalize: bool = False,
+    decay: float = 0.0,
+) -> tuple[float, float]:
+    """Section 5.4; accuracy on train and test, in percent."""
+    torch.manual_seed(seed)
+    module = Linear(data.train[0].shape[1], data.n_classes)
+    trainer = Trainer(
+        module,
+        loss,
+        torch.optim.SGD(module.parameters(), lr=rate, momentum=MOMENTUM, weight_decay=decay, fused=True),
+        rate=mf.schedules.geometric(rate, LAST_RATE, steps),
+        scale=scale,
+        clip=clip,
+        normalizer=mf.GradientNormalizer() if normalize else None,
+        fabric=on_cpu(),
+    )
+    trainer.fit(Batches(*data.train, size=BATCH, steps=steps, seed=seed), data.test, epochs=1)
+    return accuracy(trainer, data.train), accuracy(trainer, data.test)
+
+
+def train_exact(
+    data: Prepared,
+    *,
+    rate: float,
+    margin: float | None,
+    seed: int,
+    steps: int,
+    scheduled: bool = True,
+    normalize: bool = True,
+    decay: float = WEIGHT_DECAY,
+) -> tuple[float, float]:
+    """EXACT with its margin, its scale going down and its gradients normalised, or without one of these.
+
+    The text has a weight decay of 1e-4 for all models, Table 8 a regularisation of zero. Cross-entropy and hinge meet the
+    published accuracies without it (cross-entropy on car: 94.44 / 91.91 % without, 94.36 / 92.49 with, published 94.50 /
+    91.91), EXACT with it (breast-cancer-wisconsin, train: 98.24 without, 98.90 with, published 99.03): so they are run.
+    Scores being normalised, it is no penalty for EXACT: it keeps the weights small, so that its large steps go on moving them.
+    """
+    scale = mf.schedules.geometric(*SIGMA, steps) if scheduled else mf.schedules.constant(1.0)
+    loss = mf.ExactLoss(margin=margin)
+    return train_linear(data, loss, rate=rate, seed=seed, steps=steps, scale=scale, normalize=normalize, decay=decay)
