@@ -1,8 +1,44 @@
 """The command around the reproductions."""
 
-from reproductions._command import COMMAND
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from reproductions._command import COMMAND, STOPPED
 from reproductions._experiment import names
 from tests.cli.test_bad_input import check
+from tests.reproductions.conftest import ROOT, start
+
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+
+def test_the_help_has_an_example():
+    out, err = start("--help", **PIPES).communicate()
+    assert out.startswith("Usage: python -m reproductions [OPTIONS] ")
+    assert "Example: python -m reproductions exact-tabular --quick\n" in out
+    assert err == ""
+
+
+def test_help_imports_neither_torch_nor_anything_else_heavy():
+    code = "import sys, reproductions._command; print([m for m in ('torch', 'numpy', 'scipy', 'sklearn', 'pandas') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_interrupted_it_says_what_is_kept(data, tmp_path):
+    """With two processes, which have to find the package too."""
+    arguments = ("exact-tabular", "--datasets", "wine", "--data", data, "--out", tmp_path, "--jobs", 2)
+    process = start(*arguments, **PIPES)
+    assert process.stderr.readline().startswith("1 of ")  # a cell has ended
+    time.sleep(0.3)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.splitlines()[-1] == f"{COMMAND}: {STOPPED}"
+    assert [path.name for path in tmp_path.iterdir()] == [".exact-tabular-cells"]
 
 
 def test_a_small_run(run, data):
@@ -40,6 +76,14 @@ def test_mistakes(run, tmp_path, monkeypatch):
     assert code == 1
     assert "The data set 'wine' is not there" in err
     assert "Traceback" not in err
+
+
+def test_an_option_that_there_is_not_is_told_in_one_line(run):
+    code, out, err = run("list", "--sets", "wine")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"{COMMAND}: No such option: --sets")
+    assert err.endswith(f"See `{COMMAND} --help`.\n")
+    assert err.count("\n") == 1
 
 
 def test_options_that_mean_nothing(run):
