@@ -19,7 +19,14 @@ def test_every_command_has_its_place_in_the_docs(command):
 
 
 @pytest.mark.parametrize(
-    "path", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
+    "path",
+    [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "reproductions").rglob("README.md")),
+    ],
+    ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_links_lead_somewhere(path):
     for link in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
