@@ -5,7 +5,7 @@
 
 Every set x accuracy, balanced accuracy, F1 (of the rarer class; macro for several classes) and MCC, repeated stratified
 splits. Against each other, with the same preprocessing: logistic regression (L2 tuned by 5-fold cross-entropy, scikit-learn),
-the same with offsets tuned on 5-fold scores (for two classes: a tuned threshold), direct EXACT (``strategy="direct"``), and
+the same with offsets tuned on 5-fold scores (for two classes: a tuned threshold), direct EXACT (``method="exact"``), and
 ``MetricClassifier``. Differences are to logistic regression with offsets, in points; tests are paired, corrected for
 overlapping training sets (Nadeau and Bengio) and for the number of cells (Holm).
 """
@@ -73,7 +73,7 @@ def one_split(name: str, seed: int, with_direct: bool) -> list[dict[str, Any]]:
     with threadpool_limits(1):
         plain, fixed = logistic_regression(*given, seed)
         for metric in METRICS:
-            options = {"positive_class": rarer if len(classes) == 2 else None, "random_state": seed}
+            options = {"pos_label": rarer if len(classes) == 2 else None, "random_state": seed}
             wanted = name_of(metric, len(classes))
             offset = mf.OffsetClassifier(fixed, wanted, **options).fit(*given)
             judge = offset  # the same metric for all of them
@@ -84,7 +84,7 @@ def one_split(name: str, seed: int, with_direct: bool) -> list[dict[str, Any]]:
                 OURS: ours.score(*rest),
             }
             if with_direct:
-                direct = mf.MetricClassifier(wanted, strategy="direct", **options)
+                direct = mf.MetricClassifier(wanted, method="exact", **options)
                 scores["direct EXACT"] = direct.set_params(C=ours.C_).fit(*given).score(*rest)
             sizes = {"n_train": len(train), "n_test": len(test), "n_classes": len(classes), "chosen": ours.chosen_}
             results += [
@@ -183,7 +183,7 @@ def _timed(features: Any, target: Any, seed: int) -> dict[str, float]:
     done("auto")
     make_pipeline(preprocessor_for(features), LogisticRegression(max_iter=300)).fit(features, target)
     done("one")
-    mf.MetricClassifier(metric, strategy="leaky", C=1.0).fit(features, target)
+    mf.MetricClassifier(metric, method="leaky", C=1.0).fit(features, target)
     done("leaky")
     return times
 

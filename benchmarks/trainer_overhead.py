@@ -46,7 +46,7 @@ def main() -> None:
     def by_trainer() -> float:
         module, loss, normalizer, optimizer = parts()
         fabric = Fabric(accelerator="cpu", devices=1)
-        trainer = Trainer(module, loss, optimizer, rate=rate, scale=scale, normalizer=normalizer, fabric=fabric)
+        trainer = Trainer(module, loss, optimizer, lr=rate, scale=scale, normalizer=normalizer, fabric=fabric)
         start = time.perf_counter()
         trainer.fit(Batches(x, y, size=256, steps=options.steps), (x, y), epochs=1)
         return time.perf_counter() - start

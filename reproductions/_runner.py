@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 
 from metricfit._files import new_file
 from metricfit._progress import Progress
-from metricfit.estimators._recipe import single_threaded
+from metricfit._threads import single_threaded
 from reproductions._claims import CAVEAT, as_table
 from reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
 from reproductions._figure import save_svg

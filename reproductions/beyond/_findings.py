@@ -12,7 +12,7 @@ from reproductions._claims import Claim, claim, with_interval
 from reproductions._experiment import Found
 from reproductions._found import distinct, values
 from reproductions._markdown import NEAR, spread, table
-from reproductions.beyond._linear import STRATEGIES
+from reproductions.beyond._linear import METHODS
 from reproductions.beyond._network import CROSS_ENTROPY, NETWORKS
 from reproductions.east_2024._protocol import courses
 from reproductions.east_2024.published import TABLE_1
@@ -70,10 +70,10 @@ def _of_exact(found: Found, sets: list[str]) -> str:
         rows = []
         for name in sets:
             told = (paper[method][exact.SETS.index(name)] for method in ("Sklearn", "EXACT"))
-            rows.append([name, *(f"{value:.2f}" for value in (*told, *_by_strategy(found, "exact", name, part).values()))])
-        heads = ["set", "Sklearn, paper", "EXACT, paper", *STRATEGIES]
+            rows.append([name, *(f"{value:.2f}" for value in (*told, *_by_method(found, "exact", name, part).values()))])
+        heads = ["set", "Sklearn, paper", "EXACT, paper", *METHODS]
         text.append(f"## EXACT's sets, linear models: accuracy on {part}, %\n\n{table(heads, rows)}")
-    means = {name: _by_strategy(found, "exact", name, "test") for name in sets}
+    means = {name: _by_method(found, "exact", name, "test") for name in sets}
     near = [name for name in sets if means[name][OURS] >= exact.TEST["EXACT"][exact.SETS.index(name)] - NEAR]
     above = [name for name in sets if means[name][OURS] >= means[name][THRESHOLD] - 0.005]
     text.append(
@@ -90,15 +90,15 @@ def _of_leaky(found: Found, sets: list[str]) -> str:
         row = [name]
         for method in ("NegLog", "LEErr"):
             row.append("{:.2f} ± {:.2f}".format(*leaky.tabular_error(name, method)))
-        errors = {method: values(found, "test_error", paper="leaky", set=name, method=method) for method in STRATEGIES}
+        errors = {method: values(found, "test_error", paper="leaky", set=name, method=method) for method in METHODS}
         row += [spread(one) for one in errors.values()]
         for other in (PLAIN, THRESHOLD):
             gain = corrected_estimate(np.subtract(errors[other], errors[OURS]).tolist(), 1.0)
             row += [f"{gain.mean:+.2f}", f"{gain.p:.3f}"]
         rows.append(row)
-    heads = ["set", "NegLog, paper", "LEErr, paper", *STRATEGIES]
+    heads = ["set", "NegLog, paper", "LEErr, paper", *METHODS]
     heads += [head for other in (PLAIN, THRESHOLD) for head in (f"{OURS} over {other}", "p, corrected")]
-    means = {name: _by_strategy(found, "leaky", name, "test_error") for name in sets}
+    means = {name: _by_method(found, "leaky", name, "test_error") for name in sets}
     near = [name for name in sets if means[name][OURS] <= leaky.tabular_error(name, "LEErr")[0] + NEAR]
     least = [name for name in sets if means[name][OURS] <= min(means[name].values()) + 0.005]
     return (
@@ -139,8 +139,8 @@ def _east_row(found: Found, name: str, method: str) -> list[str]:
     return row
 
 
-def _by_strategy(found: Found, paper: str, name: str, score: str) -> dict[str, float]:
-    return {method: float(np.mean(values(found, score, paper=paper, set=name, method=method))) for method in STRATEGIES}
+def _by_method(found: Found, paper: str, name: str, score: str) -> dict[str, float]:
+    return {method: float(np.mean(values(found, score, paper=paper, set=name, method=method))) for method in METHODS}
 
 
 def _counted(sets: Sequence[str], some: Sequence[str]) -> str:

@@ -15,14 +15,14 @@ from reproductions._experiment import Cell, Numbers, Scope
 from reproductions.exact_2022 import _protocol as exact
 from reproductions.leaky_2019 import tabular as leaky
 
-STRATEGIES = {"cross-entropy": "cross_entropy", "cross-entropy + threshold": "offset", "MetricClassifier": "auto"}
+METHODS = {"cross-entropy": "cross_entropy", "cross-entropy + threshold": "threshold", "MetricClassifier": "auto"}
 N_FOLDS = 10  # five times two, as in the paper: a fit takes a second or two
 
 
 def of_exact(cell: Cell, scope: Scope) -> Numbers:
     """Accuracy in percent on both parts."""
     data = exact.prepared(str(cell["set"]), scope.data)
-    classifier = fitted(*data.train, "accuracy", STRATEGIES[str(cell["method"])])
+    classifier = fitted(*data.train, "accuracy", METHODS[str(cell["method"])])
     train, test = (100.0 * np.mean(classifier.predict(x.numpy()) == y.numpy()) for x, y in (data.train, data.test))
     return {"train": float(train), "test": float(test)}
 
@@ -30,13 +30,13 @@ def of_exact(cell: Cell, scope: Scope) -> Numbers:
 def of_leaky(cell: Cell, scope: Scope) -> Numbers:
     """Error in percent on the other half, trained on one half with its development rows; the seed counts the ten folds."""
     train, development, (x, y) = leaky.parts(str(cell["set"]), scope.data, *divmod(int(cell["seed"]), 2))
-    classifier = fitted(*joined(train, development), "accuracy", STRATEGIES[str(cell["method"])])
+    classifier = fitted(*joined(train, development), "accuracy", METHODS[str(cell["method"])])
     return {"test_error": float(100.0 * np.mean(classifier.predict(x.numpy()) != y.numpy()))}
 
 
-def fitted(features: Tensor, labels: Tensor, metric: str, strategy: str = "auto") -> MetricClassifier:
+def fitted(features: Tensor, labels: Tensor, metric: str, method: str = "auto") -> MetricClassifier:
     """Of features that are standardised already."""
-    classifier = MetricClassifier(metric, strategy=strategy, preprocess=None, random_state=0)
+    classifier = MetricClassifier(metric, method=method, preprocess=None, random_state=0)
     return classifier.fit(features.numpy(), labels.numpy())
 
 

@@ -21,7 +21,7 @@ def cells(scope: Scope) -> list[Cell]:
         for paper, sets in SETS.items()
         for name in sets
         if name in wanted
-        for method in (_network.methods(name) if paper == "east" else _linear.STRATEGIES)
+        for method in (_network.methods(name) if paper == "east" else _linear.METHODS)
         for seed in range(_repetitions(paper, method, scope))
     ]
 

@@ -48,7 +48,7 @@ def _trained(data: Questions, model: str, loss: Loss, rate: float, seed: int, ep
         module,
         loss,
         torch.optim.Adam(module.parameters(), lr=rate, fused=True),
-        rate=mf.schedules.geometric(rate, LAST_RATE, steps),
+        lr=mf.schedules.geometric(rate, LAST_RATE, steps),
         scale=mf.schedules.geometric(*SCALE[model], steps) if is_exact else None,
         normalizer=mf.GradientNormalizer() if is_exact else None,
         fabric=on_cpu(),

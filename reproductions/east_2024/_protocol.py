@@ -76,7 +76,7 @@ def trained(
         module,
         loss,
         torch.optim.AdamW(module.parameters(), lr=options.rate, fused=True),
-        judge=judge,
+        score=judge,
         fabric=on_cpu(),
     )
     batches = Batches(*parts.train, size=options.batch, seed=seed)

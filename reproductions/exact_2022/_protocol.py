@@ -91,7 +91,7 @@ def train_linear(
         module,
         loss,
         torch.optim.SGD(module.parameters(), lr=rate, momentum=MOMENTUM, weight_decay=decay, fused=True),
-        rate=mf.schedules.geometric(rate, LAST_RATE, steps),
+        lr=mf.schedules.geometric(rate, LAST_RATE, steps),
         scale=scale,
         clip=clip,
         normalizer=mf.GradientNormalizer() if normalize else None,

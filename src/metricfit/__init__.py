@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from importlib.metadata import version
 
-    from metricfit import functional, links, metrics, schedules, smoothing
-    from metricfit._checks import set_default_validate_args
+    from metricfit import functional, links, methods, metrics, schedules, smoothing, training
+    from metricfit._checks import set_validation
     from metricfit.comparison import compare
     from metricfit.confusion import confusion_matrix
-    from metricfit.estimators import MetricClassifier, OffsetClassifier, tune_offsets
+    from metricfit.decisions import tune_offsets
+    from metricfit.estimators import MetricClassifier, OffsetClassifier
     from metricfit.gradients import GradientNormalizer
+    from metricfit.methods import Method
     from metricfit.objectives import (
         DiceLoss,
         EastLoss,
@@ -40,6 +42,7 @@ _HOME = {
     "GradientNormalizer": "gradients",
     "HingeLoss": "objectives",
     "LeakyExpectedErrorLoss": "objectives",
+    "Method": "methods",
     "MetricClassifier": "estimators",
     "MetricLoss": "objectives",
     "OffsetClassifier": "estimators",
@@ -47,10 +50,10 @@ _HOME = {
     "binary_scores": "scores",
     "compare": "comparison",
     "confusion_matrix": "confusion",
-    "set_default_validate_args": "_checks",
-    "tune_offsets": "estimators",
+    "set_validation": "_checks",
+    "tune_offsets": "decisions",
 }
-_MODULES = ("functional", "links", "metrics", "schedules", "smoothing")
+_MODULES = ("functional", "links", "methods", "metrics", "schedules", "smoothing", "training")
 
 __all__ = [
     "DiceLoss",
@@ -60,6 +63,7 @@ __all__ = [
     "GradientNormalizer",
     "HingeLoss",
     "LeakyExpectedErrorLoss",
+    "Method",
     "MetricClassifier",
     "MetricLoss",
     "OffsetClassifier",
@@ -70,10 +74,12 @@ __all__ = [
     "confusion_matrix",
     "functional",
     "links",
+    "methods",
     "metrics",
     "schedules",
-    "set_default_validate_args",
+    "set_validation",
     "smoothing",
+    "training",
     "tune_offsets",
 ]
 

@@ -19,10 +19,10 @@ from torch import Tensor
 _validate_values = __debug__
 
 
-def set_default_validate_args(value: bool) -> None:
+def set_validation(value: bool) -> None:
     """Turn the checks of values on or off for the whole package, as in ``torch.distributions``.
 
-    >>> set_default_validate_args(True)
+    >>> set_validation(True)
     """
     global _validate_values
     if not isinstance(value, bool):

@@ -147,10 +147,10 @@ def test_a_model_without_a_header_predicts_by_place(run, table):
 def test_a_model_saved_from_python_predicts_too(run, good, tmp_path):
     features = csv.read_csv(good)
     target = features["state"].to_pylist()
-    mf.MetricClassifier("f1", strategy="offset", random_state=0).fit(features.drop_columns("state"), target).save("framed")
+    mf.MetricClassifier("f1", method="threshold", random_state=0).fit(features.drop_columns("state"), target).save("framed")
     assert run("predict", "framed", good, "--out", "p.csv")[0] == 0
     numbers = np.random.default_rng(0).normal(size=(60, 2))
-    mf.MetricClassifier("f1", strategy="offset", random_state=0).fit(numbers, numbers[:, 0] > 0).save("bare")
+    mf.MetricClassifier("f1", method="threshold", random_state=0).fit(numbers, numbers[:, 0] > 0).save("bare")
     csv.write_csv(pa.table({"a": numbers[:, 0], "b": numbers[:, 1]}), "numbers.csv", csv.WriteOptions(include_header=False))
     assert run("predict", "bare", "numbers.csv", "--out", "q.csv")[0] == 0
     assert csv.read_csv("q.csv").num_rows == 60

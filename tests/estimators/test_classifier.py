@@ -16,8 +16,7 @@ from sklearn.metrics import f1_score, log_loss, matthews_corrcoef
 from sklearn.model_selection import PredefinedSplit, ShuffleSplit
 
 import metricfit as mf
-from metricfit import MetricClassifier, metrics
-from metricfit.estimators._recipe import ALPHAS, STRATEGIES
+from metricfit import MetricClassifier, methods, metrics
 
 
 def imbalanced(n=600, k=2, seed=0):
@@ -29,10 +28,10 @@ def imbalanced(n=600, k=2, seed=0):
 
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("model", ["linear", "mlp"])
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_strategy_beats_chance(strategy, model, k):
+@pytest.mark.parametrize("method", methods.names())
+def test_every_method_beats_chance(method, model, k):
     features, target = imbalanced(k=k)
-    estimator = MetricClassifier("mcc", strategy=strategy, model=model, max_epochs=40, learning_rate=1e-2, random_state=0)
+    estimator = MetricClassifier("mcc", method=method, model=model, max_epochs=40, learning_rate=1e-2, random_state=0)
     estimator.fit(features[:400], target[:400])
     assert estimator.score(features[400:], target[400:]) > 0.15
     assert estimator.predict_proba(features).sum(1) == pytest.approx(1.0)
@@ -44,7 +43,7 @@ def test_score_is_the_metric_asked_for():
     features, target = imbalanced()
     labels = np.array(["good", "bad"])[target]
     for metric, by_sklearn in (("f1", lambda t, p: f1_score(t, p, pos_label="bad")), ("mcc", matthews_corrcoef)):
-        estimator = MetricClassifier(metric, positive_class="bad", strategy="offset", random_state=0).fit(features, labels)
+        estimator = MetricClassifier(metric, pos_label="bad", method="threshold", random_state=0).fit(features, labels)
         assert estimator.score(features, labels) == pytest.approx(by_sklearn(labels, estimator.predict(features)))
 
 
@@ -52,10 +51,10 @@ def test_f1_of_an_imbalanced_set_gains_over_logistic_regression():
     features, target = imbalanced(3000, seed=1)
     train, test = slice(0, 1500), slice(1500, None)
     plain, tuned = (
-        MetricClassifier("f1", strategy=strategy, random_state=0)
+        MetricClassifier("f1", method=method, random_state=0)
         .fit(features[train], target[train])
         .score(features[test], target[test])
-        for strategy in ("cross_entropy", "auto")
+        for method in ("cross_entropy", "auto")
     )
     assert tuned > plain + 0.05
 
@@ -78,11 +77,11 @@ def test_candidates_and_history_can_be_read():
     features, target = imbalanced()
     estimator = MetricClassifier("f1", random_state=0).fit(features, target)
     names = [row["candidate"] for row in estimator.candidates_]
-    assert names == ["cross_entropy", "offset", *(f"leaky({alpha:g})" for alpha in ALPHAS)]
+    assert names == ["cross_entropy", "threshold", "leaky(1)", "leaky(0.1)"]
     assert sum("chosen" in row["verdict"] for row in estimator.candidates_) == 1
     assert "verdict" in repr(estimator.candidates_)
     assert "<table>" in estimator.candidates_._repr_html_()
-    leaky = MetricClassifier("f1", strategy="leaky", random_state=0).fit(features, target)
+    leaky = MetricClassifier("f1", method="leaky", random_state=0).fit(features, target)
     surrogate = [row["surrogate"] for row in leaky.history_]
     assert surrogate == sorted(surrogate, reverse=True)
 
@@ -90,8 +89,8 @@ def test_candidates_and_history_can_be_read():
 def test_two_heads():
     features, target = imbalanced(2000)
     train, test = slice(0, 1000), slice(1000, None)
-    estimator = MetricClassifier("balanced_accuracy", strategy="offset", random_state=0).fit(features[train], target[train])
-    plain = MetricClassifier(strategy="cross_entropy", random_state=0).fit(features[train], target[train])
+    estimator = MetricClassifier("balanced_accuracy", method="threshold", random_state=0).fit(features[train], target[train])
+    plain = MetricClassifier(method="cross_entropy", random_state=0).fit(features[train], target[train])
     assert (estimator.predict(features) != estimator.predict_proba(features).argmax(1)).any()
     assert ((estimator.decision_function(features) > 0) == (estimator.predict(features) == 1)).all()
     losses = [log_loss(target[test], found.predict_proba(features[test])) for found in (estimator, plain)]
@@ -146,10 +145,10 @@ def test_weights_move_the_decision_and_zero_weight_removes_rows():
 
 def test_class_weight_is_for_training_not_for_the_metric():
     features, target = imbalanced()
-    balanced = MetricClassifier("accuracy", strategy="cross_entropy", class_weight="balanced", random_state=0).fit(
+    balanced = MetricClassifier("accuracy", method="cross_entropy", class_weight="balanced", random_state=0).fit(
         features, target
     )
-    plain = MetricClassifier("accuracy", strategy="cross_entropy", random_state=0).fit(features, target)
+    plain = MetricClassifier("accuracy", method="cross_entropy", random_state=0).fit(features, target)
     assert balanced.predict(features).sum() > 1.5 * plain.predict(features).sum()
     with pytest.raises(ValueError, match="`class_weight` should name classes of y, got 7"):
         MetricClassifier(class_weight={7: 1.0}).fit(features, target)
@@ -210,12 +209,12 @@ def test_a_network_that_never_moved_gains_nothing():
 
 
 @pytest.mark.parametrize("model", ["linear", "mlp"])
-@pytest.mark.parametrize("strategy", ["leaky", "direct"])
-def test_probabilities_of_a_single_strategy_are_calibrated(strategy, model):
+@pytest.mark.parametrize("method", ["leaky", "exact"])
+def test_probabilities_of_a_single_method_are_calibrated(method, model):
     features, target = imbalanced(3000)
     train, test = slice(0, 2000), slice(2000, None)
     options = {"random_state": 0, "learning_rate": 1e-2, "max_epochs": 20, "model": model}
-    fitted = MetricClassifier("f1", strategy=strategy, **options).fit(features[train], target[train])
+    fitted = MetricClassifier("f1", method=method, **options).fit(features[train], target[train])
     logits = np.log(fitted.predict_proba(features[test]))
     losses = [log_loss(target[test], softmax(factor * logits, 1)) for factor in (0.5, 1.0, 2.0)]
     assert losses[1] == min(losses)
@@ -293,8 +292,8 @@ class TestBadInput:
             ({}, lambda x, y: (x, x[:, 0]), "Unknown label type"),
             ({"metric": "f1"}, lambda x, y: (x, np.arange(len(y)) % 10), "is for two classes.*average='macro'"),
             ({"metric": "f1_makro"}, None, "Did you mean 'f1_macro'"),
-            ({"positive_class": 7}, None, r"`positive_class` should be one of \[0, 1\], got 7"),
-            ({"strategy": "leeky"}, None, "Did you mean 'leaky'"),
+            ({"pos_label": 7}, None, r"`pos_label` should be one of \[0, 1\], got 7"),
+            ({"method": "leeky"}, None, "Did you mean 'leaky'"),
             ({"smoothing": "none"}, None, "`smoothing` should be one of"),
             ({"preprocess": "automatic"}, None, "`preprocess` should be one of"),
             ({"model": "tree"}, None, "`model` should be one of"),
@@ -312,7 +311,7 @@ class TestBadInput:
             MetricClassifier(**options).fit(features, target)
 
     def test_a_class_that_was_not_there(self):
-        fitted = MetricClassifier(strategy="cross_entropy", C=1.0).fit(self.features, self.target)
+        fitted = MetricClassifier(method="cross_entropy", C=1.0).fit(self.features, self.target)
         with pytest.raises(ValueError, match=r"got also \[5\]"):
             fitted.score(self.features[:3], [0, 1, 5])
 

@@ -57,7 +57,7 @@ def polars_frame(columns):
 def test_frames(make, tmp_path):
     columns, labels = table()
     frame = make(columns)
-    estimator = MetricClassifier("f1", positive_class="yes", random_state=0).fit(frame[:160], labels[:160])
+    estimator = MetricClassifier("f1", pos_label="yes", random_state=0).fit(frame[:160], labels[:160])
     kinds = {name.split("_")[0]: len(where) for name, _, where in estimator.preprocessor_.transformers_}
     assert kinds["dates"] == 1
     assert kinds["text"] == 1
@@ -71,7 +71,7 @@ def test_frames(make, tmp_path):
 def test_what_was_never_seen():
     columns, labels = table()
     frame = pandas_frame(columns)
-    estimator = MetricClassifier("f1", positive_class="yes", random_state=0).fit(frame, labels)
+    estimator = MetricClassifier("f1", pos_label="yes", random_state=0).fit(frame, labels)
     strange = frame.head(4).assign(category="new", number=np.nan, text="words never seen", truth=False)
     assert len(estimator.predict(strange)) == 4
     with pytest.raises(ValueError, match="'number' held numbers when the model was fitted"):
@@ -82,7 +82,7 @@ def test_what_was_never_seen():
 
 def test_a_model_of_a_frame_takes_an_array_with_the_same_columns():
     features, target = load_iris(return_X_y=True, as_frame=True)
-    estimator = MetricClassifier(strategy="cross_entropy", C=1.0).fit(features, target)
+    estimator = MetricClassifier(method="cross_entropy", C=1.0).fit(features, target)
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         found = estimator.predict(features.to_numpy())
     assert (found == estimator.predict(features)).all()
@@ -92,7 +92,7 @@ def test_a_global_wish_for_frames_does_not_reach_inside():
     columns, labels = table()
     frame = pandas_frame(columns)
     with config_context(transform_output="pandas"):
-        assert MetricClassifier("f1", positive_class="yes", random_state=0).fit(frame, labels).score(frame, labels) > 0.9
+        assert MetricClassifier("f1", pos_label="yes", random_state=0).fit(frame, labels).score(frame, labels) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_global_wish_for_frames_does_not_reach_inside():
 )
 def test_odd_columns(values):
     frame = pd.DataFrame({"odd": values, "number": np.arange(60.0)})
-    estimator = MetricClassifier(strategy="cross_entropy", C=1.0).fit(frame, np.arange(60) > 30)
+    estimator = MetricClassifier(method="cross_entropy", C=1.0).fit(frame, np.arange(60) > 30)
     assert estimator.n_inputs_ >= 2
     assert (estimator.predict(frame) == (np.arange(60) > 30)).mean() > 0.9
 
@@ -116,7 +116,7 @@ def test_odd_columns(values):
 def test_columns_named_by_numbers_or_twice():
     features, target = load_iris(return_X_y=True)
     frame = pd.DataFrame(features)
-    assert MetricClassifier(strategy="cross_entropy", C=1.0).fit(frame, target).score(frame, target) > 0.9
+    assert MetricClassifier(method="cross_entropy", C=1.0).fit(frame, target).score(frame, target) > 0.9
     with pytest.raises(ValueError, match="unique column names"):
         MetricClassifier().fit(pd.DataFrame(features, columns=["a", "a", "b", "b"]), target)
 
@@ -136,7 +136,7 @@ def test_columns_named_by_numbers_or_twice():
 def test_saved_and_loaded(metric, model, load_with, labels, tmp_path):
     features, target = load_iris(return_X_y=True)
     target = np.array(labels)[target]
-    estimator = MetricClassifier(metric, model=model, max_epochs=3, strategy="offset", random_state=0).fit(features, target)
+    estimator = MetricClassifier(metric, model=model, max_epochs=3, method="threshold", random_state=0).fit(features, target)
     estimator.save(tmp_path / "deep" / "model")
     assert not [
         file for file in (tmp_path / "deep" / "model").iterdir() if file.suffix in (".pkl", ".pickle", ".pt", ".joblib")
@@ -154,13 +154,13 @@ class TestModelsThatAreNot:
     @pytest.fixture
     def folder(self, tmp_path):
         features, target = load_iris(return_X_y=True)
-        MetricClassifier(strategy="cross_entropy", C=1.0).fit(features, target).save(tmp_path / "model")
+        MetricClassifier(method="cross_entropy", C=1.0).fit(features, target).save(tmp_path / "model")
         return tmp_path / "model"
 
     def test_there_already(self, folder):
         features, target = load_iris(return_X_y=True)
         with pytest.raises(FileExistsError, match="exists already"):
-            MetricClassifier(strategy="cross_entropy", C=1.0).fit(features, target).save(folder)
+            MetricClassifier(method="cross_entropy", C=1.0).fit(features, target).save(folder)
         assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
     def test_no_model(self, tmp_path):
@@ -215,7 +215,7 @@ class TestModelsThatAreNot:
 
     def test_nothing_is_left_behind_by_a_failed_save(self, tmp_path, monkeypatch):
         features, target = load_iris(return_X_y=True)
-        fitted = MetricClassifier(strategy="cross_entropy", C=1.0).fit(features, target)
+        fitted = MetricClassifier(method="cross_entropy", C=1.0).fit(features, target)
         monkeypatch.setattr(_storage, "save_file", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
         with pytest.raises(OSError, match="disk full"):
             fitted.save(tmp_path / "model")
@@ -223,7 +223,7 @@ class TestModelsThatAreNot:
 
     def test_a_function_and_a_network_have_to_be_given_again(self, tmp_path):
         features, target = load_iris(return_X_y=True)
-        options = {"strategy": "cross_entropy", "max_epochs": 1}
+        options = {"method": "cross_entropy", "max_epochs": 1}
         MetricClassifier(lambda c: c.trace(), **options).fit(features, target).save(tmp_path / "one")
         with pytest.raises(ValueError, match="pass it to load by `metric="):
             MetricClassifier.load(tmp_path / "one").score(features, target)
@@ -238,7 +238,7 @@ def test_parameters_come_back(tmp_path):
         "class_weight": {0: 1.0, 1: 1.0, 2: 3.0},
         "C": np.float32(0.5),
         "random_state": np.int64(3),
-        "strategy": "offset",
+        "method": "threshold",
     }
     estimator = MetricClassifier(metrics.FBeta([1, 1, 0.25]), **options).fit(features, target)
     estimator.save(tmp_path / "model")
@@ -257,7 +257,7 @@ def of_your_own():
 
 def test_a_transformer_of_your_own(tmp_path):
     features, target = load_iris(return_X_y=True)
-    estimator = MetricClassifier(preprocess=Odd(n_quantiles=20), strategy="offset", random_state=0).fit(features, target)
+    estimator = MetricClassifier(preprocess=Odd(n_quantiles=20), method="threshold", random_state=0).fit(features, target)
     with pytest.warns(UserWarning, match="cannot hold preprocess: after loading"):
         estimator.save(tmp_path / "model")
     loaded = MetricClassifier.load(tmp_path / "model", trusted=(f"{__name__}.Odd",))

@@ -41,7 +41,7 @@ def test_pipeline_grid_search_and_clone():
     features, target = data()
     search = GridSearchCV(
         make_pipeline(StandardScaler(), MetricClassifier("mcc", random_state=0)),
-        {"metricclassifier__strategy": ["offset", "leaky"], "metricclassifier__C": [0.1, 1.0]},
+        {"metricclassifier__method": ["threshold", "leaky"], "metricclassifier__C": [0.1, 1.0]},
         cv=3,
     ).fit(features, target)
     assert search.best_score_ == pytest.approx(search.cv_results_["mean_test_score"].max())
@@ -89,11 +89,11 @@ def test_html_representation():
 
 def test_warm_start_begins_where_the_last_fit_ended():
     features, target = data()
-    estimator = MetricClassifier("mcc", strategy="cross_entropy", C=1.0, warm_start=True).fit(features, target)
+    estimator = MetricClassifier("mcc", method="cross_entropy", C=1.0, warm_start=True).fit(features, target)
     first = estimator.coef_.copy()
     estimator.set_params(C=1.0).fit(features, target)
     np.testing.assert_allclose(estimator.coef_, first, rtol=1e-3)
-    cold = MetricClassifier("mcc", strategy="cross_entropy", C=1.0).fit(features, target)
+    cold = MetricClassifier("mcc", method="cross_entropy", C=1.0).fit(features, target)
     np.testing.assert_allclose(cold.coef_, estimator.coef_, rtol=1e-3)
 
 

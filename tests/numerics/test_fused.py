@@ -152,7 +152,7 @@ def test_what_is_wrong_is_said_as_ever():
 
 def test_nan_gives_nan_where_nothing_is_checked():
     scores, labels = batch(5, 1.0, "random")
-    mf.set_default_validate_args(False)
+    mf.set_validation(False)
     try:
         for bad in (math.nan, math.inf):
             scores[3, (labels[3] + 1) % 5] = bad
@@ -162,7 +162,7 @@ def test_nan_gives_nan_where_nothing_is_checked():
             assert Normal().assign(scores)[3].isnan().all()
             assert mf.ExactLoss(normalize_scores=False)(scores, labels).isnan()
     finally:
-        mf.set_default_validate_args(True)
+        mf.set_validation(True)
 
 
 def test_no_second_derivative():

@@ -179,12 +179,12 @@ def test_memory_survives_a_bad_batch_and_another_number_of_classes_is_said():
     loss = mf.MetricLoss("mcc", memory=0.9)
     scores, labels = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
     loss(scores, labels)
-    mf.set_default_validate_args(False)
+    mf.set_validation(False)
     try:
         assert loss(scores * float("nan"), labels).isnan()
         assert loss(scores, labels).isfinite()
     finally:
-        mf.set_default_validate_args(True)
+        mf.set_validation(True)
     with pytest.raises(ValueError, match=r"`input` should have 3 classes as in the batches before, got 4. Call `forget\(\)`"):
         loss(torch.randn(4, 4), labels)
 

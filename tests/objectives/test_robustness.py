@@ -102,9 +102,9 @@ def test_normal_pulls_the_label_up_and_the_others_down(row, label, scale):
 
 @pytest.fixture
 def _no_looking():
-    mf.set_default_validate_args(False)
+    mf.set_validation(False)
     yield
-    mf.set_default_validate_args(True)
+    mf.set_validation(True)
 
 
 @pytest.mark.usefixtures("_no_looking")
@@ -147,4 +147,4 @@ def test_all_targets_ignored_and_no_rows():
 
 def test_validation_switch_wants_a_bool():
     with pytest.raises(TypeError, match=r"`value` should be True or False, got 1"):
-        mf.set_default_validate_args(1)
+        mf.set_validation(1)

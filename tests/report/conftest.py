@@ -21,13 +21,13 @@ def data(n_classes, n=400):
 
 @pytest.fixture(scope="session")
 def two():
-    return compare(*data(2), "f1", repeats=1)
+    return compare(*data(2), "f1", n_repeats=1)
 
 
 @pytest.fixture(scope="session")
 def four():
     features, target = data(4)
-    return compare(features, NASTY[target], "f1_macro", repeats=1)
+    return compare(features, NASTY[target], "f1_macro", n_repeats=1)
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +39,7 @@ def pages(two, four, tmp_path_factory):
     random = np.random.default_rng(0)
     labels = np.arange(480) % 16
     many = compare(
-        random.normal(size=(480, 4)) + labels[:, None] % 5, labels, "accuracy", methods=["auto"], folds=2, repeats=1
+        random.normal(size=(480, 4)) + labels[:, None] % 5, labels, "accuracy", methods=["auto"], n_splits=2, n_repeats=1
     )
     texts = {"two": page(two, RUN), "four": page(four, RUN, model), "many": page(many, RUN)}
     for name, text in texts.items():

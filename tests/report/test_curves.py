@@ -5,18 +5,18 @@ import pytest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
-from metricfit.comparison import CHOICE, METHODS
+from metricfit import methods
 from metricfit.report import _curves as curves
 from metricfit.report._svg import Chart, log_ticks, span, ticks
 
 
 def test_confusion(four):
-    result = four.results[CHOICE]
+    result = four.results["auto"]
     expected = confusion_matrix(four.labels, result.held_out.predicted)
     np.testing.assert_array_equal(curves.confusion(four, result), expected)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", methods.names())
 def test_threshold_curve(two, name):
     result = two.results[name]
     found = curves.threshold_curve(two, result)
@@ -27,7 +27,7 @@ def test_threshold_curve(two, name):
 
 def test_chosen_threshold_is_where_the_method_decides(two):
     """Fold by fold the decision by score is the decision by probability at that fold's threshold."""
-    result = two.results["offset"]
+    result = two.results["threshold"]
     thresholds = 1.0 / (1.0 + np.exp((result.offsets[:, 1] - result.offsets[:, 0]) / result.temperatures))
     probability = result.held_out.probability[:, 1]
     taken = result.held_out.predicted == 1
@@ -38,7 +38,7 @@ def test_chosen_threshold_is_where_the_method_decides(two):
 
 
 def test_offset_curve(four):
-    result = four.results[CHOICE]
+    result = four.results["auto"]
     for label in range(4):
         found = curves.offset_curve(four, result, label)
         for place in (0, 17, 30, 45, 60):
@@ -57,7 +57,7 @@ def test_reliability(two):
 
 
 def test_per_class(four):
-    result = four.results[CHOICE]
+    result = four.results["auto"]
     precision, recall, _, rows = precision_recall_fscore_support(four.labels, result.held_out.predicted)
     found = curves.per_class(four, result)
     assert [row["precision"] for row in found] == pytest.approx(precision.tolist())

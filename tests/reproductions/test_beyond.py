@@ -33,15 +33,15 @@ def test_networks_have_seeds_and_linear_fits_have_ten_folds_or_none():
 def test_whole_training_half_is_used_and_no_test_row(data, monkeypatch):
     seen = {}
 
-    def fake(features, labels, metric, strategy):
-        seen.update(n_rows=len(features), strategy=strategy)
+    def fake(features, labels, metric, method):
+        seen.update(n_rows=len(features), method=method)
         return SimpleNamespace(predict=lambda x: seen.update(n_test=len(x)) or (x[:, 0] < -100.0).astype(int))
 
     monkeypatch.setattr(_linear, "fitted", fake)
     found = [
         _linear.of_leaky({"set": "pima", "method": "cross-entropy + threshold", "seed": seed}, Scope(data)) for seed in (0, 1)
     ]
-    assert seen == {"n_rows": 60, "strategy": "offset", "n_test": 60}
+    assert seen == {"n_rows": 60, "method": "threshold", "n_test": 60}
     _, labels = _tables.load("pima", data)
     assert sum(one["test_error"] for one in found) / 2 == pytest.approx(100.0 * labels.mean())  # two folds test every row
 
@@ -147,10 +147,10 @@ def test_sentences_count_sets():
     errors = {"magic": (20.8, 21.0, 20.3), "pima": (23.9, 25.0, 24.2)}
     found = []
     for name, row in accuracies.items():
-        for method, value in zip(_linear.STRATEGIES, row, strict=True):
+        for method, value in zip(_linear.METHODS, row, strict=True):
             found.append(({"paper": "exact", "set": name, "method": method, "seed": 0}, {"train": 99.0, "test": value}))
     for name, row in errors.items():
-        for method, value in zip(_linear.STRATEGIES, row, strict=True):
+        for method, value in zip(_linear.METHODS, row, strict=True):
             for seed in range(2):
                 found.append(({"paper": "leaky", "set": name, "method": method, "seed": seed}, {"test_error": value + seed}))
     text = _findings.summary(found)

@@ -56,7 +56,7 @@ class TestAgainstTheSameByHand:
             other,
             mf.ExactLoss(margin=0.5),
             optimizer,
-            rate=rate,
+            lr=rate,
             scale=scale,
             normalizer=mf.GradientNormalizer(),
             fabric=Fabric(**CPU),
@@ -139,7 +139,7 @@ class TestHistory:
                 judged.append((float(loss(scores, labels)), float(mf.MetricLoss("f1")(scores, labels))))
                 return -judged[-1][0]
 
-            trainer = Trainer(module, loss, optimizer, judge=judge, fabric=Fabric(**CPU))
+            trainer = Trainer(module, loss, optimizer, score=judge, fabric=Fabric(**CPU))
             trainer.fit(Batches(x, y, size=30, seed=1), part, epochs=3)
             found[name] = weights(module), loss.running
         assert loss.memory == 0.9
@@ -169,7 +169,7 @@ class TestStopping:
             seen.append(weights(module).clone())
             return values[min(len(seen), len(values)) - 1]
 
-        trainer = Trainer(module, nn.CrossEntropyLoss(), optimizer, judge=judge, fabric=Fabric(**CPU))
+        trainer = Trainer(module, nn.CrossEntropyLoss(), optimizer, score=judge, fabric=Fabric(**CPU))
         trainer.fit(Batches(x, y, size=60), (x, y), epochs=epochs, patience=patience, least_epochs=least_epochs)
         return trainer, module, seen
 
@@ -202,7 +202,7 @@ def test_annealing_goes_on_while_it_gains():
     temperatures = list(dict.fromkeys(row["scale"] for row in history))
     assert temperatures == pytest.approx([0.2 * 0.5**k for k in range(len(temperatures))])
     best = max(row["metric"] for row in history)
-    assert trainer.judge(trainer.scores(x), y) == pytest.approx(best)
+    assert trainer.score(trainer.scores(x), y) == pytest.approx(best)
     last_gain = max(place for place, row in enumerate(history) if (row["metric"], -row["surrogate"]) >= trainer.best_value)
     after = {row["scale"] for row in history[last_gain + 1 :]} - {history[last_gain]["scale"]}
     assert len(after) == 2  # two temperatures in vain

@@ -10,7 +10,7 @@ import typer
 
 from metricfit.cli import _options as options
 
-METHODS = ("cross_entropy", "offset", "leaky", "auto")  # what the model's own choice is held against
+METHODS = ("cross_entropy", "threshold", "leaky", "auto")  # what the automatic choice is compared with
 
 
 def fit(
@@ -54,15 +54,15 @@ def fit(
             task.labels,
             given.metric,
             methods=METHODS,
-            positive_class=given.positive,
-            folds=folds,
-            repeats=repeats,
+            pos_label=given.positive,
+            n_splits=folds,
+            n_repeats=repeats,
             n_jobs=jobs,
             random_state=seed,
             progress=bar,
         )
     options.say("Fitting to all rows.")
-    model = MetricClassifier(given.metric, positive_class=given.positive, random_state=seed)
+    model = MetricClassifier(given.metric, pos_label=given.positive, random_state=seed)
     with options.quiet():
         model.fit(task.features, task.labels)
     table = {"target": task.target, **known.as_json()}

@@ -14,13 +14,6 @@ from metricfit.cli import _options as options
 if TYPE_CHECKING:
     from metricfit.cli._model import Model
 
-PAPERS = {
-    "leaky": ["İrsoy 2019, On Expected Accuracy, arXiv 1905.00448", "Karpukhin et al. 2022, EXACT, arXiv 2205.09615"],
-    "direct": ["Karpukhin et al. 2022, EXACT, arXiv 2205.09615"],
-    "anneal": ["Li et al. 2024, EAST, arXiv 2405.20954"],
-    "expected": ["İrsoy 2019, On Expected Accuracy, arXiv 1905.00448"],
-}
-
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote.", show_default=False)],
@@ -47,16 +40,16 @@ def _contents(opened: Model, written: dict[str, Any]) -> dict[str, Any]:
     return {
         "metric": str(classifier.metric),
         "classes": classifier.classes_.tolist(),
-        "positive class": classifier.positive_class,
+        "positive class": classifier.pos_label,
         "target": opened.target,
         "columns": {column.name: column.type for column in opened.known.columns},
         "model": f"{written['model']['kind']}, {classifier.n_inputs_} inputs",
-        "trained by": classifier.chosen_,
+        "method": f"{classifier.chosen_} ({classifier.method_.title})",
         "candidates": list(classifier.candidates_),
         "held out": {row["method"]: row["mean"] for row in scores.get("methods", ())},
         "verdict": scores.get("verdict", ""),
         "versions": {name: written[name] for name in ("metricfit", "scikit-learn", "torch")},
-        "papers": PAPERS.get(classifier.chosen_.split("(")[0], []),
+        "papers": list(classifier.method_.papers),
     }
 
 

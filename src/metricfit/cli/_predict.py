@@ -71,7 +71,7 @@ def predicted(model: Model, features: pa.Table, folder: Path) -> pa.Table:
         if not classifier.reads_frames_:
             given = np.stack([features[name].to_numpy() for name in features.column_names], 1)
         with options.quiet():
-            scores, probability = classifier.heads(given)
+            scores, probability = classifier.scores_and_probabilities(given)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise DataError(f"The model in {folder} cannot read these data: {error}") from error
     return pa.table({"prediction": classifier.classes_[scores.argmax(1)], **dict(zip(names, probability.T, strict=True))})

@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from metricfit.comparison import BASELINE
+from metricfit.methods import BASELINE
 
 if TYPE_CHECKING:
     from metricfit.comparison import Comparison
@@ -25,16 +25,16 @@ def show_comparison(comparison: Comparison) -> None:
     """The table and the sentence."""
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("method")
-    for heading in (comparison.metric, "to threshold", "p (Holm)", "fit, s"):
+    for heading in (comparison.metric, f"to {BASELINE}", "p (Holm)", "fit, s"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for strategy, result in comparison.results.items():
+    for name, result in comparison.results.items():
         own, other = result.estimate, result.difference
-        against = ["", ""] if strategy == BASELINE else [_shown(other, "+"), f"{result.p_holm:.3f}"]
-        table.add_row(result.method.name, _shown(own), *against, f"{result.seconds:.2f}")
+        against = ["", ""] if name == BASELINE else [_shown(other, "+"), f"{result.p_holm:.3f}"]
+        table.add_row(name, _shown(own), *against, f"{result.seconds:.2f}")
     screen = console()
     screen.print(table)
-    often = {1: "once", 2: "twice"}.get(comparison.repeats, f"{comparison.repeats} times")
-    screen.print(f"95 % intervals; {comparison.folds} folds, {often}; seed {comparison.seed}.")
+    often = {1: "once", 2: "twice"}.get(comparison.n_repeats, f"{comparison.n_repeats} times")
+    screen.print(f"95 % intervals; {comparison.n_splits} folds, {often}; seed {comparison.seed}.")
     screen.print(comparison.verdict.sentence, soft_wrap=True)
 
 

@@ -15,15 +15,16 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import column_or_1d
 
-from metricfit._checks import check_number, check_option
+from metricfit import methods as known_methods
+from metricfit._checks import check_number
 from metricfit._progress import Progress
-from metricfit.comparison._methods import BASELINE, METHODS
-from metricfit.comparison._result import Comparison, HeldOut, MethodResult
+from metricfit._table import Table
+from metricfit.comparison._result import Comparison, HeldOutPrediction, MethodResult
 from metricfit.comparison._statistics import Estimate, corrected_estimate, holm
+from metricfit.decisions import hard_confusion, metric_values
 from metricfit.estimators import MetricClassifier
-from metricfit.estimators._classifier import fit_each, resolved_metric
-from metricfit.estimators._offsets import hard_matrix, metric_of
-from metricfit.estimators._table import Table
+from metricfit.estimators._classifier import fit_each, resolve_metric
+from metricfit.methods import BASELINE, Choice, Method, MethodLike
 from metricfit.metrics import MetricLike
 
 Floats = NDArray[np.float64]
@@ -36,7 +37,7 @@ class Outcome:
 
     score: float
     seconds: float
-    held_out: HeldOut
+    held_out: HeldOutPrediction
     offsets: Floats
     temperature: float
     history: Table
@@ -48,11 +49,11 @@ def compare(
     y: ArrayLike,
     metric: MetricLike = "accuracy",
     *,
-    methods: Sequence[str] | None = None,
-    positive_class: Any = None,
+    methods: Sequence[MethodLike] | None = None,
+    pos_label: Any = None,
     model: Any = "linear",
-    folds: int = 5,
-    repeats: int = 2,
+    n_splits: int = 5,
+    n_repeats: int = 2,
     n_jobs: int = 1,
     random_state: int = 0,
     progress: Progress | None = None,
@@ -66,40 +67,39 @@ def compare(
         X: features as ``MetricClassifier`` takes them.
         y: labels, (n,).
         metric: a name, a metric or a function of the confusion matrix.
-        methods: strategies of ``MetricClassifier``; all of them by default. ``"offset"``, the baseline, is always among them.
-        positive_class: the label that "f1" and the like are about, for two classes; by default the larger.
+        methods: names or :class:`metricfit.methods.Method`; all registered ones by default. ``"threshold"``, the baseline, is
+            always among them.
+        pos_label: the label that "f1" and the like are about, for two classes; by default the larger.
         model: what is trained, as in ``MetricClassifier``.
-        folds: parts of the data, fewer where a class has fewer rows.
-        repeats: how often the data are cut anew.
-        n_jobs: splits worked on at the same time; the result is the same for any number.
+        n_splits: number of folds, fewer where a class has fewer rows.
+        n_repeats: number of cross-validation repeats.
+        n_jobs: number of splits in parallel; the result is the same for any number.
         random_state: seed of splits and fits.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> features, target = load_breast_cancer(return_X_y=True)
-    >>> compare(features, target, "mcc", methods=["cross_entropy", "auto"], repeats=1).verdict.answer
+    >>> compare(features, target, "mcc", methods=["cross_entropy", "auto"], n_repeats=1).verdict.answer
     'no'
     """
-    chosen = [name for name in METHODS if methods is None or name in methods or name == BASELINE]
-    for name in methods or ():
-        check_option(name, "methods", METHODS)
-    check_number(folds, "folds", 2)
-    check_number(repeats, "repeats", 1)
+    chosen = _in_order(methods)
+    check_number(n_splits, "n_splits", 2)
+    check_number(n_repeats, "n_repeats", 1)
     target = column_or_1d(y)
     classes, labels = np.unique(target, return_inverse=True)
     counts = np.bincount(labels)
     if len(classes) < 2 or counts.min() < 2:
         rare = classes.tolist()[counts.argmin()]
         raise ValueError(f"`y` should have two classes or more with two rows or more each, got {counts.min()} of {rare!r}.")
-    measure = resolved_metric(metric, None, positive_class, classes)
-    n_folds = min(folds, int(counts.min()))
-    splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=repeats, random_state=random_state)
+    measure = resolve_metric(metric, None, pos_label, classes)
+    n_folds = min(n_splits, int(counts.min()))
+    splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=random_state)
     splits = list(splitter.split(np.empty((len(labels), 1)), labels))
-    classifier = MetricClassifier(metric, positive_class=positive_class, model=model, random_state=random_state)
+    classifier = MetricClassifier(metric, pos_label=pos_label, model=model, random_state=random_state)
     tell = progress or Progress()
     tell.start(len(splits) * len(chosen))
 
     def score(predicted: Ints, test: Ints) -> float:
-        return float(metric_of(measure, hard_matrix(predicted, labels[test], np.ones(len(test)), len(classes))))
+        return float(metric_values(measure, hard_confusion(predicted, labels[test], np.ones(len(test)), len(classes))))
 
     runs = list(_over_splits(classifier, X, target, splits, chosen, score, n_jobs, tell))
     return Comparison(
@@ -108,10 +108,21 @@ def compare(
         classes=classes,
         labels=labels.astype(np.int64),
         n_columns=int(X.shape[1]),
-        folds=n_folds,
-        repeats=repeats,
+        n_splits=n_folds,
+        n_repeats=n_repeats,
         seed=random_state,
         results=_results(runs, [test for _, test in splits[:n_folds]], chosen, 1.0 / (n_folds - 1.0)),
+    )
+
+
+def _in_order(wanted: Sequence[MethodLike] | None) -> list[Method | Choice]:
+    """The methods to compare, the baseline among them: in the order of the registry, then a user's own."""
+    registered, chosen = known_methods.names(), dict[str, Method | Choice]()
+    for method in map(known_methods.get, registered if wanted is None else [*wanted, BASELINE]):
+        if chosen.setdefault(method.name, method) is not method:
+            raise ValueError(f"`methods` should have different names, got {method.name!r} for two different methods.")
+    return sorted(
+        chosen.values(), key=lambda method: registered.index(method.name) if method.name in registered else len(registered)
     )
 
 
@@ -120,7 +131,7 @@ def _over_splits(
     data: Any,
     target: NDArray[Any],
     splits: Sequence[tuple[Ints, Ints]],
-    chosen: Sequence[str],
+    chosen: Sequence[Method | Choice],
     score: Callable[[Ints, Ints], float],
     n_jobs: int,
     progress: Progress,
@@ -130,7 +141,7 @@ def _over_splits(
             outcomes = {}
             for name, outcome in _one_split(classifier, data, target, train, test, chosen, score):
                 outcomes[name] = outcome
-                progress.step(f"split {place} of {len(splits)}, {METHODS[name].name}", None)
+                progress.step(f"split {place} of {len(splits)}, {name}", None)
             yield outcomes
         return
     work = (delayed(_whole_split)(classifier, data, target, train, test, chosen, score) for train, test in splits)
@@ -150,16 +161,16 @@ def _one_split(
     target: NDArray[Any],
     train: Ints,
     test: Ints,
-    chosen: Sequence[str],
+    chosen: Sequence[Method | Choice],
     score: Callable[[Ints, Ints], float],
 ) -> Iterator[tuple[str, Outcome]]:
     given, rest = _safe_indexing(data, train), _safe_indexing(data, test)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a rare class in a fold, a descent cut short: what counts is the score
         for fitted, seconds in fit_each(classifier, given, target[train], chosen):
-            held_out = HeldOut(*fitted.heads(rest))
+            held_out = HeldOutPrediction(*fitted.heads(rest))
             yield (
-                fitted.strategy,
+                known_methods.get(fitted.method).name,
                 Outcome(
                     score(held_out.predicted, test),
                     seconds,
@@ -173,29 +184,30 @@ def _one_split(
 
 
 def _results(
-    runs: Sequence[dict[str, Outcome]], first: Sequence[Ints], chosen: Sequence[str], test_share: float
+    runs: Sequence[dict[str, Outcome]], first: Sequence[Ints], chosen: Sequence[Method | Choice], test_share: float
 ) -> dict[str, MethodResult]:
-    scores = {name: [run[name].score for run in runs] for name in chosen}
+    scores = {method.name: [run[method.name].score for run in runs] for method in chosen}
     differences: dict[str, Estimate] = {}
-    for name in chosen:
+    for name in scores:
         paired = [own - base for own, base in zip(scores[name], scores[BASELINE], strict=True)]
         differences[name] = corrected_estimate(paired, test_share)
-    compared = [name for name in chosen if name != BASELINE]
+    compared = [name for name in scores if name != BASELINE]
     adjusted = dict(zip(compared, holm([differences[name].p for name in compared]), strict=True))
     results = {}
-    for name in chosen:
+    for method in chosen:
+        name = method.name
         outcomes = [run[name] for run in runs]
         of_first = outcomes[: len(first)]
         results[name] = MethodResult(
-            method=METHODS[name],
+            method=method,
             scores=scores[name],
             estimate=corrected_estimate(scores[name], test_share),
             difference=differences[name],
             p_holm=adjusted.get(name, 1.0),
             seconds=float(np.median([outcome.seconds for outcome in outcomes])),
-            held_out=HeldOut(
-                _in_order(first, [outcome.held_out.scores for outcome in of_first]),
-                _in_order(first, [outcome.held_out.probability for outcome in of_first]),
+            held_out=HeldOutPrediction(
+                _back_in_place(first, [outcome.held_out.scores for outcome in of_first]),
+                _back_in_place(first, [outcome.held_out.probability for outcome in of_first]),
             ),
             offsets=np.stack([outcome.offsets for outcome in of_first]),
             temperatures=np.array([outcome.temperature for outcome in of_first]),
@@ -205,7 +217,7 @@ def _results(
     return results
 
 
-def _in_order(places: Sequence[Ints], parts: Sequence[Floats]) -> Floats:
+def _back_in_place(places: Sequence[Ints], parts: Sequence[Floats]) -> Floats:
     """Parts of all rows, each row back in its place."""
     whole = np.empty((sum(map(len, places)), parts[0].shape[1]))
     whole[np.concatenate(places)] = np.concatenate(parts)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricfit.comparison._methods import BASELINE, CHOICE, Method
+from metricfit._table import Table
 from metricfit.comparison._statistics import Estimate
 from metricfit.comparison._verdict import Standing, Verdict, verdict_on
-from metricfit.estimators._table import Table
+from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice, Method
 from metricfit.metrics import Metric
 
 Floats = NDArray[np.float64]
@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutPrediction:
     """What a method says of every row when it has not seen it: (n, k) scores to decide by and calibrated probabilities."""
 
     scores: Floats
@@ -35,13 +35,13 @@ class HeldOut:
 class MethodResult:
     """One method: a score per split, their mean, the difference to the baseline on the same splits, and what it cost."""
 
-    method: Method
+    method: Method | Choice
     scores: list[float]
     estimate: Estimate
     difference: Estimate
     p_holm: float
     seconds: float  # median over the splits
-    held_out: HeldOut  # of the first repetition
+    held_out: HeldOutPrediction  # of the first repetition
     offsets: Floats  # (splits of the first repetition, k)
     temperatures: Floats
     history: Table  # of the first split
@@ -50,8 +50,11 @@ class MethodResult:
     @property
     def trained_for_metric(self) -> bool:
         """Whether it was, on most splits: a method that chooses may have chosen not to."""
-        plain = sum(times for name, times in self.chosen.items() if name in ("cross_entropy", "offset"))
-        return self.method.for_metric and 2 * plain < sum(self.chosen.values())
+        if isinstance(self.method, Method):
+            return self.method.trains_metric
+        candidates = ((self.method.candidate(name), times) for name, times in self.chosen.items())
+        plain = sum(times for candidate, times in candidates if candidate is None or not candidate.trains_metric)
+        return 2 * plain < sum(self.chosen.values())
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,8 @@ class Comparison:
     classes: NDArray[Any]
     labels: Ints
     n_columns: int
-    folds: int
-    repeats: int
+    n_splits: int
+    n_repeats: int
     seed: int
     results: dict[str, MethodResult]
 
@@ -73,18 +76,25 @@ class Comparison:
         """Whether training for the metric is worth it here."""
         standings = [
             Standing(
-                result.method.name,
+                result.method.title,
                 result.trained_for_metric,
                 result.estimate.mean,
                 result.difference,
                 result.p_holm,
-                is_choice=result.method.strategy == CHOICE,
-                is_plain=result.method.strategy == "cross_entropy",
+                is_choice=isinstance(result.method, Choice),
+                is_plain=result.method.name == CROSS_ENTROPY,
             )
             for result in self.results.values()
-            if result.method.strategy != BASELINE
+            if result.method.name != BASELINE
         ]
         return verdict_on(self.metric, standings, self.results[BASELINE].estimate.mean)
+
+    @property
+    def choice(self) -> MethodResult:
+        """The method to look at closely: one that chooses by itself, or else the best of those compared with the baseline."""
+        choosing = [result for result in self.results.values() if isinstance(result.method, Choice)]
+        others = [result for name, result in self.results.items() if name != BASELINE]
+        return (choosing or sorted(others, key=lambda result: -result.estimate.mean) or [self.results[BASELINE]])[0]
 
     @property
     def table(self) -> Table:
@@ -112,10 +122,10 @@ class Comparison:
             "rows": len(self.labels),
             "columns": self.n_columns,
             "classes": {str(label): int((self.labels == place).sum()) for place, label in enumerate(self.classes)},
-            "folds": self.folds,
-            "repeats": self.repeats,
+            "n_splits": self.n_splits,
+            "n_repeats": self.n_repeats,
             "seed": self.seed,
-            "baseline": self.results[BASELINE].method.name,
+            "baseline": BASELINE,
             "methods": [
                 {**{key: _finite(value) for key, value in row.items()}, "scores": result.scores, "chosen": result.chosen}
                 for row, result in zip(self.table, self.results.values(), strict=True)

@@ -59,7 +59,7 @@ def verdict_on(metric: str, standings: Sequence[Standing], baseline: float) -> V
         return Verdict("perhaps", f"Perhaps: {reached}; more repeats may tell, or {enough} and be done.")
     if not trained:
         return Verdict(
-            "no", f"No: {enough} and be done: {threshold}, and MetricClassifier itself mostly chose not to train for {metric}."
+            "no", f"No: {enough} and be done: {threshold}, and the automatic choice was mostly not to train for {metric}."
         )
     best = max(trained, key=lambda standing: standing.mean)
     if not gains:

@@ -28,24 +28,23 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from metricfit import metrics, smoothing
+from metricfit import methods, metrics
 from metricfit._checks import check_number, check_option, did_you_mean
+from metricfit._extras import require
 from metricfit._progress import Bar, Progress
+from metricfit._table import Table
 from metricfit.estimators._decision import DecidesByScores
-from metricfit.estimators._linear import Linear, Rows
 from metricfit.estimators._preprocess import is_frame, is_missing, library_of, like_fitted, preprocessor_for
-from metricfit.estimators._recipe import STRATEGIES, Fitted, Task, fit_linear, single_threaded
-from metricfit.estimators._table import Table
+from metricfit.learners import Learner, LinearLearner, LinearModel, Task, TrainingRows
 from metricfit.metrics import Custom, Metric
 from metricfit.metrics._averaged import Averaged
+from metricfit.selection import Fitted, fit_method
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 STRENGTHS = tuple(10.0**power for power in range(-3, 4))
 SMOOTHINGS = ("auto", "normal", "softmax")
-NORMAL_SCALE = 0.4  # in logit units, on every score
-SOFTMAX_TEMPERATURE = 0.3  # the same width for more than two classes
 
 
 class MetricClassifier(DecidesByScores, BaseEstimator):
@@ -64,18 +63,18 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             ``metrics.Cost(matrix)``, or a function of the confusion matrix (rows are true classes).
         model: ``"linear"``, ``"mlp"``, an ``nn.Module``, or a function of (number of features, number of classes) that
             returns one.
-        positive_class: the label that "f1", "precision" and the like are about, for two classes; by default the larger.
+        pos_label: the label that "f1", "precision" and the like are about, for two classes; by default the larger.
         average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
         class_weight: None, ``"balanced"`` or a dictionary: how much classes count in cross-entropy; never in the metric.
         cv: number of folds, a splitter, or a list of splits.
-        strategy: ``"auto"``, or one way alone: ``"cross_entropy"``, ``"offset"``, ``"hinge"``, ``"expected"`` (the metric
-            under the softmax), ``"leaky"``, ``"direct"`` (EXACT), ``"anneal"`` (EAST).
-        smoothing: what makes the metric smooth in training: ``"normal"`` noise, ``"softmax"``, or ``"auto"``: normal for two
-            classes and for EXACT, else the softmax of about the same width, which is several times faster.
+        method: ``"auto"``, or one method alone: ``"cross_entropy"``, ``"threshold"``, ``"hinge"``, ``"expected_error"``,
+            ``"leaky"``, ``"exact"``, ``"east"``, or a :class:`metricfit.methods.Method` of your own.
+        smoothing: ``"auto"``, what the method says; or ``"normal"`` noise or ``"softmax"`` for any number of classes, in
+            methods with normal noise (``leaky``, ``exact``).
         preprocess: ``"auto"`` takes arrays, sparse matrices and DataFrames with categories, dates, text and missing values; a
             scikit-learn transformer takes its place; None leaves a matrix of numbers as it is.
         C: inverse strength of the L2 penalty as in ``LogisticRegression``, or None to choose it by held-out cross-entropy.
-        max_epochs, batch_size, learning_rate, patience, hidden: for networks.
+        max_epochs, batch_size, learning_rate, patience, hidden_layer_sizes: for networks.
         warm_start: start from the coefficients (the weights of a network) of the last fit.
         n_jobs: folds fitted at the same time. The result is the same, bit for bit, for any number.
         random_state: seed of the folds and of networks.
@@ -93,11 +92,11 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         metric: metrics.MetricLike = "accuracy",
         *,
         model: Any = "linear",
-        positive_class: Any = None,
+        pos_label: Any = None,
         average: str | None = None,
         class_weight: Any = None,
         cv: Any = 5,
-        strategy: str = "auto",
+        method: methods.MethodLike = "auto",
         smoothing: str = "auto",
         preprocess: Any = "auto",
         C: float | None = None,  # noqa: N803 - scikit-learn's name
@@ -105,7 +104,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         batch_size: int = 256,
         learning_rate: float = 1e-3,
         patience: int = 15,
-        hidden: tuple[int, ...] = (128, 64),
+        hidden_layer_sizes: tuple[int, ...] = (128, 64),
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -113,11 +112,11 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
     ) -> None:
         self.metric = metric
         self.model = model
-        self.positive_class = positive_class
+        self.pos_label = pos_label
         self.average = average
         self.class_weight = class_weight
         self.cv = cv
-        self.strategy = strategy
+        self.method = method
         self.smoothing = smoothing
         self.preprocess = preprocess
         self.C = C
@@ -125,7 +124,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.patience = patience
-        self.hidden = hidden
+        self.hidden_layer_sizes = hidden_layer_sizes
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -133,28 +132,22 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
         """Fit to features (n, p), labels of any type (n,) and, if given, how much every row counts (n,)."""
-        before = self._reusable()
+        warm = getattr(self, "model_", None) if self.warm_start else None
         rows, used = self._prepare(X, y, sample_weight)
-        linear_before = before if isinstance(before, Linear) else None
         with Bar(str(self.metric)) if self.verbose else Progress() as progress:
-            if self._is_linear():
-                task = dataclasses.replace(self._task(rows, used), progress=progress, start=linear_before)
-                fitted = fit_linear(task, self.strategy)
-            else:
-                fitted = self._fit_network(rows, before, progress)
-        self._keep(fitted)
+            self._keep(fit_method(self._learner(rows, used, warm, progress), self._method()))
         return self
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
-        scores, _ = self.heads(X)
+        scores, _ = self.scores_and_probabilities(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Calibrated probabilities (n, k), whose largest is not always what :meth:`predict` says."""
-        return self.heads(X)[1]
+        return self.scores_and_probabilities(X)[1]
 
-    def heads(self, X: Any) -> tuple[Floats, Floats]:  # noqa: N803
+    def scores_and_probabilities(self, X: Any) -> tuple[Floats, Floats]:  # noqa: N803
         """Both at the price of one, (n, k): the scores whose largest :meth:`predict` takes, and :meth:`predict_proba`."""
         logits = self._logits(X)
         return logits + self.offsets_, softmax(logits / self.temperature_, 1)
@@ -163,11 +156,15 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         """One line: what was chosen, and what it promises."""
         check_is_fitted(self)
         if not self.candidates_:
-            return f"{self.strategy} for {self.metric}"
+            return f"{self.chosen_} for {self.metric}"
         rows = {row["candidate"]: row for row in self.candidates_}
         line = f"{self.chosen_} for {self.metric}: {rows[self.chosen_]['metric']:.4f} on held-out rows"
-        baseline = rows.get("offset")
-        return line if baseline is None or self.chosen_ == "offset" else line + f", tuned offsets {baseline['metric']:.4f}"
+        baseline = rows.get(methods.BASELINE)
+        return (
+            line
+            if baseline is None or self.chosen_ == methods.BASELINE
+            else line + f"; {methods.BASELINE} {baseline['metric']:.4f}"
+        )
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model into a new folder, without pickle: see :meth:`load`."""
@@ -193,26 +190,40 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         tags.input_tags.allow_nan = self.preprocess is not None
         return tags
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, NDArray[np.bool_]]:  # noqa: N803
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, NDArray[np.bool_]]:  # noqa: N803
         """All that comes before the fit: checks, classes, metric, preprocessing. Rows with weight, and which they are."""
-        check_option(self.strategy, "strategy", STRATEGIES)
+        methods.get(self.method)
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
         for name in ("max_epochs", "batch_size", "patience"):
             check_number(getattr(self, name), name, 1)
         check_number(self.learning_rate, "learning_rate", 0.0, open_low=True)
         data, labels, weight, used = self._training_data(X, y, sample_weight)
-        self.metric_ = resolved_metric(self.metric, self.average, self.positive_class, self.classes_)
-        training_weight = weight * self._class_weights(labels)
+        self.metric_ = resolve_metric(self.metric, self.average, self.pos_label, self.classes_)
+        class_weight = self._class_weights(labels)
         features = self._fit_preprocessor(data, labels, weight)
         self.n_inputs_ = features.shape[1]
-        return Rows(features, labels, weight, training_weight, len(self.classes_)), used
+        return TrainingRows(features, labels, weight, class_weight), used
 
-    def _task(self, rows: Rows, used: NDArray[np.bool_]) -> Task:
-        task = Task(rows, self.metric_, self._smoothing(), self._strengths(), self._splits(rows.labels, used), self.n_jobs)
-        return dataclasses.replace(task, direct_smoothing=smoothing.Softmax()) if self.smoothing == "softmax" else task
+    def _learner(
+        self, rows: TrainingRows, used: NDArray[np.bool_], warm: Any = None, progress: Progress | None = None
+    ) -> Learner:
+        """The learner of ``model``, with the splits that it judges methods by."""
+        progress = progress or Progress()
+        if isinstance(self.model, str) and self.model == "linear":
+            task = Task(rows, self.metric_, self._splits(rows.labels, used), self.n_jobs, progress)
+            return LinearLearner(task, self._strengths(), warm if isinstance(warm, LinearModel) else None)
+        require("lightning_fabric", "train", f"model={self.model if isinstance(self.model, str) else 'a network'!r}")
+        from metricfit.learners._network import NetworkLearner, NetworkOptions, hold_out  # Lightning takes a second to import
 
-    def _is_linear(self) -> bool:
-        return isinstance(self.model, str) and self.model == "linear"
+        seed = check_random_state(self.random_state).randint(2**31)
+        sizes = tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
+        options = NetworkOptions(
+            self.model, self.max_epochs, self.batch_size, self.learning_rate, self.patience, sizes, seed, warm
+        )
+        return NetworkLearner(Task(rows, self.metric_, hold_out(rows, seed), progress=progress), options)
+
+    def _method(self) -> methods.Method | methods.Choice:
+        return methods.get(self.method).with_smoothing(self.smoothing)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Ints, Floats, NDArray[np.bool_]]:  # noqa: N803
         """Checked features, labels 0 ... k - 1 and weights, without the rows that weigh nothing; and which rows these are."""
@@ -278,17 +289,13 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
 
     def _class_weights(self, labels: Ints) -> Floats:
         if self.class_weight is None:
-            return np.ones(len(labels))
+            return np.ones(len(self.classes_))
         given = self.class_weight
         if isinstance(given, dict):
             unknown = [label for label in given if label not in self.classes_]
             if unknown:
                 raise ValueError(f"`class_weight` should name classes of y, got {unknown[0]!r}, which is not one of them.")
-        return compute_class_weight(given, classes=self.classes_, y=self.classes_[labels])[labels]
-
-    def _smoothing(self) -> smoothing.Smoothing:
-        normal = self.smoothing == "normal" or (self.smoothing == "auto" and len(self.classes_) == 2)
-        return smoothing.Normal(NORMAL_SCALE) if normal else smoothing.Softmax(SOFTMAX_TEMPERATURE)
+        return compute_class_weight(given, classes=self.classes_, y=self.classes_[labels])
 
     def _strengths(self) -> tuple[float, ...]:
         if self.C is None:
@@ -298,8 +305,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         return (float(self.C),)
 
     def _splits(self, labels: Ints, used: NDArray[np.bool_]) -> list[tuple[Any, Any]]:
-        """Folds; none for a single strategy with a given C, which has nothing to choose, and for too few rows."""
-        if self.C is not None and self.strategy != "auto":
+        """Folds; none for a single method with a given C, which has nothing to choose, and for too few rows."""
+        if self.C is not None and isinstance(methods.get(self.method), methods.Method):
             return []
         if not isinstance(self.cv, int | np.integer):
             given = np.zeros(len(used), np.int64)
@@ -327,64 +334,43 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             warnings.filterwarnings("ignore", "The least populated class")
             return list(folds.split(np.empty((len(labels), 1)), labels))
 
-    def _fit_network(self, rows: Rows, before: Any, progress: Progress) -> Fitted:
-        from metricfit.estimators._network_fit import NetworkOptions, fit_network  # Lightning takes a second to import
-
-        options = NetworkOptions(
-            model=self.model,
-            max_epochs=self.max_epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            patience=self.patience,
-            hidden=tuple(np.atleast_1d(self.hidden).tolist()),
-            seed=check_random_state(self.random_state).randint(2**31),
-            start=before,
-        )
-        return fit_network(rows, self.metric_, self.strategy, options, progress)
-
-    def _reusable(self) -> Any:
-        return getattr(self, "model_", None) if self.warm_start else None
-
     def _keep(self, fitted: Fitted) -> None:
         self.model_ = fitted.model
         self.offsets_ = fitted.model.offsets
         self.temperature_ = fitted.temperature
         self.candidates_ = Table(fitted.candidates)
         self.history_ = Table(fitted.history)
-        self.chosen_ = fitted.chosen
+        self.chosen_, self.method_ = fitted.method.name, fitted.method
         self.n_iter_ = max(len(fitted.history), 1)
         self.C_ = fitted.strength
         for name in ("coef_", "intercept_"):
             self.__dict__.pop(name, None)  # of an earlier fit with another model
-        if isinstance(fitted.model, Linear):
+        if isinstance(fitted.model, LinearModel):
             self.coef_, self.intercept_ = fitted.model.weight.T, fitted.model.intercept
 
 
 def fit_each(
-    classifier: MetricClassifier, data: Any, y: Any, strategies: Iterable[str]
+    classifier: MetricClassifier, data: Any, y: Any, wanted: Iterable[methods.Method | methods.Choice]
 ) -> Iterator[tuple[MetricClassifier, float]]:
-    """The classifier as fitted by one strategy after the other, and the seconds that each would take alone.
+    """The classifier fitted by one method after the other, and the seconds that each would take alone.
 
-    Linear models share preprocessing and logistic regression, which they all start from.
+    Preprocessing is shared, and so are the models of cross-entropy where the learner allows it.
     """
-    start = time.perf_counter()
-    if classifier._is_linear():
-        task = classifier._task(*classifier._prepare(data, y, None))
-        with single_threaded():
-            task.cross_entropy  # noqa: B018 - computed here, once, and kept
-        shared = time.perf_counter() - start
-    for strategy in strategies:
-        start = time.perf_counter()
-        if classifier._is_linear():
-            one = copy.copy(classifier).set_params(strategy=strategy)
-            one._keep(fit_linear(task, strategy))
-            yield one, shared + time.perf_counter() - start
-        else:
-            one = clone(classifier).set_params(strategy=strategy).fit(data, y)
-            yield one, time.perf_counter() - start
+    begin = time.perf_counter()
+    learner = classifier._learner(*classifier._prepare(data, y, None))
+    start = None
+    if learner.shares_start:
+        with learner.session():
+            start = learner.fit_start(True, [])
+    shared = time.perf_counter() - begin
+    for method in wanted:
+        begin = time.perf_counter()
+        one = copy.copy(classifier).set_params(method=method)
+        one._keep(fit_method(learner, one._method(), start))
+        yield one, shared + time.perf_counter() - begin
 
 
-def resolved_metric(metric: Any, average: str | None, positive_class: Any, classes: NDArray[Any]) -> Metric:
+def resolve_metric(metric: Any, average: str | None, pos_label: Any, classes: NDArray[Any]) -> Metric:
     """The metric with its average and its positive class, checked against the classes there are."""
     if average is not None:
         check_option(average, "average", ("binary", "macro", "micro", "weighted"))
@@ -397,11 +383,11 @@ def resolved_metric(metric: Any, average: str | None, positive_class: Any, class
         probe = torch.ones(len(classes), len(classes), dtype=torch.float64, requires_grad=True)
         if not found(probe).requires_grad:
             raise ValueError("`metric` should be a differentiable function of the matrix: write it with torch's operations.")
-    if positive_class is not None:
-        matches = np.flatnonzero(classes == positive_class)
+    if pos_label is not None:
+        matches = np.flatnonzero(classes == pos_label)
         if len(matches) != 1:
-            near = did_you_mean(positive_class, map(str, classes))
-            raise ValueError(f"`positive_class` should be one of {classes.tolist()}, got {positive_class!r}.{near}")
+            near = did_you_mean(pos_label, map(str, classes))
+            raise ValueError(f"`pos_label` should be one of {classes.tolist()}, got {pos_label!r}.{near}")
         if isinstance(found, Averaged) and len(classes) == 2:
             found = dataclasses.replace(found, positive=int(matches[0]))  # type: ignore[type-var]
     try:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from metricfit.estimators._offsets import hard_matrix, metric_of
+from metricfit.decisions import hard_confusion, metric_values
 from metricfit.metrics import Metric
 
 
@@ -32,8 +32,8 @@ class DecidesByScores(ClassifierMixin):
         predicted, truth = self.predict(X), column_or_1d(y)
         check_consistent_length(truth, predicted, sample_weight)
         weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-        matrix = hard_matrix(self._places(predicted), self._places(truth), weight, len(self.classes_))
-        return float(metric_of(self.metric_, matrix))
+        matrix = hard_confusion(self._places(predicted), self._places(truth), weight, len(self.classes_))
+        return float(metric_values(self.metric_, matrix))
 
     def _places(self, labels: NDArray[Any]) -> NDArray[np.int64]:
         """Where labels stand among the classes."""

@@ -15,9 +15,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from metricfit import metrics
-from metricfit.estimators._classifier import resolved_metric
+from metricfit.decisions import fit_offsets
+from metricfit.estimators._classifier import resolve_metric
 from metricfit.estimators._decision import DecidesByScores
-from metricfit.estimators._offsets import best_offsets
 
 _LEAST = 1e-12  # probability
 
@@ -46,7 +46,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         estimator: Any,
         metric: metrics.MetricLike = "balanced_accuracy",
         *,
-        positive_class: Any = None,
+        pos_label: Any = None,
         average: str | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
@@ -54,7 +54,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
     ) -> None:
         self.estimator = estimator
         self.metric = metric
-        self.positive_class = positive_class
+        self.pos_label = pos_label
         self.average = average
         self.cv = cv
         self.n_jobs = n_jobs
@@ -84,8 +84,8 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
             scores = np.concatenate(Parallel(n_jobs=self.n_jobs)(jobs))
             rows = np.concatenate([test for _, test in splits])
             self.estimator_ = _fitted(clone(self.estimator), X, labels_given, weights)
-        self.metric_ = resolved_metric(self.metric, self.average, self.positive_class, self.classes_)
-        self.offsets_ = best_offsets(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
+        self.metric_ = resolve_metric(self.metric, self.average, self.pos_label, self.classes_)
+        self.offsets_ = fit_offsets(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):

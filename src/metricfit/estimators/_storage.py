@@ -23,14 +23,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from metricfit import metrics
+from metricfit import methods, metrics
 from metricfit._files import new_folder
-from metricfit.estimators._linear import Linear
-from metricfit.estimators._network import Network, made
-from metricfit.estimators._table import Table
+from metricfit._table import Table
+from metricfit.learners import LinearModel
+from metricfit.learners._network_model import NetworkModel, build_module
+from metricfit.methods import Choice, Method
 from metricfit.metrics import Custom, Metric
 
-FORMAT, VERSION = "metricfit model", 1
+FORMAT, VERSION = "metricfit model", 2
 JSON_FILE, WEIGHTS_FILE, PREPROCESSOR_FILE = "model.json", "weights.safetensors", "preprocessor.skops"
 # all that ``_preprocess`` builds, and what that consists of; nothing else is built from a file
 _PARTS = {
@@ -85,10 +86,12 @@ def _loaded(cls: Any, folder: Path, found: dict[str, Any], model: Any, metric: A
     estimator.preprocessor_ = _read_preprocessor(folder, trusted) if found["preprocessor"] else None
     estimator.model_ = _model(found["model"], weights, estimator)
     estimator.offsets_ = estimator.model_.offsets
-    if isinstance(estimator.model_, Linear):
+    if isinstance(estimator.model_, LinearModel):
         estimator.coef_, estimator.intercept_ = estimator.model_.weight.T, estimator.model_.intercept
-    for name in ("temperature", "chosen", "n_iter", "C"):
+    for name in ("temperature", "n_iter", "C"):
         setattr(estimator, f"{name}_", found[name])
+    estimator.method_ = _method(found["method"], estimator.method)
+    estimator.chosen_ = estimator.method_.name
     estimator.candidates_, estimator.history_ = Table(found["candidates"]), Table(found["history"])
     _check_parts(estimator)
     return estimator
@@ -97,14 +100,14 @@ def _loaded(cls: Any, folder: Path, found: dict[str, Any], model: Any, metric: A
 def _check_parts(estimator: Any) -> None:
     """Whether the parts fit each other; a TypeError if not."""
     n_classes = len(estimator.classes_)
-    fits = estimator.offsets_.shape == (n_classes,) and isinstance(estimator.chosen_, str)
-    if isinstance(estimator.model_, Linear):
+    fits = estimator.offsets_.shape == (n_classes,)
+    if isinstance(estimator.model_, LinearModel):
         shape = estimator.n_inputs_, 1 if n_classes == 2 else n_classes
         fits = fits and estimator.model_.weight.shape == shape and estimator.model_.intercept.shape == shape[1:]
     if not fits or not isinstance(estimator.temperature_, float) or not estimator.temperature_ > 0.0:
-        raise TypeError("its parts do not fit each other")
+        raise TypeError("the shapes of its parts do not fit each other")
     if not all(isinstance(row, dict) for table in (estimator.candidates_, estimator.history_) for row in table):
-        raise TypeError("its tables are none")
+        raise TypeError("`candidates` and `history` should be lists of dicts")
 
 
 def _description(estimator: Any) -> dict[str, Any]:
@@ -129,7 +132,7 @@ def _description(estimator: Any) -> dict[str, Any]:
         "preprocessor": estimator.preprocessor_ is not None,
         "model": _model_description(estimator),
         "temperature": estimator.temperature_,
-        "chosen": estimator.chosen_,
+        "method": _method_description(estimator.method_),
         "n_iter": estimator.n_iter_,
         "C": estimator.C_,
         "candidates": list(estimator.candidates_),
@@ -151,6 +154,11 @@ def _read_description(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{file} is not the description of a metricfit model.")
     if newer:
         raise ValueError(f"{folder} was written by a newer metricfit ({found['metricfit']}). Update this one to read it.")
+    if found["version"] < VERSION:
+        raise ValueError(
+            f"{folder} was written by an older metricfit ({found['metricfit']}), whose options had other names. "
+            "Fit the model again, or read it with that version."
+        )
     if found["scikit-learn"] != sklearn.__version__:
         warnings.warn(
             f"The model was fitted with scikit-learn {found['scikit-learn']}, this is {sklearn.__version__}.", stacklevel=4
@@ -196,7 +204,7 @@ def _vectorizers(part: Any) -> Iterator[TfidfVectorizer]:
 
 
 def _weights(model: Any) -> dict[str, torch.Tensor]:
-    if isinstance(model, Linear):
+    if isinstance(model, LinearModel):
         arrays = {"weight": model.weight, "intercept": model.intercept, "offsets": model.offsets}
         return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
     state = {f"module.{name}": tensor.contiguous().clone() for name, tensor in model.module.state_dict().items()}
@@ -204,30 +212,34 @@ def _weights(model: Any) -> dict[str, torch.Tensor]:
 
 
 def _model_description(estimator: Any) -> dict[str, Any]:
-    if isinstance(estimator.model_, Linear):
+    if isinstance(estimator.model_, LinearModel):
         return {"kind": "linear"}
     kind = estimator.model if isinstance(estimator.model, str) else "own"
-    return {"kind": kind, "hidden": np.atleast_1d(estimator.hidden).tolist()}
+    return {"kind": kind, "hidden_layer_sizes": np.atleast_1d(estimator.hidden_layer_sizes).tolist()}
 
 
 def _model(description: dict[str, Any], weights: dict[str, torch.Tensor], estimator: Any) -> Any:
     offsets = weights.pop("offsets").numpy()
     if description["kind"] == "linear":
-        return Linear(weights["weight"].numpy(), weights["intercept"].numpy(), offsets)
+        return LinearModel(weights["weight"].numpy(), weights["intercept"].numpy(), offsets)
     if description["kind"] == "own" and isinstance(estimator.model, str):
         raise ValueError(
             "This model is a network of its author's own: pass it to load by `model=`, as it was given to the estimator."
         )
-    module = made(estimator.model, estimator.n_inputs_, len(estimator.classes_), tuple(description["hidden"]))
+    module = build_module(
+        estimator.model, estimator.n_inputs_, len(estimator.classes_), tuple(description["hidden_layer_sizes"])
+    )
     module.load_state_dict({name.removeprefix("module."): tensor for name, tensor in weights.items()})
     module.eval()
-    return Network(module, offsets)
+    return NetworkModel(module, offsets)
 
 
 def _plain_params(estimator: Any) -> dict[str, Any]:
     """Those that JSON can hold; a warning names the others."""
     params, left_out = {}, []
     for name, value in estimator.get_params(deep=False).items():
+        if isinstance(value, Method | Choice) and methods.is_registered(value):
+            value = value.name
         try:
             params[name] = _plain(value)
         except TypeError:
@@ -245,6 +257,20 @@ def _params(found: dict[str, Any], model: Any, metric: Any) -> dict[str, Any]:
     elif "metric" not in params and found["metric"] is not None:
         params["metric"] = _metric(found["metric"], None)
     return params if model is None else {**params, "model": model}
+
+
+def _method_description(method: Method) -> dict[str, Any]:
+    """What a reader wants to know of the method; a model needs none of it to predict."""
+    return {"name": method.name, "title": method.title, "summary": method.summary, "papers": list(method.papers)}
+
+
+def _method(description: dict[str, Any], given: Any) -> Method:
+    """The method as it is registered here, or what the file says of it."""
+    found = methods.find(description["name"], given)
+    if found is not None:
+        return found
+    name, title, summary = (str(description[key]) for key in ("name", "title", "summary"))
+    return Method(name, title, summary, tuple(map(str, description["papers"])))
 
 
 def _metric_description(metric: Metric) -> dict[str, Any] | None:

@@ -105,6 +105,10 @@ class Cost(Metric):
     def bounds(self) -> tuple[float, float]:
         return self.limits
 
+    @property
+    def unit(self) -> float:
+        return (self.limits[1] - self.limits[0]) or 1.0
+
     def unit_gains(self, like: Tensor) -> tuple[Tensor, float]:
         """The gains brought to 0 ... 1, and what they were divided by. Equal costs all count as the best."""
         low, high = self.bounds

@@ -40,6 +40,11 @@ class Metric(ABC):
         return 0.0, 1.0
 
     @property
+    def unit(self) -> float:
+        """What counts as one unit beside a leak of cross-entropy: the span of costs, which come in any currency; else 1."""
+        return 1.0
+
+    @property
     def counts_hits(self) -> bool:
         return False
 
@@ -82,6 +87,10 @@ class Custom(Metric):
     @property
     def bounds(self) -> tuple[float, float]:
         return self.limits or (0.0, 1.0)
+
+    @property
+    def unit(self) -> float:
+        return 1.0 if self.limits is None else (self.limits[1] - self.limits[0]) or 1.0
 
     def prepared(self, matrix: Tensor) -> Tensor:
         return matrix  # the function may have tensors of its own, of the scores' dtype

@@ -3,6 +3,7 @@
 from metricfit.objectives._accumulate import accumulate_gradients
 from metricfit.objectives._modules import (
     ClassificationLoss,
+    CrossEntropyLoss,
     DiceLoss,
     EastLoss,
     ExactLoss,
@@ -14,6 +15,7 @@ from metricfit.objectives._modules import (
 
 __all__ = [
     "ClassificationLoss",
+    "CrossEntropyLoss",
     "DiceLoss",
     "EastLoss",
     "ExactLoss",

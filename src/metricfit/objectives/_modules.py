@@ -18,7 +18,7 @@ from metricfit.metrics._registry import MetricLike
 from metricfit.numerics._safe import safe_divide
 from metricfit.objectives._baselines import Dice, Hinge
 from metricfit.objectives._compute import check_options, compute_loss, reduce_statistics
-from metricfit.objectives._leak import add_leak
+from metricfit.objectives._leak import CrossEntropy, add_leak
 from metricfit.objectives._objective import Objective, PerRow, Smoothed, objective_for
 from metricfit.objectives._rows import as_rows
 from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
@@ -315,6 +315,17 @@ class Unsmoothed(ClassificationLoss):
     def _check_scale(self, scale: float | Tensor | None) -> None:
         if scale is not None:
             raise ValueError(f"`scale` should be None: {type(self).__name__} smooths nothing, got {scale!r}.")
+
+
+class CrossEntropyLoss(Unsmoothed):
+    """Cross-entropy with the options of this package: sample weights, memory, several processes.
+
+    >>> CrossEntropyLoss()(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))           # log 2
+    tensor(0.6931)
+    """
+
+    def objective(self) -> Objective:
+        return CrossEntropy()
 
 
 class HingeLoss(Unsmoothed):

@@ -12,7 +12,7 @@ from scipy.special import expit
 from scipy.stats import spearmanr
 
 from metricfit.comparison import Comparison, MethodResult
-from metricfit.estimators._offsets import hard_matrix, metric_of
+from metricfit.decisions import hard_confusion, metric_values
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,7 +25,7 @@ BINS = 10
 def confusion(comparison: Comparison, result: MethodResult) -> Floats:
     """Counts (k, k) of held-out rows, true classes in rows."""
     n_rows = len(comparison.labels)
-    return hard_matrix(result.held_out.predicted, comparison.labels, np.ones(n_rows), len(comparison.classes))
+    return hard_confusion(result.held_out.predicted, comparison.labels, np.ones(n_rows), len(comparison.classes))
 
 
 def threshold_curve(comparison: Comparison, result: MethodResult) -> Floats:
@@ -34,7 +34,7 @@ def threshold_curve(comparison: Comparison, result: MethodResult) -> Floats:
     above = [len(p) - np.searchsorted(np.sort(p), THRESHOLDS, "right") for p in (probability[~second], probability[second])]
     sizes = (~second).sum(), second.sum()
     matrices = np.stack([np.stack([size - taken, taken], 1) for size, taken in zip(sizes, above, strict=True)], 1)
-    return metric_of(comparison.measure, matrices.astype(np.float64))
+    return metric_values(comparison.measure, matrices.astype(np.float64))
 
 
 def chosen_threshold(result: MethodResult) -> float:
@@ -49,8 +49,10 @@ def offset_curve(comparison: Comparison, result: MethodResult, label: int) -> Fl
     others[:, label] = -np.inf
     rival, weight = others.argmax(1), np.ones(len(scores))
     ahead = others.max(1) - scores[:, label]
-    matrices = [hard_matrix(np.where(shift > ahead, label, rival), comparison.labels, weight, n_classes) for shift in SHIFTS]
-    return metric_of(comparison.measure, np.stack(matrices))
+    matrices = [
+        hard_confusion(np.where(shift > ahead, label, rival), comparison.labels, weight, n_classes) for shift in SHIFTS
+    ]
+    return metric_values(comparison.measure, np.stack(matrices))
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from metricfit.comparison import BASELINE, CHOICE, METHODS, Comparison, MethodResult
+from metricfit import methods
+from metricfit.comparison import Comparison
+from metricfit.methods import BASELINE, CROSS_ENTROPY
 from metricfit.report import _curves as curves
 from metricfit.report._svg import TOP, Chart, span
 
 MOST_LINES = 8  # classes with a line of their own
-_COLOURS = ("cross_entropy", BASELINE, CHOICE, "hinge", "expected", "leaky", "direct", "anneal")  # the same on the whole page
+N_COLOURS = 12  # of the page's palette
 
 
 def comparison_figure(comparison: Comparison) -> Markup:
@@ -33,7 +35,7 @@ def comparison_figure(comparison: Comparison) -> Markup:
     for place, result in enumerate(results):
         row = len(results) - place - 0.7
         low, high = (min(max(end, chart.x[0]), chart.x[1]) for end in (result.estimate.low, result.estimate.high))
-        colour = _colour(result)
+        colour = colour_of(result.method.name)
         chart.segment((low, row), (high, row), f"whisker c{colour}")
         tip = f"{result.method.name}: {result.estimate.mean:.4f} ({result.estimate.low:.4f} to {result.estimate.high:.4f})"
         chart.point(result.estimate.mean, row, colour, tip, 5.0)
@@ -47,7 +49,8 @@ def decision_figure(comparison: Comparison) -> Markup:
 
 
 def _threshold_figure(comparison: Comparison) -> Markup:
-    drawn = {name: curves.threshold_curve(comparison, comparison.results[name]) for name in (BASELINE, CHOICE)}
+    shown = [comparison.results[BASELINE], comparison.choice]
+    drawn = {result.method.name: curves.threshold_curve(comparison, result) for result in shown}
     chart = Chart(
         f"{comparison.metric} by threshold",
         x=(0.0, 1.0),
@@ -56,17 +59,17 @@ def _threshold_figure(comparison: Comparison) -> Markup:
         y_label=comparison.metric,
     )
     for name, ys in drawn.items():
-        chart.line(curves.THRESHOLDS.tolist(), ys.tolist(), _colour(comparison.results[name]))
+        chart.line(curves.THRESHOLDS.tolist(), ys.tolist(), colour_of(name))
     dots = [(name, curves.chosen_threshold(comparison.results[name])) for name in drawn]
-    for name, chosen in [("cross_entropy", 0.5), *dots]:
+    for name, chosen in [(CROSS_ENTROPY, 0.5), *dots]:
         here = float(np.interp(chosen, curves.THRESHOLDS, drawn.get(name, drawn[BASELINE])))
-        chart.point(chosen, here, _COLOURS.index(name), f"{METHODS[name].name}: threshold {chosen:.3f}, {here:.4f}", 6.0)
+        chart.point(chosen, here, colour_of(name), f"{name}: threshold {chosen:.3f}, {here:.4f}", 6.0)
     return chart.svg()
 
 
 def _offset_figure(comparison: Comparison) -> Markup:
     largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MOST_LINES]
-    drawn = {int(label): curves.offset_curve(comparison, comparison.results[CHOICE], int(label)) for label in largest}
+    drawn = {int(label): curves.offset_curve(comparison, comparison.choice, int(label)) for label in largest}
     chart = Chart(
         f"{comparison.metric} by the offset of each class",
         x=(float(curves.SHIFTS[0]), float(curves.SHIFTS[-1])),
@@ -86,8 +89,8 @@ def _offset_figure(comparison: Comparison) -> Markup:
 def decision_legend(comparison: Comparison) -> list[tuple[int, str]]:
     """Colours and names of the lines in the figure above."""
     if len(comparison.classes) == 2:
-        lines = [(_colour(comparison.results[name]), comparison.results[name].method.name) for name in (BASELINE, CHOICE)]
-        return [*lines, (0, "cross-entropy at 0.5")]
+        lines = [(colour_of(name), name) for name in (BASELINE, comparison.choice.method.name)]
+        return [*lines, (colour_of(CROSS_ENTROPY), f"{CROSS_ENTROPY} at 0.5")]
     largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MOST_LINES]
     return [(colour, str(comparison.classes[label])) for colour, label in enumerate(largest)]
 
@@ -133,12 +136,12 @@ def reliability_figure(comparison: Comparison) -> tuple[Markup, list[tuple[int, 
     )
     chart.segment((0.0, 0.0), (1.0, 1.0), "grid strong")
     legend = []
-    for name in ("cross_entropy", CHOICE):
+    for name in (CROSS_ENTROPY, comparison.choice.method.name):
         if name not in comparison.results:
             continue
         result = comparison.results[name]
         found = curves.reliability(comparison, result)
-        colour = _colour(result)
+        colour = colour_of(result.method.name)
         chart.line(found.said.tolist(), found.came_true.tolist(), colour)
         for said, true, count in zip(found.said, found.came_true, found.counts, strict=True):
             radius = 2.5 + 5.0 * math.sqrt(count / found.counts.sum())
@@ -147,5 +150,7 @@ def reliability_figure(comparison: Comparison) -> tuple[Markup, list[tuple[int, 
     return chart.svg(), legend
 
 
-def _colour(result: MethodResult) -> int:
-    return _COLOURS.index(result.method.strategy)
+def colour_of(name: str) -> int:
+    """A method's colour on the whole page: its place in the registry, or the next one for a method that is not there."""
+    known = methods.names()
+    return (known.index(name) if name in known else len(known)) % N_COLOURS

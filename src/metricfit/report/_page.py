@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from metricfit.comparison import BASELINE, CHOICE, Comparison
+from metricfit.comparison import Comparison
+from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice
 from metricfit.report import _curves as curves
 from metricfit.report import _figures as figures
 from metricfit.report._run import Run
@@ -28,7 +29,7 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         lstrip_blocks=True,
     )
     results = comparison.results
-    shown = [results[name] for name in ("cross_entropy", BASELINE, CHOICE) if name in results]
+    shown = [results[name] for name in (CROSS_ENTROPY, BASELINE, comparison.choice.method.name) if name in results]
     reliability, reliability_legend = figures.reliability_figure(comparison)
     return environment.get_template("page.html.jinja").render(
         comparison=comparison,
@@ -36,7 +37,9 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         model=model,
         verdict=comparison.verdict,
         baseline=results[BASELINE],
-        choice=results[CHOICE],
+        choice=comparison.choice,
+        colour_of=figures.colour_of,
+        n_colours=figures.N_COLOURS,
         sizes=[(str(label), int((comparison.labels == place).sum())) for place, label in enumerate(comparison.classes)],
         comparison_figure=figures.comparison_figure(comparison),
         matrices=[_matrix(comparison, result) for result in shown] if len(comparison.classes) <= MOST_FOR_MATRIX else [],
@@ -65,7 +68,7 @@ def _matrix(comparison: Comparison, result: Any) -> dict[str, Any]:
 
 def _pairs(comparison: Comparison) -> list[dict[str, Any]]:
     """What is taken for what most often."""
-    counts = curves.confusion(comparison, comparison.results[CHOICE])
+    counts = curves.confusion(comparison, comparison.choice)
     found: list[dict[str, Any]] = [
         {"true": str(true), "taken_for": str(taken), "rows": int(counts[i, j])}
         for i, true in enumerate(comparison.classes)
@@ -78,9 +81,9 @@ def _pairs(comparison: Comparison) -> list[dict[str, Any]]:
 def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[dict[str, Any]]:
     """One entry per method that trained on a surrogate."""
     histories = [
-        (result.method.name, result.method.what, list(result.history))
-        for name, result in comparison.results.items()
-        if result.history and name != CHOICE
+        (result.method.name, result.method.summary, list(result.history))
+        for result in comparison.results.values()
+        if result.history and not isinstance(result.method, Choice)
     ]
     if model is not None and model.history_:
         histories.insert(0, (f"this model: {model.chosen_}", "fitted to all rows", list(model.history_)))
@@ -92,7 +95,7 @@ def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[d
 
 def _classes(comparison: Comparison) -> list[dict[str, Any]]:
     """Precision and recall of the baseline and of the choice, class by class."""
-    both = (curves.per_class(comparison, comparison.results[name]) for name in (BASELINE, CHOICE))
+    both = (curves.per_class(comparison, result) for result in (comparison.results[BASELINE], comparison.choice))
     return [
         {"label": base["label"], "rows": base["rows"], "base": base, "choice": choice}
         for base, choice in zip(*both, strict=True)

@@ -25,7 +25,7 @@ from metricfit.schedules import Schedule
 from metricfit.scores import binary_scores
 from metricfit.smoothing import Hard
 
-Judge = Callable[[Tensor, Tensor], float]  # scores (n, k) and labels (n,) of held-out rows to the larger the better
+Score = Callable[[Tensor, Tensor], float]  # scores (n, k) and labels (n,) of held-out rows to a number, larger is better
 Row = dict[str, Any]
 
 LIVE = 0.01  # a sample has a live gradient if it is more than this of the largest in its batch
@@ -40,13 +40,13 @@ class Trainer:
         module: scores (n, k), or (n, 1) for two classes, from what comes first in a batch.
         loss: called with scores and labels, the weights if batches have some, and ``scale=`` if there is a schedule for it.
         optimizer: of the module's parameters.
-        metric: what is looked at after every epoch; or ``judge``, any function of held-out scores and labels.
-        rate: schedule of the learning rate, by step.
+        metric: what is computed on held-out rows after every epoch; or ``score``, any function of held-out scores and labels.
+        lr: schedule of the learning rate, by step.
         scale: schedule of the loss's scale or temperature, by step.
         normalizer: divides gradients by their running norm.
         clip: largest norm of a gradient.
         fabric: by default one device, the best there is.
-        progress, name: who is told of every epoch, and what this is called there.
+        progress, name: progress reporter, and the label of this run in it.
 
     >>> from metricfit.training import Batches
     >>> x = torch.tensor([[-2.0], [-1.0], [1.0], [2.0]])
@@ -65,8 +65,8 @@ class Trainer:
         optimizer: Optimizer,
         *,
         metric: metrics.MetricLike = "accuracy",
-        judge: Judge | None = None,
-        rate: Schedule | None = None,
+        score: Score | None = None,
+        lr: Schedule | None = None,
         scale: Schedule | None = None,
         normalizer: GradientNormalizer | None = None,
         clip: float | None = None,
@@ -77,8 +77,8 @@ class Trainer:
         self.fabric = fabric or Fabric(devices=1)
         self.loss = self.fabric.to_device(loss) if isinstance(loss, nn.Module) else loss
         self.module, self.optimizer = self.fabric.setup(module, optimizer)
-        self.judge = judge or _judge_of(metrics.get(metric))
-        self.rate, self.scale, self.normalizer = rate, scale, normalizer
+        self.score = score or _score_by(metrics.get(metric))
+        self.lr, self.scale, self.normalizer = lr, scale, normalizer
         self.clip = None if clip is None else check_number(clip, "clip", 0.0, open_low=True)
         self.progress, self.name = progress or Progress(), name
         self.step, self.epoch, self.since_best = 0, 0, 0
@@ -101,13 +101,13 @@ class Trainer:
         least surrogate), or without patience the last ones. Called again with more epochs, it goes on.
 
         Returns one row per epoch: ``surrogate`` and ``gradient_norm`` in training, ``metric`` of the held-out rows, ``gap``
-        (their surrogate minus their 1 - metric), ``scale``, ``rate``, ``live`` (share of samples that still pull, in the last
+        (their surrogate minus their 1 - metric), ``scale``, ``lr``, ``live`` (share of samples that still pull, in the last
         batch).
         """
         held_out = self.fabric.to_device(held_out)
         while self.epoch < epochs and not (self.since_best >= (patience or math.inf) and self.epoch >= least_epochs):
             row = self._epoch(batches)
-            row |= self._judged(held_out, row["scale"])
+            row |= self._evaluate(held_out, row["scale"])
             self.history.append(row)
             self.epoch += 1
             self.since_best += 1
@@ -165,9 +165,9 @@ class Trainer:
         last = len(batches) - 1 if isinstance(batches, Sized) else -1
         total, n_rows, live, norm, scale = torch.zeros((), device=self.fabric.device), 0, math.nan, math.nan, math.nan
         for place, batch in enumerate(batches):
-            if self.rate is not None:
+            if self.lr is not None:
                 for group in self.optimizer.param_groups:
-                    group["lr"] = self.rate(self.step)
+                    group["lr"] = self.lr(self.step)
             features, labels, *weight = batch
             self.optimizer.zero_grad()
             scores = _at_least_two(self.module(features))
@@ -193,28 +193,28 @@ class Trainer:
             "step": self.step,
             "surrogate": float(total) / max(n_rows, 1),
             "scale": scale,
-            "rate": self.optimizer.param_groups[0]["lr"],
+            "lr": self.optimizer.param_groups[0]["lr"],
             "gradient_norm": norm,
             "live": live,
         }
 
-    def _judged(self, held_out: tuple[Tensor, Tensor], scale: float) -> Row:
+    def _evaluate(self, held_out: tuple[Tensor, Tensor], scale: float) -> Row:
         features, labels = held_out
         scores = self.scores(features)
         with torch.no_grad(), _without_memory(self.loss):
-            metric = self.judge(scores, labels)
+            metric = self.score(scores, labels)
             surrogate = float(self.loss(scores, labels) if math.isnan(scale) else self.loss(scores, labels, scale=scale))
         return {"metric": metric, "gap": surrogate - (1.0 - metric)}
 
 
-def _judge_of(metric: metrics.Metric) -> Judge:
+def _score_by(metric: metrics.Metric) -> Score:
     """The metric of the most likely class, over the rows of all processes."""
 
-    def judge(scores: Tensor, labels: Tensor) -> float:
+    def score(scores: Tensor, labels: Tensor) -> float:
         matrix = confusion_matrix(Hard().assign(scores.double()), labels)
         return float(metric(sum_over_processes(matrix) if world_size() > 1 else matrix))
 
-    return judge
+    return score
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
-r"""Which of several candidates to trust, from their predictions for rows they have not seen.
+r"""The guard: which of several candidates to trust, from their predictions for rows they have not seen.
 
-Candidates come in order, the plainest first, and each has to beat the one that stands by more than chance would: by
-``CAUTION`` standard errors of the difference of their metrics. A metric is a function of the confusion matrix, and its
-influence of one row is the derivative at the cell the row falls into, so with :math:`g = \partial M/\partial C` (delta method)
+Candidates come in order, the plainest first. Each has to beat the one that stands by more than ``CAUTION`` standard errors of
+the difference of their metrics. A metric is a function of the confusion matrix, so the influence of one row is the derivative
+at the cell that the row falls into. With :math:`g = \partial M/\partial C` (delta method)
 
 .. math:: SE^2 = \sum_i w_i \left(g^A[y_i, \hat y_i^A] - g^B[y_i, \hat y_i^B]\right)^2
 """
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from metricfit.estimators._offsets import hard_matrix
+from metricfit.decisions._hard import hard_confusion
 from metricfit.metrics import Metric
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,7 @@ CAUTION = 0.5  # standard errors; how it was chosen: docs/classifier.md
 
 
 @dataclass(frozen=True)
-class Judge:
+class Guard:
     """Compares predictions for the same rows."""
 
     labels: Ints
@@ -73,7 +73,7 @@ class Judge:
         ]
 
     def _matrix(self, predicted: Ints) -> Floats:
-        return hard_matrix(predicted, self.labels, self.weight, self.n_classes)
+        return hard_confusion(predicted, self.labels, self.weight, self.n_classes)
 
     def _influence(self, predicted: Ints) -> Floats:
         matrix = torch.from_numpy(self._matrix(predicted)).requires_grad_()

@@ -1,4 +1,4 @@
-"""Networks as models: a module with offsets, and how to make one."""
+"""A network as a model: a module with offsets, and how to build one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from metricfit._checks import check_option
-from metricfit.estimators._linear import spread
+from metricfit.learners._linear_model import spread_columns
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkModel:
     """A module, and one offset per class for the decision."""
 
     module: nn.Module
@@ -30,24 +30,27 @@ class Network:
         """Scores (n, k) in evaluation mode, by blocks of rows."""
         self.module.eval()
         with torch.no_grad():
-            blocks = [spread(self.module(block).double().numpy()) for block in _blocks(features)]
+            blocks = [spread_columns(self.module(block).double().numpy()) for block in _blocks(features)]
         return np.concatenate(blocks)
 
+    def with_offsets(self, offsets: Floats) -> NetworkModel:
+        return NetworkModel(self.module, offsets)
 
-def multilayer(n_features: int, n_classes: int, hidden: tuple[int, ...]) -> nn.Sequential:
+
+def build_mlp(n_features: int, n_classes: int, hidden_layer_sizes: tuple[int, ...]) -> nn.Sequential:
     """Linear layers with ReLU between them."""
     layers: list[nn.Module] = []
-    for width in hidden:
+    for width in hidden_layer_sizes:
         layers += [nn.Linear(n_features, width), nn.ReLU()]
         n_features = width
     return nn.Sequential(*layers, nn.Linear(n_features, n_classes))
 
 
-def made(model: Any, n_features: int, n_classes: int, hidden: tuple[int, ...]) -> nn.Module:
+def build_module(model: Any, n_features: int, n_classes: int, hidden_layer_sizes: tuple[int, ...]) -> nn.Module:
     """A fresh module from its name, a module to copy, or a function."""
     if isinstance(model, str):
         check_option(model, "model", ("linear", "mlp"))
-        return multilayer(n_features, n_classes, hidden)
+        return build_mlp(n_features, n_classes, hidden_layer_sizes)
     if isinstance(model, nn.Module):
         return copy.deepcopy(model)
     module = model(n_features, n_classes) if callable(model) else model
@@ -62,5 +65,5 @@ def _blocks(features: Any, size: int = 4096) -> Iterator[Tensor]:
 
 
 def as_tensor(features: Any) -> Tensor:
-    """Dense and single."""
+    """Features as a dense float32 tensor."""
     return torch.from_numpy(np.asarray(features.toarray() if issparse(features) else features, np.float32))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from metricfit import metrics
-from metricfit.estimators._guard import Judge
+from metricfit.decisions import Guard
 
 
 def judge(labels, metric, k=2):
-    return Judge(labels, np.ones(len(labels)), k, metrics.get(metric))
+    return Guard(labels, np.ones(len(labels)), k, metrics.get(metric))
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "mcc", "balanced_accuracy"])
@@ -50,7 +50,7 @@ def test_an_equal_candidate_does_not_win():
 def test_weights_count_like_repetitions():
     random = np.random.default_rng(0)
     labels, predicted, weight = random.integers(0, 3, 30), random.integers(0, 3, 30), random.integers(1, 4, 30)
-    one = Judge(labels, weight.astype(float), 3, metrics.get("mcc"))
+    one = Guard(labels, weight.astype(float), 3, metrics.get("mcc"))
     many = judge(labels.repeat(weight), "mcc", 3)
     assert one.value(predicted) == pytest.approx(many.value(predicted.repeat(weight)))
     assert one.standard_error(predicted) == pytest.approx(many.standard_error(predicted.repeat(weight)))

@@ -8,13 +8,12 @@ import torch
 
 import metricfit as mf
 from metricfit import metrics
-from metricfit.estimators import _offsets
-from metricfit.estimators._offsets import hard_matrix, metric_of
+from metricfit.decisions import _offsets, hard_confusion, metric_values
 
 
 def value(scores, labels, offsets, metric, weight=None):
     weight = np.ones(len(labels)) if weight is None else weight
-    matrix = hard_matrix((scores + offsets).argmax(1), labels, weight, scores.shape[1])
+    matrix = hard_confusion((scores + offsets).argmax(1), labels, weight, scores.shape[1])
     return float(metrics.get(metric)(torch.from_numpy(matrix)))
 
 
@@ -95,8 +94,8 @@ def test_labels_that_are_no_integers():
         mf.tune_offsets([[1.0, 2.0]], ["a"], "f1")
 
 
-def test_metric_of_many_matrices_is_that_of_each():
+def test_metric_values_many_matrices_is_that_of_each():
     matrices = np.random.default_rng(0).uniform(0, 5, (4, 3, 3))
     for metric in (metrics.get("mcc"), metrics.get(lambda c: c.trace() / c.sum())):
         each = [float(metric(torch.from_numpy(matrix))) for matrix in matrices]
-        np.testing.assert_allclose(metric_of(metric, matrices), each)
+        np.testing.assert_allclose(metric_values(metric, matrices), each)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from metricfit import metrics
-from metricfit.metrics import Custom, Metric
+from metricfit.decisions._hard import hard_confusion, metric_values
+from metricfit.metrics import Metric
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -42,11 +43,11 @@ def tune_offsets(
     table, labels, weight = _checked(scores, y, sample_weight)
     chosen = metrics.get(metric)
     chosen.check_classes(table.shape[1])
-    return best_offsets(table, labels, chosen, weight)
+    return fit_offsets(table, labels, chosen, weight)
 
 
-def best_offsets(scores: Floats, labels: Ints, metric: Metric, weight: Floats, start: Floats | None = None) -> Floats:
-    """As :func:`tune_offsets`, for arguments known to be right, from where to start."""
+def fit_offsets(scores: Floats, labels: Ints, metric: Metric, weight: Floats, start: Floats | None = None) -> Floats:
+    """As :func:`tune_offsets`, without checks, from a given start."""
     n_classes = scores.shape[1]
     offsets = np.zeros(n_classes) if start is None else start.copy()
     moving = [1] if n_classes == 2 else range(n_classes)
@@ -60,21 +61,13 @@ def best_offsets(scores: Floats, labels: Ints, metric: Metric, weight: Floats, s
     return offsets - offsets.mean()
 
 
-def hard_matrix(predicted: Ints, labels: Ints, weight: Floats, n_classes: int) -> Floats:
-    """Confusion matrix (k, k) of predicted classes."""
-    cells = np.bincount(labels * n_classes + predicted, weight, n_classes * n_classes)
-    return cells.astype(np.float64).reshape(n_classes, n_classes)
-
-
-def metric_of(metric: Metric, matrices: Floats) -> Floats:
-    """The metric of one matrix or of many at once, (..., k, k) to (...)."""
-    tensor = torch.from_numpy(matrices)
-    if isinstance(metric, Custom) and tensor.ndim > 2:  # a user's function takes one matrix
-        try:
-            return torch.func.vmap(metric.function)(tensor).numpy()
-        except (RuntimeError, ValueError, TypeError, AttributeError):  # it looks at values, or leaves torch
-            return np.array([float(metric(matrix)) for matrix in tensor])
-    return metric(tensor).numpy()
+def cross_fit_offsets(scores: Floats, labels: Ints, metric: Metric, weight: Floats, parts: Sequence[Ints]) -> list[Floats]:
+    """For every part of the rows the offsets that do best on the other rows; a single part gets those of all rows."""
+    offsets = []
+    for part in parts:
+        others = np.delete(np.arange(len(labels)), part) if len(parts) > 1 else part
+        offsets.append(fit_offsets(scores[others], labels[others], metric, weight[others]))
+    return offsets
 
 
 def _best_offset(
@@ -95,8 +88,8 @@ def _best_offset(
     shape = (len(below), n_classes, n_classes)
     cells = (group + 1) * n_classes**2 + labels * n_classes
     change = _sums(cells + moving, weight, shape) - _sums(cells + rival, weight, shape)
-    change[0] = hard_matrix(rival, labels, weight, n_classes)
-    values = np.nan_to_num(metric_of(metric, np.cumsum(change, 0)), nan=-np.inf)
+    change[0] = hard_confusion(rival, labels, weight, n_classes)
+    values = np.nan_to_num(metric_values(metric, np.cumsum(change, 0)), nan=-np.inf)
     best = np.flatnonzero(values >= values.max() - 1e-12)
     here = offsets[moving]
     if ((below[best] < here) & (here < above[best])).any():

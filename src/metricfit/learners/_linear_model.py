@@ -1,0 +1,36 @@
+"""A linear model: weights, intercepts and offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metricfit.learners._rows import Floats
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Weights (p, m), intercepts (m,) and offsets (k,) of the decision; m is 1 for two classes and k for more."""
+
+    weight: Floats
+    intercept: Floats
+    offsets: Floats
+
+    def logits(self, features: Any) -> Floats:
+        """Scores (n, k), in logit units, without the offsets."""
+        return spread_columns(np.asarray(features @ self.weight) + self.intercept)
+
+    def with_offsets(self, offsets: Floats) -> LinearModel:
+        return LinearModel(self.weight, self.intercept, offsets - offsets.mean())
+
+
+def spread_columns(columns: Floats) -> Floats:
+    """One column (n, 1) becomes two that differ by it; k columns stay."""
+    return np.concatenate([-0.5 * columns, 0.5 * columns], 1) if columns.shape[1] == 1 else columns
+
+
+def gather_columns(slopes: Floats) -> Floats:
+    """The gradient by the columns from that by the scores."""
+    return 0.5 * (slopes[:, 1:] - slopes[:, :1]) if slopes.shape[1] == 2 else slopes

@@ -1,0 +1,18 @@
+"""Methods: every way of training, by name. What is trained is the learner's question (:mod:`metricfit.learners`)."""
+
+from metricfit.methods._method import CROSS_ENTROPY, SCRATCH, Choice, Method
+from metricfit.methods._registry import BASELINE, MethodLike, find, get, is_registered, names, register
+
+__all__ = [
+    "BASELINE",
+    "CROSS_ENTROPY",
+    "SCRATCH",
+    "Choice",
+    "Method",
+    "MethodLike",
+    "find",
+    "get",
+    "is_registered",
+    "names",
+    "register",
+]

@@ -1,0 +1,147 @@
+"""A method: what is minimised, and how its width moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from metricfit import links
+from metricfit._checks import check_number, check_option
+from metricfit.links import Link
+from metricfit.metrics import Metric
+from metricfit.objectives import ClassificationLoss, CrossEntropyLoss, HingeLoss, MetricLoss
+from metricfit.smoothing import Normal, Smoothing, Softmax
+
+LOSSES = ("cross_entropy", "hinge", "metric")
+OFFSETS = ("none", "tuned", "trained")
+SCRATCH, CROSS_ENTROPY = "scratch", "cross_entropy"
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way of training, for any learner and any metric.
+
+    Args:
+        name: how it is called in Python, on the command line, in reports and in files.
+        title: the name in a sentence; ``name`` by default.
+        summary: one line that says what it does.
+        papers: where it comes from.
+        loss: ``"metric"``, ``"cross_entropy"`` or ``"hinge"``.
+        smoothing, link, margin, normalize_scores, leak: what the loss of a metric is made of, as in
+            :class:`metricfit.MetricLoss`.
+        many_smoothing: the smoothing for more than two classes, if it is another.
+        widths: the widths of the smoothing, one after the other. Linear models are trained at each of them, networks follow a
+            geometric schedule from the first to the last. Without them the smoothing keeps its own width.
+        normalize_gradients: divide gradients by their running norm (networks).
+        offsets: ``"none"``, ``"tuned"`` on scores of rows the model has not seen, or ``"trained"`` with the weights.
+        start: ``"scratch"``, or the name of the method whose model it starts from. Linear models always start at
+            cross-entropy, the one convex problem among these.
+
+    >>> Method("smooth_mcc", smoothing=Softmax(0.5), leak=0.2).trains_metric
+    True
+    """
+
+    name: str
+    title: str = ""
+    summary: str = ""
+    papers: tuple[str, ...] = ()
+    loss: str = "metric"
+    smoothing: Smoothing | None = None
+    many_smoothing: Smoothing | None = None
+    link: str | Link = "linear"
+    margin: float | None = None
+    normalize_scores: bool = False
+    leak: float = 0.0
+    widths: tuple[float, ...] = ()
+    normalize_gradients: bool = False
+    offsets: str = "trained"
+    start: str = SCRATCH
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        check_option(self.loss, "loss", LOSSES)
+        check_option(self.offsets, "offsets", OFFSETS)
+        check_number(self.leak, "leak", 0.0)
+        for width in self.widths:
+            check_number(width, "widths", 0.0, open_low=True)
+        links.get(self.link)
+        for field in ("smoothing", "many_smoothing"):
+            value = getattr(self, field)
+            if value is not None and not isinstance(value, Smoothing):
+                raise TypeError(f"`{field}` should be one of `mf.smoothing`, for example `Softmax()`, got {value!r}.")
+        object.__setattr__(self, "title", self.title or self.name)
+
+    @property
+    def trains_metric(self) -> bool:
+        """Whether the metric itself is in the loss."""
+        return self.loss == "metric"
+
+    def smoothing_for(self, n_classes: int) -> Smoothing:
+        """The smoothing for this number of classes; the softmax if none was given."""
+        many = self.many_smoothing if n_classes > 2 else None
+        return many or self.smoothing or Softmax()
+
+    def with_smoothing(self, kind: str) -> Method:
+        """With ``"normal"`` noise or the ``"softmax"``, where the method has normal noise; ``"auto"`` changes nothing."""
+        if kind == "auto" or type(self.smoothing) is not Normal:
+            return self
+        return replace(
+            self, smoothing=self.smoothing if kind == "normal" else self.many_smoothing or Softmax(), many_smoothing=None
+        )
+
+    def build_loss(
+        self, metric: Metric, n_classes: int, class_weight: Tensor | None = None, offsets: Tensor | None = None
+    ) -> ClassificationLoss:
+        """The loss as a module. ``class_weight`` (k,) counts in cross-entropy and hinge, never in the metric."""
+        if self.loss == "cross_entropy":
+            return CrossEntropyLoss(weight=class_weight)
+        if self.loss == "hinge":
+            return HingeLoss(weight=class_weight)
+        return MetricLoss(
+            metric,
+            self.smoothing_for(n_classes),
+            self.link,
+            margin=self.margin,
+            normalize_scores=self.normalize_scores,
+            leak=self.leak * metric.unit,
+            leak_weight=class_weight if self.leak else None,
+            offsets=offsets,
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Several methods, and a guard that chooses among them by rows that they have not seen.
+
+    Args:
+        candidates: the plainest first; each has to beat the one that stands (:mod:`metricfit.decisions`).
+    """
+
+    name: str
+    candidates: tuple[Method, ...]
+    title: str = ""
+    summary: str = ""
+    papers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        if not self.candidates or not all(isinstance(candidate, Method) for candidate in self.candidates):
+            raise TypeError(f"`candidates` should be methods, at least one, got {self.candidates!r}.")
+        object.__setattr__(self, "title", self.title or self.name)
+
+    @property
+    def trains_metric(self) -> bool:
+        """Whether any candidate does."""
+        return any(candidate.trains_metric for candidate in self.candidates)
+
+    def with_smoothing(self, kind: str) -> Choice:
+        return replace(self, candidates=tuple(candidate.with_smoothing(kind) for candidate in self.candidates))
+
+    def candidate(self, name: str) -> Method | None:
+        return next((candidate for candidate in self.candidates if candidate.name == name), None)
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"`name` should be a text that is not empty, got {name!r}.")

@@ -1,0 +1,142 @@
+"""The methods by name. Adding one is one entry here, or one call of :func:`register`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from metricfit._checks import did_you_mean
+from metricfit.methods._method import CROSS_ENTROPY, Choice, Method
+from metricfit.smoothing import Normal, Softmax, SoftSet
+
+MethodLike = str | Method | Choice
+
+EXACT_PAPER = "Karpukhin et al. 2022, EXACT, arXiv 2205.09615"
+LEAKY_PAPER = "İrsoy 2019, On Expected Accuracy, arXiv 1905.00448"
+EAST_PAPER = "Li et al. 2024, EAST, arXiv 2405.20954"
+
+_PLAIN = Method(
+    CROSS_ENTROPY, "cross-entropy", "cross-entropy; predicts the most probable class", loss="cross_entropy", offsets="none"
+)
+_THRESHOLD = replace(
+    _PLAIN,
+    name="threshold",
+    title="cross-entropy with a tuned threshold",
+    summary="cross-entropy, its threshold or offsets tuned for the metric on held-out rows",
+    offsets="tuned",
+)
+_LEAKY = Method(
+    "leaky",
+    "leaky expected error",
+    "the metric under noise plus a leak of cross-entropy, for any metric",
+    (LEAKY_PAPER, EXACT_PAPER),
+    smoothing=Normal(0.4),  # in logit units, on every score
+    many_smoothing=Softmax(0.3),  # about the same width, several times faster
+    leak=0.1,
+    start=CROSS_ENTROPY,
+)
+
+REGISTRY: dict[str, Method | Choice] = {
+    method.name: method
+    for method in (
+        _PLAIN,
+        _THRESHOLD,
+        Method(
+            "hinge",
+            "hinge",
+            "hinge loss; squared and one class against the rest for linear models",
+            loss="hinge",
+            offsets="none",
+        ),
+        Method(
+            "expected_error",
+            "expected error",
+            "the metric expected under the softmax",
+            (LEAKY_PAPER,),
+            smoothing=Softmax(),
+        ),
+        _LEAKY,
+        Method(
+            "exact",
+            "EXACT",
+            "the metric under normal noise that shrinks",
+            (EXACT_PAPER,),
+            smoothing=Normal(),
+            normalize_scores=True,
+            widths=(3.0, 1.5, 0.7, 0.35, 0.2, 0.1),  # of normalised scores
+            normalize_gradients=True,
+        ),
+        Method(
+            "east",
+            "EAST",
+            "the metric of soft sets whose temperature falls",
+            (EAST_PAPER,),
+            smoothing=SoftSet(),
+            widths=(0.2, 0.16, 0.128, 0.1024, 0.0819, 0.0655, 0.0524),  # T0 = 0.2, rate 0.8
+        ),
+        Choice(
+            "auto",
+            (
+                _PLAIN,
+                _THRESHOLD,
+                replace(_LEAKY, name="leaky(1)", leak=1.0),
+                replace(_LEAKY, name="leaky(0.1)", start="leaky(1)"),
+            ),
+            "the automatic choice",
+            "chooses between cross-entropy, tuned threshold and leaky by held-out rows",
+        ),
+    )
+}
+BASELINE = "threshold"  # what everything is compared with: the cheap thing that people can do today
+
+
+def names() -> list[str]:
+    """The names that :func:`get` knows.
+
+    >>> names()
+    ['cross_entropy', 'threshold', 'hinge', 'expected_error', 'leaky', 'exact', 'east', 'auto']
+    """
+    return list(REGISTRY)
+
+
+def get(method: MethodLike) -> Method | Choice:
+    """The method of that name; a method is returned as it is.
+
+    >>> get("exact").widths[-1]
+    0.1
+    """
+    if isinstance(method, Method | Choice):
+        return method
+    if not isinstance(method, str):
+        raise TypeError(f"`method` should be a name or a `mf.methods.Method`, got {method!r}.")
+    if method not in REGISTRY:
+        known = ", ".join(map(repr, REGISTRY))
+        raise ValueError(f"`method` should be one of {known}; got {method!r}.{did_you_mean(method, REGISTRY)}")
+    return REGISTRY[method]
+
+
+def register(method: Method | Choice) -> None:
+    """Make a method known by its name: to ``MetricClassifier``, ``compare``, reports and the command line."""
+    if not isinstance(method, Method | Choice):
+        raise TypeError(f"`method` should be a `mf.methods.Method` or `Choice`, got {method!r}.")
+    if method.name in REGISTRY:
+        raise ValueError(f"There is already a method {method.name!r}. Choose another name.")
+    REGISTRY[method.name] = method
+
+
+def is_registered(method: Method | Choice) -> bool:
+    """Whether its name stands for this very method."""
+    return REGISTRY.get(method.name) is method
+
+
+def find(name: str, given: MethodLike | None = None) -> Method | None:
+    """The method that a model was trained by: the one given to the estimator, a registered one, or a candidate of a choice.
+
+    >>> find("leaky(1)").leak
+    1.0
+    """
+    choices = [given] if isinstance(given, Method | Choice) else []
+    for entry in (*choices, *REGISTRY.values()):
+        found = entry.candidate(name) if isinstance(entry, Choice) else entry if entry.name == name else None
+        if found is not None:
+            return found
+    return None
