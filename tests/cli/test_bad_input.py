@@ -226,7 +226,7 @@ def test_columns_that_are_not_those_of_the_model(run, fitted, good, tmp_path):
         ("scores.json", {"methods": [1]}),
         ("model.json", {"candidates": [1]}),
         ("model.json", {"candidates": [{}]}),
-        ("model.json", {"chosen": 5}),
+        ("model.json", {"method": 5}),
         ("model.json", {"torch": None}),
         ("model.json", {"temperature": None}),
         ("model.json", {"temperature": "x"}),

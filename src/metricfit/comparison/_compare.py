@@ -168,7 +168,7 @@ def _one_split(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a rare class in a fold, a descent cut short: what counts is the score
         for fitted, seconds in fit_each(classifier, given, target[train], chosen):
-            held_out = HeldOutPrediction(*fitted.heads(rest))
+            held_out = HeldOutPrediction(*fitted.scores_and_probabilities(rest))
             yield (
                 known_methods.get(fitted.method).name,
                 Outcome(

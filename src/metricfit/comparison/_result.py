@@ -127,7 +127,12 @@ class Comparison:
             "seed": self.seed,
             "baseline": BASELINE,
             "methods": [
-                {**{key: _finite(value) for key, value in row.items()}, "scores": result.scores, "chosen": result.chosen}
+                {
+                    **{key: _finite(value) for key, value in row.items()},
+                    "title": result.method.title,
+                    "scores": result.scores,
+                    "chosen": result.chosen,
+                }
                 for row, result in zip(self.table, self.results.values(), strict=True)
             ],
             "answer": self.verdict.answer,

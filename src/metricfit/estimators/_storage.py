@@ -266,11 +266,10 @@ def _method_description(method: Method) -> dict[str, Any]:
 
 def _method(description: dict[str, Any], given: Any) -> Method:
     """The method as it is registered here, or what the file says of it."""
-    found = methods.find(description["name"], given)
-    if found is not None:
-        return found
-    name, title, summary = (str(description[key]) for key in ("name", "title", "summary"))
-    return Method(name, title, summary, tuple(map(str, description["papers"])))
+    name, title, summary, papers = (description[key] for key in ("name", "title", "summary", "papers"))
+    if not all(isinstance(text, str) for text in (name, title, summary, *papers)):
+        raise TypeError(f"`method` should hold texts, got {description!r}")
+    return methods.find(name, given) or Method(name, title, summary, tuple(papers))
 
 
 def _metric_description(metric: Metric) -> dict[str, Any] | None:

@@ -1,0 +1,155 @@
+"""Methods: the registry, and one entry that is enough for a new one."""
+
+import copy
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+import metricfit as mf
+from metricfit import methods, metrics
+from metricfit.cli import app, run_app
+from metricfit.comparison import compare
+from metricfit.methods import Choice, Method
+from metricfit.methods._registry import REGISTRY
+from metricfit.objectives import CrossEntropyLoss
+from metricfit.report import Run, page
+from metricfit.smoothing import Normal, Softmax, SoftSet
+
+MADE_UP = Method(
+    "made_up",
+    "a made-up method",
+    "the metric under a wide softmax, with half a leak",
+    ("Nobody 2026, Never Written",),
+    smoothing=Softmax(0.7),
+    leak=0.5,
+)
+
+
+@pytest.fixture
+def registered():
+    methods.register(MADE_UP)
+    yield MADE_UP
+    del REGISTRY["made_up"]
+
+
+def blobs(n=240, seed=0):
+    random = np.random.default_rng(seed)
+    target = (random.uniform(size=n) < 0.3).astype(int)
+    return random.normal(size=(n, 3)) + target[:, None], target
+
+
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_a_registered_method_is_found_by_both_learners_and_in_a_saved_model(registered, tmp_path, model):
+    features, target = blobs()
+    options = {"model": model, "max_epochs": 3, "random_state": 0}
+    fitted = mf.MetricClassifier("f1", method="made_up", **options).fit(features, target)
+    assert fitted.chosen_ == "made_up"
+    assert fitted.method_ is registered
+    assert fitted.history_
+    fitted.save(tmp_path / "model")
+    loaded = mf.MetricClassifier.load(tmp_path / "model")
+    assert loaded.method == "made_up"
+    assert loaded.method_ is registered
+    np.testing.assert_array_equal(loaded.predict(features), fitted.predict(features))
+
+
+def test_a_registered_method_is_found_in_compare_the_page_and_inspect(registered, tmp_path, capsys, monkeypatch):
+    features, target = blobs()
+    found = compare(features, target, "f1", n_splits=2, n_repeats=1)
+    assert list(found.results) == [*methods.names()]
+    assert methods.names()[-1] == "made_up"
+    text = page(found, Run.now("data", "target"))
+    assert "a made-up method: the metric under a wide softmax, with half a leak; Nobody 2026, Never Written" in text
+    assert 'class="whisker c8"' in text
+    mf.MetricClassifier("f1", method="made_up", random_state=0).fit(features, target).save(tmp_path / "model")
+    monkeypatch.setattr("sys.argv", ["metricfit", "inspect", str(tmp_path / "model"), "--json"])
+    assert run_app(app, "metricfit") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["method"] == "made_up (a made-up method)"
+    assert shown["papers"] == ["Nobody 2026, Never Written"]
+
+
+def test_a_method_of_your_own_needs_no_registration(tmp_path):
+    features, target = blobs()
+    fitted = mf.MetricClassifier("f1", method=MADE_UP, random_state=0).fit(features, target)
+    assert clone(fitted).method.name == "made_up"
+    with pytest.warns(UserWarning, match="A model file cannot hold method"):
+        fitted.save(tmp_path / "model")
+    loaded = mf.MetricClassifier.load(tmp_path / "model")
+    assert (loaded.chosen_, loaded.method_.papers) == ("made_up", MADE_UP.papers)
+    found = mf.compare(features, target, "f1", methods=[MADE_UP], n_splits=2, n_repeats=1, n_jobs=2)
+    assert list(found.results) == ["threshold", "made_up"]
+    assert "a made-up method" in page(found, Run.now("data", "target"))
+
+
+def test_a_choice_of_your_own():
+    features, target = blobs(600)
+    choice = Choice(
+        "mine",
+        (methods.get("cross_entropy"), replace(MADE_UP, name="first"), replace(MADE_UP, name="then", leak=0.1, start="first")),
+    )
+    for model in ("linear", "mlp"):
+        fitted = mf.MetricClassifier("f1", method=choice, model=model, max_epochs=3, random_state=0).fit(features, target)
+        tried = [row["candidate"] for row in fitted.candidates_]
+        assert tried == (["cross_entropy", "first", "then"] if model == "linear" else ["cross_entropy", "then"])
+
+
+@pytest.mark.parametrize("name", [name for name in methods.names() if name != "auto"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_every_method_builds_a_loss_that_trains(name, k):
+    torch.manual_seed(0)
+    scores, labels = torch.randn(20, k, requires_grad=True), torch.arange(20) % k
+    loss = methods.get(name).build_loss(metrics.get("mcc"), k)(scores, labels)
+    loss.backward()
+    assert scores.grad.isfinite().all()
+    assert scores.grad.abs().sum() > 0.0
+
+
+def test_class_weights_count_in_cross_entropy_alone():
+    weight = torch.tensor([1.0, 9.0])
+    assert isinstance(methods.get("threshold").build_loss(metrics.get("mcc"), 2, weight), CrossEntropyLoss)
+    leaky = methods.get("leaky").build_loss(metrics.get("mcc"), 2, weight)
+    assert leaky.weight is None
+    assert leaky.leak_weight is weight
+
+
+def test_smoothing_of_methods_with_normal_noise():
+    leaky, exact, east = (methods.get(name) for name in ("leaky", "exact", "east"))
+    assert type(leaky.smoothing_for(2)) is Normal
+    assert type(leaky.smoothing_for(3)) is Softmax
+    assert type(leaky.with_smoothing("normal").smoothing_for(3)) is Normal
+    assert type(leaky.with_smoothing("softmax").smoothing_for(2)) is Softmax
+    assert type(exact.with_smoothing("softmax").smoothing_for(2)) is Softmax
+    assert type(east.with_smoothing("softmax").smoothing_for(2)) is SoftSet
+
+
+def test_methods_can_be_copied():
+    for method in map(methods.get, methods.names()):
+        assert pickle.loads(pickle.dumps(method)).name == copy.deepcopy(method).name == method.name
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: methods.get("leakey"), "Did you mean 'leaky'"),
+        (lambda: methods.get(3), "`method` should be a name or a"),
+        (lambda: Method(""), "`name` should be a text that is not empty, got ''"),
+        (lambda: Method("a", loss="mse"), "`loss` should be one of 'cross_entropy', 'hinge', 'metric'"),
+        (lambda: Method("a", leak=-1.0), "`leak` should be at least 0"),
+        (lambda: Method("a", widths=(1.0, 0.0)), "`widths` should be greater than 0"),
+        (lambda: Method("a", smoothing="normal"), "`smoothing` should be one of"),
+        (lambda: Method("a", link="cubic"), "`link` should be"),
+        (lambda: Choice("a", ()), "`candidates` should be methods, at least one"),
+        (lambda: methods.register(Method("leaky")), "There is already a method 'leaky'"),
+        (lambda: methods.register("leaky"), "`method` should be a"),
+        (lambda: mf.compare([[0.0]] * 4, [0, 1, 0, 1], methods=[Method("leaky"), "leaky"]), "different names, got 'leaky'"),
+    ],
+)
+def test_errors_say_what_to_pass(make, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()
