@@ -26,6 +26,7 @@ from metricfit.links import Linear
 from metricfit.methods import Method
 from metricfit.metrics import Metric
 from metricfit.objectives import MetricLoss
+from metricfit.objectives._rows import LabelRows
 from metricfit.smoothing import Normal, Smoothing, Softmax
 
 Floats = NDArray[np.float64]
@@ -60,9 +61,11 @@ def by_autograd(method: Method, rows: TrainingRows, metric: Metric, width: float
 
     def surrogate(scores: Floats, offsets: Floats) -> tuple[float, Floats, Floats]:
         leaves = torch.from_numpy(scores).requires_grad_(), torch.from_numpy(offsets).requires_grad_()
+        given = LabelRows(leaves[0], weight, width, labels.shape, labels)  # checked once, not at every step
         with torch.enable_grad():
             loss.offsets = leaves[1]
-            value = (loss(leaves[0], labels, weight, width) - best) / metric.unit
+            objective = loss.objective()
+            value = (objective.value(objective.statistics(given)) - best) / metric.unit
             by_scores, by_offsets = torch.autograd.grad(value, leaves)
         return float(value.detach()), by_scores.numpy(), by_offsets.numpy()
 
