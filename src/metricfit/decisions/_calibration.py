@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from metricfit._typing import Floats, Ints
 
 
 def fit_temperature(scores: Floats, labels: Ints, weight: Floats) -> float:

@@ -14,13 +14,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from metricfit._typing import Floats, Ints
 from metricfit.decisions._hard import hard_confusion
 from metricfit.metrics import Metric
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CAUTION = 0.5  # standard errors; how it was chosen: docs/classifier.md
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from metricfit._typing import Floats, Ints
 from metricfit.metrics import Custom, Metric
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def hard_confusion(predicted: Ints, labels: Ints, weight: Floats, n_classes: int) -> Floats:

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from metricfit import metrics
+from metricfit._typing import Floats, Ints
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.metrics import Metric
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _MOST_ENTRIES = 400_000  # of all candidate matrices together
 _LEAST_CANDIDATES = 64

@@ -33,15 +33,13 @@ from metricfit._checks import check_number, check_option, did_you_mean
 from metricfit._extras import require
 from metricfit._progress import Bar, Progress
 from metricfit._table import Table
+from metricfit._typing import Floats, Ints
 from metricfit.estimators._decision import DecidesByScores
 from metricfit.estimators._preprocess import is_frame, is_missing, library_of, like_fitted, preprocessor_for
-from metricfit.learners import Learner, LinearLearner, LinearModel, Task, TrainingRows
+from metricfit.learners import Learner, LinearLearner, LinearModel, TrainingRows
 from metricfit.metrics import Custom, Metric
 from metricfit.metrics._averaged import Averaged
-from metricfit.selection import Fitted, fit_method
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from metricfit.selection import Fitted, Task, fit_method, fit_start, hold_out
 
 STRENGTHS = tuple(10.0**power for power in range(-3, 4))
 SMOOTHINGS = ("auto", "normal", "softmax")
@@ -135,7 +133,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         warm = getattr(self, "model_", None) if self.warm_start else None
         rows, used = self._prepare(X, y, sample_weight)
         with Bar(str(self.metric)) if self.verbose else Progress() as progress:
-            self._keep(fit_method(self._learner(rows, used, warm, progress), self._method()))
+            self._keep(fit_method(*self._task(rows, used, warm, progress), self._method()))
         return self
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
@@ -204,23 +202,22 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self.n_inputs_ = features.shape[1]
         return TrainingRows(features, labels, weight, class_weight), used
 
-    def _learner(
+    def _task(
         self, rows: TrainingRows, used: NDArray[np.bool_], warm: Any = None, progress: Progress | None = None
-    ) -> Learner:
-        """The learner of ``model``, with the splits that it judges methods by."""
+    ) -> tuple[Task, Learner]:
+        """The learner of ``model``, and its task with the splits that methods are judged by."""
         progress = progress or Progress()
         if isinstance(self.model, str) and self.model == "linear":
-            task = Task(rows, self.metric_, self._splits(rows.labels, used), self.n_jobs, progress)
-            return LinearLearner(task, self._strengths(), warm if isinstance(warm, LinearModel) else None)
+            splits = self._splits(rows.labels, used)
+            return Task(rows, self.metric_, splits, self.n_jobs, warm, progress=progress), LinearLearner(self._strengths())
         require("lightning_fabric", "train", f"model={self.model if isinstance(self.model, str) else 'a network'!r}")
-        from metricfit.learners._network import NetworkLearner, NetworkOptions, hold_out  # Lightning takes a second to import
+        from metricfit.learners._network import NetworkLearner  # Lightning takes a second to import
 
         seed = check_random_state(self.random_state).randint(2**31)
         sizes = tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
-        options = NetworkOptions(
-            self.model, self.max_epochs, self.batch_size, self.learning_rate, self.patience, sizes, seed, warm
-        )
-        return NetworkLearner(Task(rows, self.metric_, hold_out(rows, seed), progress=progress), options)
+        options = self.max_epochs, self.batch_size, self.learning_rate, self.patience, sizes, seed
+        task = Task(rows, self.metric_, hold_out(rows, seed), None, warm, seed, progress)
+        return task, NetworkLearner(self.model, *options)
 
     def _method(self) -> methods.Method | methods.Choice:
         return methods.get(self.method).with_smoothing(self.smoothing)
@@ -357,16 +354,14 @@ def fit_each(
     Preprocessing is shared, and so are the models of cross-entropy where the learner allows it.
     """
     begin = time.perf_counter()
-    learner = classifier._learner(*classifier._prepare(data, y, None))
-    start = None
-    if learner.shares_start:
-        with learner.session():
-            start = learner.fit_start(True, [])
+    task, learner = classifier._task(*classifier._prepare(data, y, None))
+    with learner.session():
+        start = fit_start(task, learner) if learner.refits else None
     shared = time.perf_counter() - begin
     for method in wanted:
         begin = time.perf_counter()
         one = copy.copy(classifier).set_params(method=method)
-        one._keep(fit_method(learner, one._method(), start))
+        one._keep(fit_method(task, learner, one._method(), start))
         yield one, shared + time.perf_counter() - begin
 
 

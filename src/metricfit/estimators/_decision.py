@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from metricfit._typing import Floats, Ints
 from metricfit.decisions import hard_confusion, metric_values
 from metricfit.metrics import Metric
 
@@ -19,7 +20,7 @@ class DecidesByScores(ClassifierMixin):
     classes_: NDArray[Any]
     metric_: Metric
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def decision_function(self, X: Any) -> Floats:  # noqa: N803
         raise NotImplementedError
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -35,7 +36,7 @@ class DecidesByScores(ClassifierMixin):
         matrix = hard_confusion(self._places(predicted), self._places(truth), weight, len(self.classes_))
         return float(metric_values(self.metric_, matrix))
 
-    def _places(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+    def _places(self, labels: NDArray[Any]) -> Ints:
         """Where labels stand among the classes."""
         known = np.isin(labels, self.classes_)
         if not known.all():

@@ -15,6 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
 from metricfit import metrics
+from metricfit._typing import Floats, Ints
 from metricfit.decisions import fit_offsets
 from metricfit.estimators._classifier import resolve_metric
 from metricfit.estimators._decision import DecidesByScores
@@ -92,14 +93,14 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
             self.feature_names_in_ = self.estimator_.feature_names_in_
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
         check_is_fitted(self)
         scores = _scores(self.estimator_, X) + self.offsets_
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """The estimator's own probabilities, which the offsets leave alone."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
@@ -112,7 +113,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.allow_nan = own.input_tags.allow_nan
         return tags
 
-    def _splits(self, labels: NDArray[np.int64]) -> list[tuple[Any, Any]]:
+    def _splits(self, labels: Ints) -> list[tuple[Any, Any]]:
         cv = self.cv
         if isinstance(cv, int | np.integer):
             n_folds = min(int(cv), int(np.sort(np.bincount(labels))[-2]))
@@ -122,7 +123,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         return list(check_cv(cv, labels, classifier=True).split(np.empty((len(labels), 1)), labels))
 
 
-def _fold(estimator: Any, X: Any, y: Any, weight: Any, split: Any, classes: NDArray[Any]) -> NDArray[np.float64]:  # noqa: N803
+def _fold(estimator: Any, X: Any, y: Any, weight: Any, split: Any, classes: NDArray[Any]) -> Floats:  # noqa: N803
     """Scores of a fold's test rows, one column per class of all rows."""
     train, test = split
     part = None if weight is None else weight[train]
@@ -139,7 +140,7 @@ def _fitted(estimator: Any, X: Any, y: Any, weight: Any) -> Any:  # noqa: N803
     return estimator.fit(X, y) if weight is None else estimator.fit(X, y, sample_weight=weight)
 
 
-def _scores(estimator: Any, X: Any) -> NDArray[np.float64]:  # noqa: N803
+def _scores(estimator: Any, X: Any) -> Floats:  # noqa: N803
     """Log-probabilities, or the decision function where there are no probabilities; (n, k)."""
     if hasattr(estimator, "predict_proba"):
         return np.log(np.maximum(np.asarray(estimator.predict_proba(X), np.float64), _LEAST))

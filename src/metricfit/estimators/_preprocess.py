@@ -20,6 +20,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
+from metricfit._typing import Floats
+
 LEAST_FREQUENCY = 3  # a category rarer than this shares one column with the others like it
 MOST_CATEGORIES = 100  # beyond, the rarest share one
 MOST_WORDS = 2000
@@ -87,7 +89,7 @@ def kind_of(column: nw.Series[Any]) -> str:
     return "text" if n_words > WORDS_OF_TEXT and len(set(values)) > DISTINCT_TEXT * len(values) else "categories"
 
 
-def as_numbers(data: Any) -> NDArray[np.float64]:
+def as_numbers(data: Any) -> Floats:
     """Columns of numbers, truth values, durations or times of day as floats, NaN where something is missing."""
     return np.stack([_floats(column) for column in _columns(data)], 1)
 
@@ -107,7 +109,7 @@ def as_text(data: Any) -> list[str]:
     return ["" if is_missing(value) else str(value) for value in column.to_list()]
 
 
-def as_date_parts(data: Any) -> NDArray[np.float64]:
+def as_date_parts(data: Any) -> Floats:
     """Year, month, day of the month, day of the week, hour, and seconds since 1970 of every column of dates."""
     return np.concatenate([np.array([_parts(value) for value in column.to_list()]) for column in _columns(data)], 1)
 
@@ -138,7 +140,7 @@ def _columns(data: Any) -> list[nw.Series[Any]]:
     return [frame[:, position] for position in range(frame.shape[1])]
 
 
-def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
+def _floats(column: nw.Series[Any]) -> Floats:
     if column.dtype == nw.Duration:
         return 1e-6 * _floats(column.dt.total_microseconds())
     if column.dtype == nw.Time:

@@ -15,8 +15,9 @@ from scipy.optimize import minimize
 from scipy.sparse import hstack, issparse
 from scipy.special import softmax
 
+from metricfit._typing import Floats
 from metricfit.learners._linear_model import LinearModel, gather_columns, spread_columns
-from metricfit.learners._rows import Floats, TrainingRows
+from metricfit.learners._rows import TrainingRows
 from metricfit.learners._surrogates import Surrogate
 
 Record = Callable[[LinearModel, float, float], None]  # called with model, surrogate and gradient norm after every step

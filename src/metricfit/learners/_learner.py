@@ -1,4 +1,4 @@
-"""What every learner offers, and the task that it is given."""
+"""What every learner offers: it trains one method on one fold."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Protocol, Self
 
 from metricfit._progress import Progress
-from metricfit.learners._rows import Floats, Ints, TrainingRows
+from metricfit._typing import Floats
+from metricfit.learners._rows import TrainingRows
 from metricfit.methods import Method
 from metricfit.metrics import Metric
 
-Split = tuple[Ints, Ints]  # training and test rows
 History = list[dict[str, Any]]  # one row per step of a descent or per epoch
 
 
@@ -30,83 +26,55 @@ class Model(Protocol):
     def logits(self, features: Any) -> Floats:
         """Scores (n, k) without the offsets."""
 
-    def with_offsets(self, offsets: Floats) -> Model: ...
+    def with_offsets(self, offsets: Floats) -> Any: ...
 
 
 @dataclass(frozen=True)
-class Task:
-    """What a fit is given: rows, the metric, and which rows each split holds out."""
+class Fold:
+    """What one training is given."""
 
     rows: TrainingRows
     metric: Metric
-    splits: Sequence[Split]
-    n_jobs: int | None = None
+    held_out: TrainingRows | None = None  # for learners that stop early
+    warm: Any = None  # a model of an earlier fit to go on from
+    history: History | None = None  # where steps are recorded, if anywhere
     progress: Progress = field(default_factory=Progress)
 
-    @cached_property
-    def held_out(self) -> TrainingRows:
-        """The test rows of all splits, one split after the other."""
-        return self.rows.take(np.concatenate([test for _, test in self.splits]))
-
-    def held_out_logits(self, models: Sequence[Model]) -> Floats:
-        """The scores of the held-out rows, each by the model that has not seen it."""
-        scored = zip(models, self.splits, strict=True)
-        return np.concatenate([model.logits(self.rows.features[test]) for model, (_, test) in scored])
-
-
-@dataclass(frozen=True)
-class Start:
-    """Models of cross-entropy, where methods start: one per split, and the one of all rows."""
-
-    folds: list[Any]
-    final: Any
-    strength: float = float("nan")  # the inverse penalty C, for models that have one
+    def record(self, stage: str, surrogate: float, metric: float, gradient_norm: float, width: float | None = None) -> None:
+        """Add a row to the history."""
+        if self.history is None:
+            return
+        shown = {} if width is None else {"width": width}
+        row = {"step": len(self.history) + 1, "stage": stage, "surrogate": surrogate, "metric": metric}
+        self.history.append({**row, **shown, "gradient_norm": gradient_norm})
 
 
 class Learner(ABC):
-    """Trains models of one kind on the splits of one task."""
+    """Trains models of one kind. It holds options only; :mod:`metricfit.selection` has the rows."""
 
-    refits: bool  # whether the model that is kept is trained again on all rows
-    chains: bool  # whether a candidate may start from another candidate, because a fit is cheap
-    shares_start: bool  # whether several methods may start from the same models
-    steps: int  # of progress, per training
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
+    refits: bool  # whether fits are cheap: candidates start from each other, and the one to keep is trained on all rows
+    steps: int = 0  # of progress within one training
 
     @abstractmethod
     def session(self) -> AbstractContextManager[Any]:
-        """What a whole fit runs in: threads, random numbers."""
+        """What a fit runs in: threads, random numbers."""
 
     @abstractmethod
-    def needs_start(self, method: Method) -> bool:
-        """Whether the method starts from a trained model."""
+    def fit_cross_entropy(self, fold: Fold, tuned: bool) -> Sequence[Model]:
+        """Cross-entropy, where methods start: one model per setting, for example per penalty.
+
+        ``tuned`` says that offsets will be tuned afterwards.
+        """
 
     @abstractmethod
-    def fit_start(self, tuned: bool, history: History) -> Start:
-        """Train for cross-entropy; ``tuned`` says that offsets will be tuned afterwards."""
+    def fit(self, fold: Fold, method: Method, start: Any) -> Any:
+        """Train a method from the model ``start``, or from scratch where it is None."""
 
-    @abstractmethod
-    def fit_folds(self, method: Method, start: Sequence[Any] | None, history: History) -> list[Any]:
-        """Train the method on the training rows of every split."""
+    def with_setting(self, place: int | None) -> Self:
+        """With the setting at this place alone; None takes the one in the middle."""
+        return self
 
-    def fit_final(self, method: Method, start: Any, history: History) -> Any:
-        """Train the method on all rows; only learners that refit can."""
-        raise NotImplementedError(f"{type(self).__name__} keeps the model of its split.")
-
-    @abstractmethod
-    def tunes_offsets(self, method: Method) -> bool:
-        """Whether the offsets of the method's models are tuned on held-out rows, which then cannot judge them."""
-
-    @abstractmethod
-    def offset_parts(self) -> list[NDArray[np.int64]]:
-        """Parts of the held-out rows: each is judged with offsets that were tuned on the others."""
-
-
-def add_step(
-    history: History, stage: str, surrogate: float, metric: float, gradient_norm: float, width: float | None = None
-) -> None:
-    """One more row of a history: a step of a descent, or an epoch."""
-    shown = {} if width is None else {"width": width}
-    row = {"step": len(history) + 1, "stage": stage, "surrogate": surrogate, "metric": metric}
-    history.append({**row, **shown, "gradient_norm": gradient_norm})
+    @property
+    def strength(self) -> float:
+        """The inverse penalty C, for models that have one."""
+        return float("nan")

@@ -3,145 +3,75 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
-from sklearn.utils.parallel import Parallel, delayed
 
 from metricfit._threads import single_threaded
-from metricfit.decisions import cross_entropy, fit_offsets, hard_confusion, metric_values
-from metricfit.learners._descent import MAX_STEPS, Record, descend
-from metricfit.learners._learner import History, Learner, Start, Task, add_step
-from metricfit.learners._linear_model import LinearModel, spread_columns
+from metricfit.decisions import fit_offsets, hard_confusion, metric_values
+from metricfit.learners._descent import MAX_STEPS, descend
+from metricfit.learners._learner import Fold, Learner
+from metricfit.learners._linear_model import NEVER, LinearModel, spread_columns
 from metricfit.learners._rows import TrainingRows
 from metricfit.learners._surrogates import build_surrogate
 from metricfit.methods import CROSS_ENTROPY, SCRATCH, Method
-from metricfit.metrics import Metric
 
 MAX_NEWTON = 150  # parameters up to which Newton's steps are cheaper than many small ones
-NEVER = -1e3  # the score of a class that was not among the training rows
 NORMALIZED_PENALTY = 1e-6  # per row: normalised scores leave the size of the weights open
 
 
+@dataclass(frozen=True)
 class LinearLearner(Learner):
-    """Trains linear models; ``strengths`` are the inverse penalties C to choose from, by held-out cross-entropy."""
+    """Trains linear models; ``strengths`` are the inverse penalties C, in rising order."""
 
-    refits, chains, shares_start = True, True, True
-
-    def __init__(self, task: Task, strengths: Sequence[float], warm: LinearModel | None = None) -> None:
-        super().__init__(task)
-        self.strengths, self.warm, self.steps = sorted(strengths), warm, len(task.splits)
-        self.strength = self.strengths[len(self.strengths) // 2]
+    strengths: Sequence[float]
+    refits = True
 
     def session(self) -> AbstractContextManager[Any]:
         return single_threaded()
 
-    def needs_start(self, method: Method) -> bool:
-        return True
+    def with_setting(self, place: int | None) -> Self:
+        middle = len(self.strengths) // 2
+        return replace(self, strengths=self.strengths[middle : middle + 1] if place is None else self.strengths[: place + 1])
 
-    def tunes_offsets(self, method: Method) -> bool:
-        return method.offsets == "tuned"
+    @property
+    def strength(self) -> float:
+        return self.strengths[-1]
 
-    def offset_parts(self) -> list[NDArray[np.int64]]:
-        ends = np.cumsum([len(test) for _, test in self.task.splits])
-        return np.split(np.arange(ends[-1]), ends[:-1])
+    def fit_cross_entropy(self, fold: Fold, tuned: bool) -> list[LinearModel]:
+        return _fit_cross_entropy(fold.rows, self.strengths, fold.warm if isinstance(fold.warm, LinearModel) else None)
 
-    def fit_start(self, tuned: bool, history: History) -> Start:
-        rows, strengths = self.task.rows, self.strengths
-        if not self.task.splits:
-            return Start([], _fit_cross_entropy(rows, [self.strength], self.warm)[0], self.strength)
-        paths = self._over_folds(partial(_fit_cross_entropy, strengths=strengths), "logistic regression")
-        losses = [self._held_out_loss(models) for models in zip(*paths, strict=True)]
-        best = int(np.argmin(losses))
-        self.strength = strengths[best]
-        final = _fit_cross_entropy(rows, strengths[: best + 1], self.warm)[-1]
-        return Start([path[best] for path in paths], final, self.strength)
-
-    def fit_folds(self, method: Method, start: Sequence[LinearModel] | None, history: History) -> list[LinearModel]:
-        metric, strength = self.task.metric, self.strength
-        starts = list(start or ())
-        return self._over_folds(partial(_fit_method, method=method, metric=metric, strength=strength), method.title, starts)
-
-    def fit_final(self, method: Method, start: LinearModel, history: History) -> LinearModel:
-        record = partial(_record, history, self.task.rows, self.task.metric)
-        return _fit_method(self.task.rows, start, method, self.task.metric, self.strength, record)
-
-    def _held_out_loss(self, models: Sequence[LinearModel]) -> float:
-        logits, held_out = self.task.held_out_logits(models), self.task.held_out
-        known = known_rows(logits, held_out.labels)
-        return cross_entropy(logits[known], held_out.labels[known], held_out.training_weight[known])
-
-    def _over_folds(self, fit: Callable[..., Any], stage: str, starts: Sequence[LinearModel] = ()) -> list[Any]:
-        """``fit`` of the training rows of every split and where it starts, in parallel if asked to."""
-        task = self.task
-        given: list[tuple[LinearModel, ...]] = [(start,) for start in starts] or [()] * len(task.splits)
-        jobs = (delayed(_on_fold)(fit, task.rows, train, *start) for (train, _), start in zip(task.splits, given, strict=True))
-        results = []
-        for result in Parallel(n_jobs=task.n_jobs, return_as="generator")(jobs):
-            results.append(result)
-            task.progress.step(stage, None)
-        return results
+    def fit(self, fold: Fold, method: Method, start: LinearModel) -> LinearModel:
+        """Where the method starts at cross-entropy, its offsets start at those that do best on the training rows."""
+        rows, model = fold.rows, start
+        if method.loss == "cross_entropy":
+            return start
+        if method.loss == "hinge":
+            return _fit_hinge(rows, self.strength)
+        if method.start in (SCRATCH, CROSS_ENTROPY):
+            model = start.with_offsets(fit_offsets(start.logits(rows.features), rows.labels, fold.metric, rows.weight))
+        penalty = 1.0 / (self.strength * rows.training_weight.sum()) * (method.leak or 1.0)
+        for width in method.widths or (None,):
+            surrogate = build_surrogate(method, rows, fold.metric, width)
+            shown = width or float(method.smoothing_for(rows.n_classes).width)
+            record = None if fold.history is None else partial(_record, fold, method, shown)
+            model = descend(rows, surrogate, NORMALIZED_PENALTY if method.normalize_scores else penalty, model, record)
+        return model
 
 
-def known_rows(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows whose class the model has seen in training: for the others its probabilities cannot be calibrated."""
-    return np.flatnonzero(logits[np.arange(len(logits)), labels] > 0.5 * NEVER)
-
-
-def _on_fold(fit: Callable[..., Any], rows: TrainingRows, train: NDArray[np.int64], *start: LinearModel) -> Any:
-    with single_threaded():
-        return fit(rows.take(train), *start)
-
-
-def _fit_method(
-    rows: TrainingRows,
-    start: LinearModel,
-    method: Method,
-    metric: Metric,
-    strength: float,
-    record: Callable[..., None] | None = None,
-) -> LinearModel:
-    """Train one method; where it starts at cross-entropy, its offsets start at those that do best on the training rows."""
-    if method.loss == "cross_entropy":
-        return start
-    if method.loss == "hinge":
-        return _fit_hinge(rows, strength)
-    model = start
-    if method.start in (SCRATCH, CROSS_ENTROPY):
-        model = start.with_offsets(fit_offsets(start.logits(rows.features), rows.labels, metric, rows.weight))
-    penalty = 1.0 / (strength * rows.training_weight.sum()) * (method.leak or 1.0)
-    for width in method.widths or (None,):
-        surrogate = build_surrogate(method, rows, metric, width)
-        shown = float(method.smoothing_for(rows.n_classes).width) if width is None else width
-        told: Record | None = None if record is None else partial(record, _stage(method, shown), shown)
-        model = descend(rows, surrogate, NORMALIZED_PENALTY if method.normalize_scores else penalty, model, told)
-    return model
-
-
-def _stage(method: Method, width: float) -> str:
-    return f"leak {method.leak:g}" if method.leak else f"width {width:g}"
-
-
-def _record(
-    history: History,
-    rows: TrainingRows,
-    metric: Metric,
-    stage: str,
-    width: float,
-    model: LinearModel,
-    surrogate: float,
-    norm: float,
-) -> None:
+def _record(fold: Fold, method: Method, width: float, model: LinearModel, surrogate: float, gradient_norm: float) -> None:
+    rows = fold.rows
     predicted = (model.logits(rows.features) + model.offsets).argmax(1)
-    value = metric_values(metric, hard_confusion(predicted, rows.labels, rows.weight, rows.n_classes))
-    add_step(history, stage, surrogate, float(value), norm, width)
+    value = metric_values(fold.metric, hard_confusion(predicted, rows.labels, rows.weight, rows.n_classes))
+    stage = f"leak {method.leak:g}" if method.leak else f"width {width:g}"
+    fold.record(stage, surrogate, float(value), gradient_norm, width)
 
 
 def _fit_cross_entropy(rows: TrainingRows, strengths: Sequence[float], start: LinearModel | None = None) -> list[LinearModel]:
@@ -156,7 +86,7 @@ def _fit_cross_entropy(rows: TrainingRows, strengths: Sequence[float], start: Li
     fitted = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge what was reached
-        for strength in sorted(strengths):
+        for strength in strengths:
             solver.set_params(C=strength).fit(rows.features, rows.labels, rows.training_weight)
             fitted.append(_as_linear(solver, rows.n_classes))
     return fitted

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.learners._rows import Floats
+from metricfit._typing import Floats
+
+NEVER = -1e3  # the score of a class that was not among the training rows
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from metricfit._checks import check_option
+from metricfit._typing import Floats
 from metricfit.learners._linear_model import spread_columns
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from metricfit._typing import Floats, Ints
 
 
 @dataclass(frozen=True)

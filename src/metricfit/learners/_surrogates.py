@@ -16,11 +16,11 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.special import expit, log_expit, ndtr
 from torch import Tensor
 
 from metricfit import links
+from metricfit._typing import Floats
 from metricfit.learners._rows import TrainingRows
 from metricfit.links import Linear
 from metricfit.methods import Method
@@ -29,8 +29,6 @@ from metricfit.objectives import MetricLoss
 from metricfit.objectives._rows import LabelRows
 from metricfit.smoothing import Normal, Smoothing, Softmax
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 # scores (n, k) and offsets (k,) to the value and its derivative by each
 Surrogate = Callable[[Floats, Floats], tuple[float, Floats, Floats]]
 
