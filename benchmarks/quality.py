@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 import metricfit as mf
 from metricfit.comparison._statistics import corrected_estimate, holm
 from metricfit.estimators._classifier import STRENGTHS
-from metricfit.estimators._preprocess import preprocessor_for
+from metricfit.estimators._preprocess import build_preprocessor
 from reproductions import _tables as tables
 from reproductions._machine import processor
 
@@ -51,14 +51,14 @@ def logistic_regression(features: Any, target: Any, seed: int) -> tuple[Any, Any
     """A pipeline with tuned L2, and the same with that L2 fixed, yet to be fitted."""
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     tuned = make_pipeline(
-        preprocessor_for(features),
+        build_preprocessor(features),
         LogisticRegressionCV(
             Cs=list(STRENGTHS), cv=folds, scoring="neg_log_loss", max_iter=300, l1_ratios=(0,), use_legacy_attributes=False
         ),
     )
     tuned.fit(features, target)
     chosen = float(np.ravel(tuned[-1].C_)[0])
-    return tuned, make_pipeline(preprocessor_for(features), LogisticRegression(C=chosen, max_iter=300))
+    return tuned, make_pipeline(build_preprocessor(features), LogisticRegression(C=chosen, max_iter=300))
 
 
 def one_split(name: str, seed: int, with_direct: bool) -> list[dict[str, Any]]:
@@ -181,7 +181,7 @@ def _timed(features: Any, target: Any, seed: int) -> dict[str, float]:
     done("baseline")
     mf.MetricClassifier(metric, random_state=seed).fit(features, target)
     done("auto")
-    make_pipeline(preprocessor_for(features), LogisticRegression(max_iter=300)).fit(features, target)
+    make_pipeline(build_preprocessor(features), LogisticRegression(max_iter=300)).fit(features, target)
     done("one")
     mf.MetricClassifier(metric, method="leaky", C=1.0).fit(features, target)
     done("leaky")

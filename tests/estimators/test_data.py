@@ -225,10 +225,10 @@ class TestModelsThatAreNot:
         features, target = load_iris(return_X_y=True)
         options = {"method": "cross_entropy", "max_epochs": 1}
         MetricClassifier(lambda c: c.trace(), **options).fit(features, target).save(tmp_path / "one")
-        with pytest.raises(ValueError, match="pass it to load by `metric="):
+        with pytest.raises(ValueError, match="pass it to load as `metric="):
             MetricClassifier.load(tmp_path / "one").score(features, target)
         MetricClassifier(model=nn.Linear(4, 3), **options).fit(features, target).save(tmp_path / "two")
-        with pytest.raises(ValueError, match="pass it to load by `model="):
+        with pytest.raises(ValueError, match="pass it to load as `model="):
             MetricClassifier.load(tmp_path / "two")
 
 

@@ -36,15 +36,15 @@ class Guard:
         return -np.inf if np.isnan(value) else value
 
     def standard_error(self, predicted: Ints) -> float:
-        """Of the metric itself."""
+        """Standard error of the metric."""
         return self._error(self._influence(predicted))
 
     def difference_error(self, one: Ints, other: Ints) -> float:
-        """Of the difference of two metrics."""
+        """Standard error of the difference of two metrics."""
         return self._error(self._influence(one) - self._influence(other))
 
     def choose(self, predictions: dict[str, Ints], caution: float = CAUTION) -> tuple[str, dict[str, str]]:
-        """The candidate to take, and for each of them why or why not."""
+        """The chosen candidate, and why each was chosen or rejected."""
         names = list(predictions)
         chosen, reasons = names[0], {names[0]: "stands until something beats it"}
         for name in names[1:]:
@@ -58,7 +58,7 @@ class Guard:
         return chosen, {**reasons, chosen: "chosen" if chosen == names[0] else f"chosen: {reasons[chosen]}"}
 
     def table(self, predictions: dict[str, Ints], reasons: dict[str, str]) -> list[dict[str, Any]]:
-        """One row per candidate: metric, its standard error, and what became of it."""
+        """One row per candidate: metric, standard error, and the verdict."""
         return [
             {
                 "candidate": name,

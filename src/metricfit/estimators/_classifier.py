@@ -35,7 +35,7 @@ from metricfit._progress import Bar, Progress
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._decision import DecidesByScores
-from metricfit.estimators._preprocess import is_frame, is_missing, library_of, like_fitted, preprocessor_for
+from metricfit.estimators._preprocess import as_frame, build_preprocessor, is_frame, is_missing, library_of
 from metricfit.learners import Learner, LinearLearner, LinearModel, TrainingRows
 from metricfit.metrics import Custom, Metric
 from metricfit.metrics._averaged import Averaged
@@ -48,13 +48,13 @@ SMOOTHINGS = ("auto", "normal", "softmax")
 class MetricClassifier(DecidesByScores, BaseEstimator):
     """A classifier trained for the metric it is judged on.
 
-    It tries what people use (logistic regression, and the same with tuned offsets) and training for the metric itself,
-    judges them by predictions for rows they have not seen, and takes training for the metric only where it beats the others
-    by more than chance. ``candidates_`` says what was tried and why which one was taken.
+    It trains logistic regression, the same with tuned offsets, and models for the metric itself. It compares their predictions
+    for held-out rows, and chooses a model trained for the metric only where it beats the others by more than chance.
+    ``candidates_`` lists every candidate, and why it was chosen or rejected.
 
-    **Two heads.** ``predict`` gives the decision that is best for the metric, ``predict_proba`` calibrated probabilities. They
-    disagree wherever the metric wants another class than the most probable one, so do not take ``predict_proba`` and
-    ``argmax`` for ``predict``. ``decision_function`` belongs to ``predict``.
+    **Decisions and probabilities.** ``predict`` gives the best decision for the metric, ``predict_proba`` gives calibrated
+    probabilities. The best decision is not always the most probable class, so ``predict_proba`` with ``argmax`` is not
+    ``predict``. ``decision_function`` has the scores of ``predict``.
 
     Args:
         metric: a name (``metricfit.metrics.names()``), a metric such as ``metrics.FBeta([1, 1, 0.25])`` or
@@ -63,7 +63,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             returns one.
         pos_label: the label that "f1", "precision" and the like are about, for two classes; by default the larger.
         average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
-        class_weight: None, ``"balanced"`` or a dictionary: how much classes count in cross-entropy; never in the metric.
+        class_weight: None, ``"balanced"`` or a dictionary: weights of classes in cross-entropy; the metric does not see them.
         cv: number of folds, a splitter, or a list of splits.
         method: ``"auto"``, or one method alone: ``"cross_entropy"``, ``"threshold"``, ``"hinge"``, ``"expected_error"``,
             ``"leaky"``, ``"exact"``, ``"east"``, or a :class:`metricfit.methods.Method` of your own.
@@ -73,10 +73,10 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             scikit-learn transformer takes its place; None leaves a matrix of numbers as it is.
         C: inverse strength of the L2 penalty as in ``LogisticRegression``, or None to choose it by held-out cross-entropy.
         max_epochs, batch_size, learning_rate, patience, hidden_layer_sizes: for networks.
-        warm_start: start from the coefficients (the weights of a network) of the last fit.
-        n_jobs: folds fitted at the same time. The result is the same, bit for bit, for any number.
+        warm_start: start from the weights of the last fit.
+        n_jobs: number of folds in parallel. The result is the same, bit for bit, for any number.
         random_state: seed of the folds and of networks.
-        verbose: 1 shows a bar on stderr.
+        verbose: 1 shows progress on stderr.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> features, target = load_breast_cancer(return_X_y=True)
@@ -129,7 +129,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
-        """Fit to features (n, p), labels of any type (n,) and, if given, how much every row counts (n,)."""
+        """Fit to features (n, p), labels of any type (n,) and, if given, weights of rows (n,)."""
         warm = getattr(self, "model_", None) if self.warm_start else None
         rows, used = self._prepare(X, y, sample_weight)
         with Bar(str(self.metric)) if self.verbose else Progress() as progress:
@@ -142,16 +142,16 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """Calibrated probabilities (n, k), whose largest is not always what :meth:`predict` says."""
+        """Calibrated probabilities (n, k). The largest is not always the class that :meth:`predict` returns."""
         return self.scores_and_probabilities(X)[1]
 
     def scores_and_probabilities(self, X: Any) -> tuple[Floats, Floats]:  # noqa: N803
-        """Both at the price of one, (n, k): the scores whose largest :meth:`predict` takes, and :meth:`predict_proba`."""
+        """Scores, whose largest decides :meth:`predict`, and :meth:`predict_proba`: (n, k) both, from one pass."""
         logits = self._logits(X)
         return logits + self.offsets_, softmax(logits / self.temperature_, 1)
 
     def summary(self) -> str:
-        """One line: what was chosen, and what it promises."""
+        """One line: the chosen method, and its metric on held-out rows."""
         check_is_fitted(self)
         if not self.candidates_:
             return f"{self.chosen_} for {self.metric}"
@@ -173,10 +173,10 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | Path, *, model: Any = None, metric: Any = None, trusted: tuple[str, ...] = ()) -> Self:
-        """The model in a folder, its predictions the same to the last bit. Opening a model from a stranger runs no code.
+        """Read a model from a folder. Its predictions are the same to the last bit. Loading runs no code from the files.
 
-        What a file cannot hold is passed as it was passed to the estimator: a network of your own by ``model``, a function by
-        ``metric``, and the types of a preprocessor of your own by ``trusted``.
+        Pass what a file cannot hold as you passed it to the estimator: your own network as ``model``, a function as
+        ``metric``, and the types of your own preprocessor as ``trusted``.
         """
         from metricfit.estimators._storage import load
 
@@ -189,7 +189,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         return tags
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, NDArray[np.bool_]]:  # noqa: N803
-        """All that comes before the fit: checks, classes, metric, preprocessing. Rows with weight, and which they are."""
+        """Check, find classes and metric, preprocess. Returns the rows with a positive weight, and which rows these are."""
         methods.get(self.method)
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
         for name in ("max_epochs", "batch_size", "patience"):
@@ -223,10 +223,10 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         return methods.get(self.method).with_smoothing(self.smoothing)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Ints, Floats, NDArray[np.bool_]]:  # noqa: N803
-        """Checked features, labels 0 ... k - 1 and weights, without the rows that weigh nothing; and which rows these are."""
+        """Checked features, labels 0 ... k - 1 and weights of the rows with a positive weight; and which rows these are."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        data = self._checked(X, reset=True)
+        data = self._check_features(X, reset=True)
         y = column_or_1d(y, warn=True)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise ValueError("Input y contains NaN or infinity.")
@@ -246,8 +246,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             )
         return data, labels.astype(np.int64), weight, used
 
-    def _checked(self, X: Any, reset: bool) -> Any:  # noqa: N803
-        """Features as they are (a DataFrame), or as a matrix of floats."""
+    def _check_features(self, X: Any, reset: bool) -> Any:  # noqa: N803
+        """A DataFrame unchanged, anything else as a matrix of floats."""
         if is_frame(X) and self._reads_frames(reset):
             validate_data(self, X, skip_check_array=True, reset=reset)
             if not len(X):
@@ -255,7 +255,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             return X
         if not reset and self.reads_frames_:
             validate_data(self, X, skip_check_array=True, reset=False)
-            return like_fitted(X, self.frame_library_, getattr(self, "feature_names_in_", None))
+            return as_frame(X, self.frame_library_, getattr(self, "feature_names_in_", None))
         finite: Any = "allow-nan" if self.preprocess is not None else True
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite, reset=reset)
 
@@ -271,14 +271,14 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         automatic = isinstance(self.preprocess, str)
         if automatic:
             check_option(self.preprocess, "preprocess", ("auto",))
-        self.preprocessor_ = preprocessor_for(data) if automatic else clone(self.preprocess)
+        self.preprocessor_ = build_preprocessor(data) if automatic else clone(self.preprocess)
         weighted = {"scale__sample_weight": weight} if automatic and not self.reads_frames_ else {}
-        with config_context(enable_metadata_routing=False, transform_output="default"):  # what is inside is ours
+        with config_context(enable_metadata_routing=False, transform_output="default"):  # not the caller's
             return _as_matrix(self.preprocessor_.fit(data, labels, **weighted).transform(data))
 
     def _logits(self, X: Any) -> Floats:  # noqa: N803
         check_is_fitted(self)
-        data = self._checked(X, reset=False)
+        data = self._check_features(X, reset=False)
         if self.preprocessor_ is None:
             return self.model_.logits(data)
         with config_context(transform_output="default"):
@@ -302,7 +302,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         return (float(self.C),)
 
     def _splits(self, labels: Ints, used: NDArray[np.bool_]) -> list[tuple[Any, Any]]:
-        """Folds; none for a single method with a given C, which has nothing to choose, and for too few rows."""
+        """Folds; none for a single method with a given C, where there is nothing to choose, and for too few rows."""
         if self.C is not None and isinstance(methods.get(self.method), methods.Method):
             return []
         if not isinstance(self.cv, int | np.integer):
@@ -317,13 +317,13 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         counts = np.bincount(labels)
         n_folds = min(int(self.cv), int(np.sort(counts)[-2]))
         if n_folds < 2:
-            warnings.warn(f"{len(labels)} rows are too few to hold any out: no candidates are compared.", stacklevel=3)
+            warnings.warn(f"{len(labels)} rows are too few to hold any out: candidates are not compared.", stacklevel=3)
             return []
         if counts.min() < self.cv:
             rare = self.classes_[counts.argmin()]
             warnings.warn(
-                f"Class {rare!r} has {counts.min()} rows for {self.cv} folds: there are {n_folds} folds, and where the model "
-                "has seen no row of a class, that class counts as missed.",
+                f"Class {rare!r} has {counts.min()} rows for {self.cv} folds: using {n_folds} folds. A class that is "
+                "missing in a training fold counts as missed in its test fold.",
                 stacklevel=3,
             )
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=check_random_state(self.random_state).randint(2**31))
@@ -341,7 +341,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self.n_iter_ = max(len(fitted.history), 1)
         self.C_ = fitted.strength
         for name in ("coef_", "intercept_"):
-            self.__dict__.pop(name, None)  # of an earlier fit with another model
+            self.__dict__.pop(name, None)  # left by an earlier fit with another model
         if isinstance(fitted.model, LinearModel):
             self.coef_, self.intercept_ = fitted.model.weight.T, fitted.model.intercept
 
@@ -366,7 +366,7 @@ def fit_each(
 
 
 def resolve_metric(metric: Any, average: str | None, pos_label: Any, classes: NDArray[Any]) -> Metric:
-    """The metric with its average and its positive class, checked against the classes there are."""
+    """The metric with its average and its positive class, checked against the classes of the data."""
     if average is not None:
         check_option(average, "average", ("binary", "macro", "micro", "weighted"))
         if isinstance(metric, str):
@@ -394,13 +394,13 @@ def resolve_metric(metric: Any, average: str | None, pos_label: Any, classes: ND
 
 
 def _index(rows: Any, n_rows: int) -> Ints:
-    """Places of rows, given as such or as a mask."""
+    """Row numbers, from row numbers or a mask."""
     rows = np.asarray(rows)
     return np.flatnonzero(rows) if rows.dtype == bool and len(rows) == n_rows else rows.astype(np.int64)
 
 
 def _as_matrix(features: Any) -> Any:
-    """Float64, dense or CSR, whatever the transformer returns; a DataFrame too."""
+    """Float64, dense or CSR, from whatever a transformer returns."""
     return check_array(features, accept_sparse="csr", dtype=np.float64)
 
 

@@ -1,4 +1,4 @@
-"""From scores with offsets to labels, and the metric of them: what both estimators do alike."""
+"""From scores with offsets to labels, and their metric: what both estimators share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DecidesByScores(ClassifierMixin):
         return self.classes_[(decision > 0.0).astype(int) if decision.ndim == 1 else decision.argmax(1)]
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
-        """The metric asked for, of :meth:`predict`."""
+        """The metric of :meth:`predict`."""
         predicted, truth = self.predict(X), column_or_1d(y)
         check_consistent_length(truth, predicted, sample_weight)
         weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, np.float64)
@@ -37,8 +37,8 @@ class DecidesByScores(ClassifierMixin):
         return float(metric_values(self.metric_, matrix))
 
     def _places(self, labels: NDArray[Any]) -> Ints:
-        """Where labels stand among the classes."""
+        """The index of every label among the classes."""
         known = np.isin(labels, self.classes_)
         if not known.all():
-            raise ValueError(f"`y` should hold the classes of the fit, got also {sorted(set(labels[~known].tolist()))[:5]}.")
+            raise ValueError(f"`y` should hold classes of the fit only, got also {sorted(set(labels[~known].tolist()))[:5]}.")
         return np.searchsorted(self.classes_, labels)

@@ -28,11 +28,11 @@ def _has_probabilities(self: OffsetClassifier) -> bool:
 
 
 class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
-    """Any classifier, its decision moved by one offset per class to do best on a metric.
+    """Threshold tuning for any classifier: one offset per class moves its decision to do best on a metric.
 
-    scikit-learn's ``TunedThresholdClassifierCV`` for any number of classes. Offsets are added to log-probabilities (or to the
-    decision function where there are none) and tuned by :func:`metricfit.tune_offsets` on cross-validated scores; with
-    ``cv="prefit"`` the estimator is fitted already and is tuned on the rows given to ``fit``, which it should not have seen.
+    This is scikit-learn's ``TunedThresholdClassifierCV`` for any number of classes. Offsets are added to log-probabilities, or
+    to the decision function where there are none. :func:`metricfit.tune_offsets` tunes them on cross-validated scores. With
+    ``cv="prefit"`` the estimator is already fitted, and the rows given to ``fit`` should be rows that it has not seen.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB

@@ -1,4 +1,4 @@
-"""From data as they come to a matrix of numbers, by scikit-learn's parts: what ``preprocess="auto"`` does.
+"""Preprocessing: arrays, sparse matrices and DataFrames to a matrix of numbers, by scikit-learn's transformers.
 
 Numbers are imputed by the median (with a column that says where) and standardised, categories become one column each,
 dates their parts, text the weights of its words. Everything that was learned sits in a scikit-learn transformer.
@@ -22,20 +22,20 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from metricfit._typing import Floats
 
-LEAST_FREQUENCY = 3  # a category rarer than this shares one column with the others like it
-MOST_CATEGORIES = 100  # beyond, the rarest share one
-MOST_WORDS = 2000
-WORDS_OF_TEXT = 3.0  # values with more words than this on average are text
-DISTINCT_TEXT = 0.5  # and so many different ones among all
+MIN_FREQUENCY = 3  # rare and unseen categories share one column
+MAX_CATEGORIES = 100  # columns per feature
+MAX_WORDS = 2000
+TEXT_WORDS = 3.0  # a column is text if its values have more words than this on average,
+DISTINCT_TEXT = 0.5  # and more than this share of them are different
 
 
 def is_frame(data: Any) -> bool:
-    """Whether this is a DataFrame of some library."""
+    """Whether this is a DataFrame of any library."""
     return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
 
 
-def preprocessor_for(data: Any) -> Any:
-    """A transformer, yet to be fitted, for this DataFrame, array or sparse matrix."""
+def build_preprocessor(data: Any) -> Any:
+    """An unfitted transformer for this DataFrame, array or sparse matrix."""
     if is_frame(data):
         return _for_frame(data)
     if issparse(data):
@@ -59,19 +59,19 @@ def _for_frame(frame: Any) -> ColumnTransformer:
         steps.append(("dates", Pipeline([("read", FunctionTransformer(as_date_parts)), *_numbers().steps]), kinds["dates"]))
     if kinds["categories"]:
         encode = OneHotEncoder(
-            handle_unknown="infrequent_if_exist", min_frequency=LEAST_FREQUENCY, max_categories=MOST_CATEGORIES
+            handle_unknown="infrequent_if_exist", min_frequency=MIN_FREQUENCY, max_categories=MAX_CATEGORIES
         )
         categories = Pipeline([("read", FunctionTransformer(as_categories)), ("encode", encode)])
         steps.append(("categories", categories, kinds["categories"]))
     for position in kinds["text"]:
-        words = TfidfVectorizer(max_features=MOST_WORDS, sublinear_tf=True)
+        words = TfidfVectorizer(max_features=MAX_WORDS, sublinear_tf=True)
         text = Pipeline([("read", FunctionTransformer(as_text)), ("words", words)])
         steps.append((f"text_{position}", text, [position]))
     return ColumnTransformer(steps)
 
 
 def kind_of(column: nw.Series[Any]) -> str:
-    """What to take a column for: "numbers", "dates", "categories" or "text"."""
+    """The kind of a column: "numbers", "dates", "categories" or "text"."""
     if column.dtype.is_numeric() or column.dtype in (nw.Boolean, nw.Duration, nw.Time):
         return "numbers"
     if column.dtype in (nw.Datetime, nw.Date):
@@ -86,16 +86,16 @@ def kind_of(column: nw.Series[Any]) -> str:
     if not values or not all(isinstance(value, str) for value in values):
         return "categories"
     n_words = sum(len(value.split()) for value in values) / len(values)
-    return "text" if n_words > WORDS_OF_TEXT and len(set(values)) > DISTINCT_TEXT * len(values) else "categories"
+    return "text" if n_words > TEXT_WORDS and len(set(values)) > DISTINCT_TEXT * len(values) else "categories"
 
 
 def as_numbers(data: Any) -> Floats:
-    """Columns of numbers, truth values, durations or times of day as floats, NaN where something is missing."""
+    """Numbers, booleans, durations and times of day as floats; NaN where a value is missing."""
     return np.stack([_floats(column) for column in _columns(data)], 1)
 
 
 def as_categories(data: Any) -> NDArray[np.object_]:
-    """Columns of anything as strings, None where something is missing."""
+    """Values as strings; None where a value is missing."""
     columns = [[None if is_missing(value) else str(value) for value in column.to_list()] for column in _columns(data)]
     table = np.empty((len(columns[0]), len(columns)), dtype=object)
     for position, column in enumerate(columns):
@@ -104,13 +104,13 @@ def as_categories(data: Any) -> NDArray[np.object_]:
 
 
 def as_text(data: Any) -> list[str]:
-    """One column of strings, empty where something is missing."""
+    """One column of strings; empty where a value is missing."""
     (column,) = _columns(data)
     return ["" if is_missing(value) else str(value) for value in column.to_list()]
 
 
 def as_date_parts(data: Any) -> Floats:
-    """Year, month, day of the month, day of the week, hour, and seconds since 1970 of every column of dates."""
+    """Year, month, day, weekday, hour, and seconds since 1970 of every column of dates."""
     return np.concatenate([np.array([_parts(value) for value in column.to_list()]) for column in _columns(data)], 1)
 
 
@@ -123,19 +123,19 @@ def _parts(moment: Any) -> tuple[float, ...]:
 
 
 def library_of(data: Any) -> str:
-    """The name of the library that a DataFrame is of."""
+    """The library of a DataFrame, by name."""
     return nw.from_native(data, eager_only=True).implementation.value
 
 
-def like_fitted(data: Any, library: str, names: Any) -> Any:
-    """An array as the DataFrame that it would be."""
+def as_frame(data: Any, library: str, names: Any) -> Any:
+    """An array as a DataFrame of this library."""
     table = np.asarray(data)
     schema = list(names) if names is not None else [str(place) for place in range(table.shape[1])]
     return nw.from_numpy(table, schema=schema, backend=library).to_native()  # type: ignore[arg-type]
 
 
 def _columns(data: Any) -> list[nw.Series[Any]]:
-    """By position: names may be numbers."""
+    """All columns, by position: names may be numbers."""
     frame = nw.from_native(data, eager_only=True, pass_through=False)
     return [frame[:, position] for position in range(frame.shape[1])]
 
@@ -159,5 +159,5 @@ def _seconds(time: datetime.time) -> float:
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, or a library's own word for the same."""
+    """Whether a value is None, NaN, or a library's own missing value."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

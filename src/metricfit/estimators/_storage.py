@@ -33,7 +33,7 @@ from metricfit.metrics import Custom, Metric
 
 FORMAT, VERSION = "metricfit model", 2
 JSON_FILE, WEIGHTS_FILE, PREPROCESSOR_FILE = "model.json", "weights.safetensors", "preprocessor.skops"
-# all that ``_preprocess`` builds, and what that consists of; nothing else is built from a file
+# the types that ``_preprocess`` uses; loading builds no others
 _PARTS = {
     "sklearn.compose._column_transformer": ["ColumnTransformer"],
     "sklearn.feature_extraction.text": ["TfidfTransformer", "TfidfVectorizer"],
@@ -53,7 +53,7 @@ _METRICS = {name: getattr(metrics, name) for name in metrics.__all__ if isinstan
 
 
 def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Write a new folder: a whole model, and other files of text if there are some to go with it."""
+    """Write a model into a new folder, with further text files if given."""
     from skops import io
 
     with new_folder(folder) as beside:
@@ -66,15 +66,15 @@ def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingPro
 
 
 def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
-    """A ValueError says what is wrong with a folder that holds no model, or half of one."""
+    """Read a model; a ValueError says what is wrong with a folder that holds none, or half of one."""
     found = _read_description(folder)
     try:
-        return _loaded(cls, folder, found, model, metric, trusted)
+        return _load_parts(cls, folder, found, model, metric, trusted)
     except (OSError, SafetensorError, KeyError, TypeError, AttributeError, RuntimeError, BadZipFile) as error:
         raise ValueError(f"{folder} holds a damaged model: {error}") from error
 
 
-def _loaded(cls: Any, folder: Path, found: dict[str, Any], model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
+def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
     estimator = cls(**_params(found, model, metric))
     estimator.classes_ = np.array(found["classes"]["values"], dtype=found["classes"]["dtype"])
     estimator.n_features_in_, estimator.n_inputs_ = found["n_features_in"], found["n_inputs"]
@@ -98,7 +98,7 @@ def _loaded(cls: Any, folder: Path, found: dict[str, Any], model: Any, metric: A
 
 
 def _check_parts(estimator: Any) -> None:
-    """Whether the parts fit each other; a TypeError if not."""
+    """Raise a TypeError if the parts do not fit each other."""
     n_classes = len(estimator.classes_)
     fits = estimator.offsets_.shape == (n_classes,)
     if isinstance(estimator.model_, LinearModel):
@@ -176,7 +176,7 @@ def _read_preprocessor(folder: Path, trusted: tuple[str, ...]) -> Any:
     if unknown:
         raise ValueError(
             f"{file} holds types that are not known to be safe: {', '.join(unknown)}. "
-            "If they are your own, name them by `trusted`."
+            "If they are your own, pass them as `trusted`."
         )
     preprocessor = io.load(file, trusted=sorted(found))
     if any(words.get_params()["input"] != "content" for words in _vectorizers(preprocessor)):
@@ -185,7 +185,7 @@ def _read_preprocessor(folder: Path, trusted: tuple[str, ...]) -> Any:
 
 
 def _types(schema: Any) -> Iterator[str]:
-    """The full names of all types and functions that a skops schema speaks of."""
+    """The full names of all types and functions in a skops schema."""
     if isinstance(schema, dict):
         if isinstance(schema.get("__class__"), str):
             yield f"{schema.get('__module__')}.{schema['__class__']}"
@@ -223,9 +223,7 @@ def _model(description: dict[str, Any], weights: dict[str, torch.Tensor], estima
     if description["kind"] == "linear":
         return LinearModel(weights["weight"].numpy(), weights["intercept"].numpy(), offsets)
     if description["kind"] == "own" and isinstance(estimator.model, str):
-        raise ValueError(
-            "This model is a network of its author's own: pass it to load by `model=`, as it was given to the estimator."
-        )
+        raise ValueError("This model is a user's own network: pass it to load as `model=`, as it was passed to the estimator.")
     module = build_module(
         estimator.model, estimator.n_inputs_, len(estimator.classes_), tuple(description["hidden_layer_sizes"])
     )
@@ -235,7 +233,7 @@ def _model(description: dict[str, Any], weights: dict[str, torch.Tensor], estima
 
 
 def _plain_params(estimator: Any) -> dict[str, Any]:
-    """Those that JSON can hold; a warning names the others."""
+    """Parameters that JSON can hold; a warning names the others."""
     params, left_out = {}, []
     for name, value in estimator.get_params(deep=False).items():
         if isinstance(value, Method | Choice) and methods.is_registered(value):
@@ -243,10 +241,10 @@ def _plain_params(estimator: Any) -> dict[str, Any]:
         try:
             params[name] = _plain(value)
         except TypeError:
-            if name not in ("metric", "model"):  # known by what was made of them, or given again
+            if name not in ("metric", "model"):  # stored otherwise, or passed again
                 left_out.append(name)
     if left_out:
-        warnings.warn(f"A model file cannot hold {', '.join(left_out)}: after loading, they are the defaults.", stacklevel=4)
+        warnings.warn(f"A model file cannot hold {', '.join(left_out)}: after loading these are defaults.", stacklevel=4)
     return params
 
 
@@ -260,12 +258,12 @@ def _params(found: dict[str, Any], model: Any, metric: Any) -> dict[str, Any]:
 
 
 def _method_description(method: Method) -> dict[str, Any]:
-    """What a reader wants to know of the method; a model needs none of it to predict."""
+    """A method in words: for readers, a model does not need it to predict."""
     return {"name": method.name, "title": method.title, "summary": method.summary, "papers": list(method.papers)}
 
 
 def _method(description: dict[str, Any], given: Any) -> Method:
-    """The method as it is registered here, or what the file says of it."""
+    """The registered method of that name, or else what the file says about it."""
     name, title, summary, papers = (description[key] for key in ("name", "title", "summary", "papers"))
     if not all(isinstance(text, str) for text in (name, title, summary, *papers)):
         raise TypeError(f"`method` should hold texts, got {description!r}")
@@ -287,11 +285,11 @@ def _metric(description: dict[str, Any] | None, given: Any) -> Metric:
 
 
 def _not_stored(matrix: torch.Tensor) -> torch.Tensor:
-    raise ValueError("The metric was a function, which a model file does not hold: pass it to load by `metric=` to score.")
+    raise ValueError("The metric was a function, which a model file cannot hold: pass it to load as `metric=` to score.")
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold, from numpy's numbers, sequences and dictionaries too; a TypeError for all else."""
+    """Numbers, texts, sequences and dictionaries as JSON holds them; a TypeError for anything else."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, tuple | list):
@@ -300,7 +298,7 @@ def _plain(value: Any) -> Any:
         return {"pairs": [[_plain(key), _plain(item)] for key, item in value.items()]}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(f"{value!r} is no plain data.")
+    raise TypeError(f"{value!r} cannot be stored as JSON.")
 
 
 def _unplain(value: Any) -> Any:
