@@ -202,6 +202,14 @@ def metricfit(*arguments, **options):
     )
 
 
+def test_without_arguments_it_prints_the_help_as_it_is(run):
+    code, out, err = run()
+    assert (code, out) == (2, "")
+    assert err == run("--help")[1]
+    assert err.startswith("Usage: ")
+    assert "\n  compare  Is it worth it?" in err
+
+
 def test_help_imports_neither_torch_nor_anything_else_heavy():
     code = "import sys; from metricfit.cli import app; print([m for m in ('torch', 'numpy', 'scipy', 'sklearn', 'pyarrow') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

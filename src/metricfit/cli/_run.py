@@ -40,5 +40,8 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
         return complain(f"{error.filename}: {error.strerror}." if error.filename else error, DATA)
     except Exception as error:
         if hasattr(error, "format_message"):  # typer's own, about options and arguments
+            if type(error).__name__ == "NoArgsIsHelpError":  # by its name: where the class lives depends on typer's version
+                print(error.format_message(), file=sys.stderr)  # the help as it is, where click prints it
+                return USAGE
             return complain(f"{error.format_message()} See `{command} --help`.", USAGE)
         raise
