@@ -9,6 +9,8 @@ torch.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from metricfit._extras import is_installed
+
 if TYPE_CHECKING:
     from importlib.metadata import version
 
@@ -82,6 +84,8 @@ __all__ = [
     "training",
     "tune_offsets",
 ]
+if not TYPE_CHECKING and not is_installed("lightning_fabric"):
+    __all__.remove("training")  # `import *` and help() ask for every name here, and this one would fail
 
 
 def __getattr__(name: str) -> Any:

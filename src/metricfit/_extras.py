@@ -5,6 +5,11 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 
+def is_installed(package: str) -> bool:
+    """Whether the package can be imported; it is not imported here."""
+    return find_spec(package) is not None
+
+
 class MissingExtraError(ImportError):
     """A package of an extra is not installed."""
 
@@ -18,5 +23,5 @@ def require(package: str, extra: str, purpose: str) -> None:
         ...
     metricfit._extras.MissingExtraError: a network needs the package no_such_package: pip install 'metricfit[train]'
     """
-    if find_spec(package) is None:
+    if not is_installed(package):
         raise MissingExtraError(f"{purpose} needs the package {package}: pip install 'metricfit[{extra}]'", name=package)

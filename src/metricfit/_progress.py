@@ -6,6 +6,8 @@ import sys
 from types import TracebackType
 from typing import Any
 
+from metricfit._extras import is_installed
+
 
 class Progress:
     """Says nothing. The bar below is the same with a voice."""
@@ -54,9 +56,18 @@ class Bar(Progress):
 class Lines(Progress):
     """A line on stderr for every step, where stderr is a file and a bar would not be seen before the end."""
 
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+
     def start(self, total: int) -> None:
         self.total, self.done = total, 0
 
     def step(self, stage: str, value: float | None) -> None:
         self.done += 1
-        print(f"{self.done} of {self.total}: {stage}", file=sys.stderr, flush=True)
+        metric = "" if value is None else f", {self.name} {value:.4f}"
+        print(f"{self.done} of {self.total}: {stage}{metric}", file=sys.stderr, flush=True)
+
+
+def bar_or_lines(name: str) -> Progress:
+    """A bar, or lines where rich is not installed."""
+    return Bar(name) if is_installed("rich") else Lines(name)

@@ -11,6 +11,8 @@ import sys
 import pytest
 
 from metricfit import _files
+from metricfit._extras import MissingExtraError
+from metricfit.cli import PACKAGES
 from tests.cli.conftest import HEADER, rows
 
 SHORT = ("--repeats", "1", "--folds", "2")
@@ -303,11 +305,27 @@ def test_a_folder_that_cannot_be_written_into(run, good, tmp_path):
 def test_a_bug_keeps_its_traceback(good):
     """Only a user's mistake is told in one line."""
     code = (
-        "import sys; from metricfit.cli import _main, _options\n"
+        "import sys; from metricfit.cli import _options, main\n"
         "def broken(*_): raise ZeroDivisionError('a bug')\n"
         "_options.check_metric = broken\n"
-        f"sys.argv = ['metricfit', 'compare', {str(good)!r}]; _main.main()"
+        f"sys.argv = ['metricfit', 'compare', {str(good)!r}]; main()"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert found.returncode == 1
     assert "ZeroDivisionError: a bug" in found.stderr
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_missing_package_of_the_extra_is_one_line(package):
+    code = f"import sys; sys.modules[{package!r}] = None; from metricfit.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    line = f"metricfit: the command line needs the package {package}: pip install 'metricfit[cli]'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", line)
+
+
+def test_an_extra_that_a_command_misses_on_its_way_is_one_line(run, monkeypatch, tmp_path):
+    def needs_more():
+        raise MissingExtraError("this needs the package another: pip install 'metricfit[more]'")
+
+    monkeypatch.setattr("metricfit.cli._example.an_eight", needs_more)
+    check(run("compare"), 1, "this needs the package another: pip install 'metricfit[more]'", tmp_path)

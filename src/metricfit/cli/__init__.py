@@ -1,9 +1,48 @@
 """``metricfit``: from a table and a metric to "is it worth it?" in one command.
 
-Nothing here imports torch before a command needs it, so that help comes at once.
+Nothing here imports torch before a command needs it, so that help comes at once. Nothing here imports a package of the extra
+``cli`` before it is known to be installed, so that :func:`main` can say what to install.
 """
 
-from metricfit.cli._main import app, main
-from metricfit.cli._run import run_app
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from metricfit._extras import MissingExtraError, require
+
+if TYPE_CHECKING:
+    from metricfit.cli._main import app
+    from metricfit.cli._run import run_app
 
 __all__ = ["app", "main", "run_app"]
+
+PACKAGES = ("typer", "rich", "pyarrow", "charset_normalizer", "jinja2", "markupsafe")  # of the extra ``cli``
+
+
+def main() -> None:
+    """Run it; a user's mistake is one line on stderr, a bug is a traceback."""
+    try:
+        _check_extra()
+    except MissingExtraError as error:
+        print(f"metricfit: {error}", file=sys.stderr)
+        sys.exit(1)
+    from metricfit.cli._main import app
+    from metricfit.cli._run import run_app
+
+    sys.exit(run_app(app, "metricfit"))
+
+
+def _check_extra() -> None:
+    for package in PACKAGES:
+        require(package, "cli", "the command line")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("app", "run_app"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _check_extra()
+    from metricfit.cli._main import app
+    from metricfit.cli._run import run_app
+
+    return {"app": app, "run_app": run_app}[name]

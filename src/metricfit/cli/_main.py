@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -12,7 +11,6 @@ from metricfit.cli._fit import fit
 from metricfit.cli._inspect import inspect
 from metricfit.cli._metrics import metrics
 from metricfit.cli._predict import predict
-from metricfit.cli._run import run_app
 
 app = typer.Typer(
     name="metricfit",
@@ -46,8 +44,3 @@ def _options(
     ] = False,
 ) -> None:
     """Options of the command itself."""
-
-
-def main() -> None:
-    """Run it; a user's mistake is one line on stderr, a bug is a traceback."""
-    sys.exit(run_app(app, "metricfit"))

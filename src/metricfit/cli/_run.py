@@ -8,6 +8,7 @@ import sys
 import typer
 
 from metricfit._errors import DataError, UsageError
+from metricfit._extras import MissingExtraError
 
 USAGE, DATA, INTERRUPTED = 2, 1, 130
 STOPPED = "Stopped; nothing was written."
@@ -28,7 +29,7 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
         return complain(stopped, code) if code == INTERRUPTED else code
     except UsageError as error:
         return complain(error, USAGE)
-    except DataError as error:
+    except (DataError, MissingExtraError) as error:
         return complain(error, DATA)
     except FileExistsError as error:
         return complain(error, USAGE)

@@ -31,7 +31,7 @@ from sklearn.utils.validation import (
 from metricfit import methods, metrics
 from metricfit._checks import check_number, check_option, did_you_mean
 from metricfit._extras import require
-from metricfit._progress import Bar, Progress
+from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._decision import DecidesByScores
@@ -76,7 +76,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         warm_start: start from the weights of the last fit.
         n_jobs: number of folds in parallel. The result is the same, bit for bit, for any number.
         random_state: seed of the folds and of networks.
-        verbose: 1 shows progress on stderr.
+        verbose: 1 shows a bar on stderr, or lines where rich is not installed.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> features, target = load_breast_cancer(return_X_y=True)
@@ -132,7 +132,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         """Fit to features (n, p), labels of any type (n,) and, if given, weights of rows (n,)."""
         warm = getattr(self, "model_", None) if self.warm_start else None
         rows, used = self._prepare(X, y, sample_weight)
-        with Bar(str(self.metric)) if self.verbose else Progress() as progress:
+        with bar_or_lines(str(self.metric)) if self.verbose else Progress() as progress:
             self._keep(fit_method(*self._task(rows, used, warm, progress), self._method()))
         return self
 
@@ -210,7 +210,9 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         if isinstance(self.model, str) and self.model == "linear":
             splits = self._splits(rows.labels, used)
             return Task(rows, self.metric_, splits, self.n_jobs, warm, progress=progress), LinearLearner(self._strengths())
-        require("lightning_fabric", "train", f"model={self.model if isinstance(self.model, str) else 'a network'!r}")
+        if isinstance(self.model, str):
+            check_option(self.model, "model", ("linear", "mlp"))
+        require("lightning_fabric", "train", f"model={self.model!r}" if isinstance(self.model, str) else "a network")
         from metricfit.learners._network import NetworkLearner  # Lightning takes a second to import
 
         seed = check_random_state(self.random_state).randint(2**31)

@@ -1,5 +1,10 @@
 """A comparison as one page that opens offline: no script, no font, nothing that is fetched."""
 
+from metricfit._extras import require
+
+require("jinja2", "cli", "metricfit.report")
+require("markupsafe", "cli", "metricfit.report")
+
 from metricfit.report._page import page
 from metricfit.report._run import Run
 

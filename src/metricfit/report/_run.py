@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from metricfit._extras import is_installed
+
 
 @dataclass(frozen=True)
 class Run:
@@ -24,7 +26,8 @@ class Run:
     @classmethod
     def now(cls, data: str, target: str) -> Run:
         """This process."""
-        names = ("metricfit", "torch", "scikit-learn", "numpy", "scipy", "pyarrow")
+        read_by = ("pyarrow",) if is_installed("pyarrow") else ()  # a comparison in Python works without
+        names = ("metricfit", "torch", "scikit-learn", "numpy", "scipy", *read_by)
         return cls(
             data=data,
             target=target,
