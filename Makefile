@@ -47,7 +47,7 @@ clean:
 	rm -rf .venv build
 
 # the extras that `make demo` and everything else need
-.venv/.demo: EXTRAS = fast
+.venv/.demo: EXTRAS = cli,fast
 .venv/.dev: EXTRAS = dev
 .venv/.demo .venv/.dev: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
