@@ -5,7 +5,7 @@ from sklearn.metrics import confusion_matrix as sklearn_confusion
 from torch.testing import assert_close
 
 import metricfit as mf
-from metricfit.confusion import anchored
+from metricfit.confusion import with_gradient_of
 
 
 def test_hard_assignments_count_as_scikit_learn_counts():
@@ -48,9 +48,9 @@ def test_gradients_by_assignment_and_weight():
     assert torch.autograd.gradcheck(lambda a, w: mf.confusion_matrix(a, labels, w), (assignment, weight))
 
 
-def test_anchored_has_the_value_of_the_total_and_the_slope_of_the_part():
+def test_with_gradient_of_has_the_value_of_the_total_and_the_slope_of_the_part():
     part = torch.tensor([1.0, 2.0], requires_grad=True)
-    whole = anchored(torch.tensor([10.0, 20.0]), part, 3.0)
+    whole = with_gradient_of(torch.tensor([10.0, 20.0]), part, 3.0)
     assert whole.tolist() == [10.0, 20.0]
     assert torch.autograd.grad(whole.sum(), part)[0].tolist() == [3.0, 3.0]
 

@@ -1,4 +1,4 @@
-"""The soft confusion matrix: rows are true classes, columns predicted ones."""
+"""The soft confusion matrix: rows are true classes, columns are predicted classes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from torch import Tensor
 
 from metricfit._checks import check_labels, check_nonnegative, check_scores, check_shape, check_tensor
 from metricfit.scores import working_precision
+
+__all__ = ["confusion_matrix", "exact_product", "labels_confusion", "one_hot", "shares_confusion", "with_gradient_of"]
 
 
 def confusion_matrix(assignment: Tensor, labels: Tensor, sample_weight: Tensor | None = None) -> Tensor:
@@ -35,10 +37,10 @@ def confusion_matrix(assignment: Tensor, labels: Tensor, sample_weight: Tensor |
 
 
 def labels_confusion(assignment: Tensor, labels: Tensor) -> Tensor:
-    """Rows of the assignment added up by class, O(n k).
+    """The sum of the assignment's rows for each class, O(n k).
 
-    One after another in float32 a million rows would be off by a percent, and 2**24 of them stand still; so blocks of rows
-    are added up each for itself, and then the blocks. Together they take no more memory than the assignment.
+    A running sum in float32 has an error of one percent after a million rows and stops growing at 2**24. So each block of rows
+    is summed first, and then the blocks, which together take no more memory than the assignment.
     """
     n, k = assignment.shape
     n_blocks = max(1, min(n // 256, n // k))
@@ -48,12 +50,12 @@ def labels_confusion(assignment: Tensor, labels: Tensor) -> Tensor:
 
 
 def shares_confusion(assignment: Tensor, shares: Tensor) -> Tensor:
-    """Every row of the assignment added to every class by its share, O(n k**2)."""
+    """The sum of the assignment's rows for each class, weighted by its shares, O(n k**2)."""
     return exact_product(shares.to(assignment).T, assignment)
 
 
 def exact_product(left: Tensor, right: Tensor) -> Tensor:
-    """``left @ right`` in the precision of the two, whatever autocast would like."""
+    """``left @ right`` in the precision of its operands, also under autocast."""
     if not torch.amp.is_autocast_available(left.device.type):
         return left @ right
     with torch.autocast(left.device.type, enabled=False):
@@ -65,10 +67,10 @@ def one_hot(labels: Tensor, like: Tensor) -> Tensor:
     return torch.zeros_like(like).scatter(1, labels[:, None], 1.0)
 
 
-def anchored(total: Tensor, local: Tensor, factor: Tensor | float = 1.0) -> Tensor:
-    r"""A total with the derivative of one part of it: the value is ``total``, the derivative ``factor`` times ``local``'s.
+def with_gradient_of(total: Tensor, local: Tensor, factor: Tensor | float = 1.0) -> Tensor:
+    r"""The value of ``total`` with ``factor`` times the gradient of ``local``.
 
-    For a sum over micro-batches, over recent batches or over processes, of which only one part has a graph here.
+    For a sum over micro-batches, recent batches or processes, where only one part has a graph in this process.
     A function of the result is then linearised at the total, :math:`dM = \langle \partial M/\partial C, dC \rangle`.
     """
     return total.detach() + factor * (local - local.detach())

@@ -1,4 +1,4 @@
-"""The losses as functions, in the order of arguments of ``torch.nn.functional.cross_entropy``.
+"""The losses as functions, with arguments in the order of ``torch.nn.functional.cross_entropy``.
 
 Each takes ``input`` and ``target`` in the layouts of ``nn.CrossEntropyLoss``, its own parameters, and as keywords
 ``weight``, ``ignore_index``, ``reduction``, ``label_smoothing`` and ``sample_weight``.
@@ -17,8 +17,18 @@ from metricfit.metrics._registry import MetricLike
 from metricfit.objectives._baselines import Dice, Hinge
 from metricfit.objectives._compute import check_options, compute_loss
 from metricfit.objectives._leak import add_leak
-from metricfit.objectives._objective import Objective, Smoothed, objective_for
+from metricfit.objectives._objective import Assigner, Objective, objective_for
 from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
+
+__all__ = [
+    "dice_loss",
+    "east_loss",
+    "exact_loss",
+    "expected_error_loss",
+    "hinge_loss",
+    "leaky_expected_error_loss",
+    "metric_loss",
+]
 
 
 class RowOptions(TypedDict, total=False):
@@ -51,8 +61,8 @@ def metric_loss(
     >>> metric_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]), "accuracy", link="log")   # log 2
     tensor(0.6931)
     """
-    smoothed = Smoothed(Softmax() if smoothing is None else smoothing, margin, normalize_scores, offsets)
-    objective = objective_for(metrics.get(metric), smoothed, links.get(link))
+    assigner = Assigner(Softmax() if smoothing is None else smoothing, margin, normalize_scores, offsets)
+    objective = objective_for(metrics.get(metric), assigner, links.get(link))
     return _loss(add_leak(objective, check_number(leak, "leak", 0.0), leak_weight), input, target, scale, **options)
 
 
@@ -124,7 +134,7 @@ def hinge_loss(input: Tensor, target: Tensor, margin: float = 1.0, **options: Un
 
 
 def dice_loss(input: Tensor, target: Tensor, **options: Unpack[RowOptions]) -> Tensor:
-    """The loss behind :class:`metricfit.DiceLoss`: soft Dice with squares below, averaged over classes.
+    """The loss behind :class:`metricfit.DiceLoss`: soft Dice with squares in the denominator, averaged over classes.
 
     >>> dice_loss(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))              # 1 - 2 * 0.5 / (0.5 + 1)
     tensor(0.3333)

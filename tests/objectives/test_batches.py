@@ -106,7 +106,7 @@ def test_what_two_passes_cannot_do_is_said():
     model, (x, y, _) = model_for(), data()
     with pytest.raises(ValueError, match=r"`loss` should have normalize_scores=False"):
         mf.accumulate_gradients(model, mf.ExactLoss(), [(x, y)])
-    with pytest.raises(TypeError, match=r"`batches` should be something to iterate over twice, got an iterator"):
+    with pytest.raises(TypeError, match=r"`batches` should be iterable more than once, got an iterator"):
         mf.accumulate_gradients(model, mf.MetricLoss(), iter([(x, y)]))
     with pytest.raises(ValueError, match=r"`batches` should hold at least one batch"):
         mf.accumulate_gradients(model, mf.MetricLoss(), [])
@@ -185,7 +185,9 @@ def test_memory_survives_a_bad_batch_and_another_number_of_classes_is_said():
         assert loss(scores, labels).isfinite()
     finally:
         mf.set_validation(True)
-    with pytest.raises(ValueError, match=r"`input` should have 3 classes as in the batches before, got 4. Call `forget\(\)`"):
+    with pytest.raises(
+        ValueError, match=r"`input` should have 3 classes as in the previous batches, got 4. Call `forget\(\)`"
+    ):
         loss(torch.randn(4, 4), labels)
 
 

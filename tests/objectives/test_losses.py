@@ -201,7 +201,7 @@ def test_margin_with_a_matrix_metric_moves_rows_towards_the_label():
         (
             lambda: mf.HingeLoss()(SCORES, LABELS, scale=1.0),
             ValueError,
-            r"`scale` should be None: HingeLoss smooths nothing, got 1.0",
+            r"`scale` should be None: HingeLoss has no smoothing, got 1.0",
         ),
         (lambda: mf.HingeLoss(float("inf")), ValueError, r"`margin` should be at least 0, got inf"),
         (lambda: functional.metric_loss(SCORES, LABELS, margin=-1.0), ValueError, r"`margin` should be at least 0, got -1.0"),
@@ -234,7 +234,7 @@ def test_margin_with_a_matrix_metric_moves_rows_towards_the_label():
         (
             lambda: mf.smoothing.Normal(torch.ones(2, 2)),
             ValueError,
-            r"`scale` should be a number or one per row, got shape \(2, 2\)",
+            r"`scale` should be a number or have one entry per row, got shape \(2, 2\)",
         ),
         (lambda: mf.schedules.join([1, 2], [1]), TypeError, r"`schedules` should be functions of a step, got 1"),
         (lambda: mf.MetricLoss(memory=1.5), ValueError, r"`memory` should be at least 0 and at most 1, got 1.5"),
@@ -249,7 +249,7 @@ def test_margin_with_a_matrix_metric_moves_rows_towards_the_label():
             r"`weight` should be a torch.Tensor with one entry per class, got \[1.0, 2.0\]",
         ),
         (lambda: mf.ExactLoss(margin=-1.0), ValueError, r"`margin` should be at least 0, got -1.0"),
-        (lambda: mf.MetricLoss("f1")(SCORES, LABELS), ValueError, r"is for two classes, the scores have 3"),
+        (lambda: mf.MetricLoss("f1")(SCORES, LABELS), ValueError, r"is for two classes, but the scores have 3"),
         (lambda: mf.MetricLoss()(SCORES.tolist(), LABELS), TypeError, r"`input` should be a torch.Tensor, got list"),
         (lambda: mf.MetricLoss()(SCORES.long(), LABELS), TypeError, r"`input` should be of a floating dtype, got torch.int64"),
         (

@@ -1,4 +1,4 @@
-"""Objectives: everything before, put together into something to minimise."""
+"""Losses: smoothing, confusion matrix, metric and link combined into a value to minimise."""
 
 from metricfit.objectives._accumulate import accumulate_gradients
 from metricfit.objectives._modules import (

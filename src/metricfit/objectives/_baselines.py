@@ -41,7 +41,7 @@ class Dice(Objective):
 
     .. math:: 1 - \frac1k \sum_c \frac{2 \sum_i p_{ic} g_{ic}}{\sum_i p_{ic}^2 + \sum_i g_{ic}^2}
 
-    With :math:`p` the softmax and :math:`g` the target. Classes that the batch does not hold take no part.
+    :math:`p` is the softmax and :math:`g` the target. The mean leaves out classes that are absent from the batch.
     """
 
     def statistics(self, rows: AnyRows) -> Tensor:

@@ -1,4 +1,4 @@
-"""From scores and targets to a loss: what the modules and :mod:`metricfit.functional` share."""
+"""The path from scores and targets to a loss, shared by the modules and :mod:`metricfit.functional`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from metricfit.objectives._objective import Objective, PerRow
 from metricfit.objectives._rows import as_rows
 
 REDUCTIONS = ("mean", "sum", "none")
-Joint = Callable[[Objective, Tensor], Tensor]
+Combine = Callable[[Objective, Tensor], Tensor]
 
 
 def check_options(weight: Any, ignore_index: Any, reduction: Any, label_smoothing: Any) -> None:
-    """The options of ``nn.CrossEntropyLoss``: a module checks them once, a function at every call."""
+    """Check the options of ``nn.CrossEntropyLoss``: a module calls this once, a function at every call."""
     if weight is not None and not isinstance(weight, Tensor):
         raise TypeError(f"`weight` should be a torch.Tensor with one entry per class, got {weight!r}.")
     if not isinstance(ignore_index, int):
@@ -37,13 +37,13 @@ def compute_loss(
     label_smoothing: float,
     sample_weight: Tensor | None,
     scale: float | Tensor | None,
-    joint: Joint | None = None,
+    combine: Combine | None = None,
 ) -> Tensor:
-    """The loss, by a fused kernel where there is one for the case.
+    """The loss, from a fused kernel if one covers the case.
 
-    ``joint`` may combine the statistics of these rows with those of other batches before the loss is taken.
+    ``combine`` may add the statistics of other batches to those of these rows before the loss is computed.
     """
-    if weight is None and sample_weight is None and joint is None and not label_smoothing and reduction != "none":
+    if weight is None and sample_weight is None and combine is None and not label_smoothing and reduction != "none":
         loss = fused_loss(objective, input, target, scale, ignore_index, reduction)
         if loss is not None:
             return loss
@@ -63,7 +63,7 @@ def compute_loss(
             )
         return objective.losses(rows).reshape(rows.shape)
     statistics = objective.statistics(rows)
-    return reduce_statistics(objective, statistics if joint is None else joint(objective, statistics), reduction)
+    return reduce_statistics(objective, statistics if combine is None else combine(objective, statistics), reduction)
 
 
 def reduce_statistics(objective: Objective, statistics: Tensor, reduction: str) -> Tensor:

@@ -1,7 +1,7 @@
 """Accuracy under normal noise as one operator, for the plain case.
 
-The pipeline in :mod:`metricfit.objectives._objective` computes the same loss in some forty small operators, each with its own
-entry in the graph; for a batch of 256 and a few classes they, not the integral, are what a step costs.
+The pipeline in :mod:`metricfit.objectives._objective` computes the same loss by about forty small operators, each with its own
+node in the graph. For a batch of 256 and a few classes, these operators take longer than the integral.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from metricfit.links import Leaky, Linear, Link, Log, Power
 from metricfit.numerics import fused
 from metricfit.objectives._objective import Hits, Objective
 from metricfit.smoothing import Normal
-from metricfit.smoothing._race_ops import only_once
+from metricfit.smoothing._race_ops import forbid_second_derivative
 
 
 def fused_loss(
     objective: Objective, scores: Tensor, labels: Tensor, scale: float | Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor | None:
-    """The mean or sum over rows, or None where no kernel takes the case or the input is wrong: the pipeline then says why."""
+    """The mean or sum over rows. None if no kernel covers the case or the input is invalid: the pipeline raises the error."""
     if not isinstance(objective, Hits) or not isinstance(scores, Tensor) or not isinstance(labels, Tensor):
         return None
-    smoothed, smoothing = objective.smoothed, objective.smoothed.smoothing
+    assigner, smoothing = objective.assigner, objective.assigner.smoothing
     if not (type(smoothing) is Normal and smoothing.method == "quadrature" and smoothing.order is None):
         return None
     plain = scores.ndim == 2 and scores.dtype == torch.float32 and scores.is_contiguous() and scores.shape[1] >= 2
     if not plain or labels.dtype != torch.int64 or labels.shape != scores.shape[:1] or not labels.is_contiguous():
         return None
     width, code = smoothing.width if scale is None else scale, _link_code(objective.link)
-    if code is None or smoothed.offsets is not None or torch.compiler.is_compiling():
+    if code is None or assigner.offsets is not None or torch.compiler.is_compiling():
         return None
     if not _has_values(scores, labels, width) or not fused.covers(scores):
         return None
     width = float(width)
     if not 0.0 < width < math.inf:
         return None
-    options = (width, smoothed.margin, smoothed.normalize, code, ignore_index, reduction == "mean")
+    options = (width, assigner.margin, assigner.normalize, code, ignore_index, reduction == "mean")
     if torch.is_grad_enabled() and scores.requires_grad:
         loss, gradient = fused.kernels().hits_loss(scores.detach(), labels, *options, with_gradient=True)
-        return None if math.isnan(loss) else _Known.apply(scores, loss, gradient)
+        return None if math.isnan(loss) else _LossWithGradient.apply(scores, loss, gradient)
     loss, _ = fused.kernels().hits_loss(scores, labels, *options, with_gradient=False)
     return None if math.isnan(loss) else _scalar(loss)
 
 
-class _Known(torch.autograd.Function):
-    """A loss whose gradient is already known."""
+class _LossWithGradient(torch.autograd.Function):
+    """A loss whose gradient was computed with its value."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, loss: float, gradient: Tensor) -> Tensor:
@@ -60,15 +60,15 @@ class _Known(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, incoming: Tensor) -> Any:
         gradient, scores = ctx.saved_tensors
-        return only_once(incoming * gradient, incoming, scores), None, None
+        return forbid_second_derivative(incoming * gradient, incoming, scores), None, None
 
 
 def _scalar(loss: float) -> Tensor:
-    return torch.from_numpy(np.array(loss, np.float32))  # a fifth of the price of torch.tensor
+    return torch.from_numpy(np.array(loss, np.float32))  # five times as fast as torch.tensor
 
 
 def _link_code(link: Link) -> tuple[int, float] | None:
-    """The number and the parameter that a link has in the kernels, or None."""
+    """The kernels' number for a link, and its parameter; None if they do not have it."""
     match link:
         case Linear():
             return 0, 0.0
@@ -82,7 +82,7 @@ def _link_code(link: Link) -> tuple[int, float] | None:
 
 
 def _has_values(scores: Tensor, labels: Tensor, width: float | Tensor) -> bool:
-    """Whether there is memory behind the tensors (not so under vmap and the like), and one width that needs no gradient."""
+    """Whether the tensors have memory, as they do not under ``vmap``, and the width is one number without gradient."""
     if not isinstance(width, Tensor | Real) or isinstance(width, bool):
         return False
     if isinstance(width, Tensor) and (width.numel() != 1 or width.requires_grad or not width.is_cpu):

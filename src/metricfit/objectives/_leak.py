@@ -1,9 +1,9 @@
-r"""A leak of cross-entropy under any objective.
+r"""The leak: cross-entropy added to any objective.
 
 .. math:: L + \alpha\,\mathrm{CE}(S)
 
-For accuracy under the softmax this is leaky expected error (arXiv 1905.00448, Eq. 6, plus 1). Offsets enter L only, so for
-:math:`\alpha \to \infty` the minimum is logistic regression with tuned offsets, for :math:`\alpha \to 0` training for L alone.
+For accuracy under the softmax this is leaky expected error (arXiv 1905.00448, Eq. 6, plus 1). Offsets enter L only. So
+:math:`\alpha \to \infty` gives logistic regression with tuned offsets, and :math:`\alpha \to 0` gives training for L alone.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class CrossEntropy(PerRow):
 
 @dataclass(frozen=True)
 class LeakyRows(PerRow):
-    """Both losses of the same row, added up."""
+    """The objective plus the leak, row by row."""
 
     objective: PerRow
     cross_entropy: CrossEntropy
@@ -62,7 +62,7 @@ class LeakyRows(PerRow):
 
 @dataclass(frozen=True)
 class LeakyTotal(Objective):
-    """Both losses of all rows, added up; the statistics of one follow those of the other."""
+    """The objective plus the leak, each over all rows; the two statistics are concatenated."""
 
     objective: Objective
     cross_entropy: CrossEntropy
@@ -72,17 +72,18 @@ class LeakyTotal(Objective):
         return torch.cat([self.objective.statistics(rows).flatten(), self.cross_entropy.statistics(rows)])
 
     def value(self, statistics: Tensor) -> Tensor:
-        return self.objective.value(self._own(statistics)) + self.leak * self.cross_entropy.value(statistics[-2:])
+        value = self.objective.value(self._objective_statistics(statistics))
+        return value + self.leak * self.cross_entropy.value(statistics[-2:])
 
     def size(self, statistics: Tensor) -> Tensor:
-        return self.objective.size(self._own(statistics))
+        return self.objective.size(self._objective_statistics(statistics))
 
-    def _own(self, statistics: Tensor) -> Tensor:
+    def _objective_statistics(self, statistics: Tensor) -> Tensor:
         return self.objective.unflatten(statistics[:-2])
 
 
 def add_leak(objective: Objective, leak: float, class_weight: Tensor | None = None) -> Objective:
-    """The objective plus ``leak`` times cross-entropy; row by row where both are means over the same weights."""
+    """The objective plus ``leak`` times cross-entropy; row by row if both are means over the same weights."""
     if not leak:
         return objective
     cross_entropy = CrossEntropy(class_weight)

@@ -1,4 +1,4 @@
-"""Losses as modules: thin shells that keep options and call the objective behind them."""
+"""Losses as modules: they store the options and call an objective."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from metricfit import links, metrics
 from metricfit._checks import check_flag, check_floating, check_number
-from metricfit.confusion import anchored
+from metricfit.confusion import with_gradient_of
 from metricfit.distributed import sum_over_processes, world_size
 from metricfit.links import Link
 from metricfit.metrics._registry import MetricLike
@@ -19,13 +19,13 @@ from metricfit.numerics._safe import safe_divide
 from metricfit.objectives._baselines import Dice, Hinge
 from metricfit.objectives._compute import check_options, compute_loss, reduce_statistics
 from metricfit.objectives._leak import CrossEntropy, add_leak
-from metricfit.objectives._objective import Objective, PerRow, Smoothed, objective_for
+from metricfit.objectives._objective import Assigner, Objective, PerRow, objective_for
 from metricfit.objectives._rows import as_rows
 from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
 
 
 class CrossEntropyOptions(TypedDict, total=False):
-    """The options of ``nn.CrossEntropyLoss``, as :class:`ClassificationLoss` explains them."""
+    """The options of ``nn.CrossEntropyLoss``, as documented in :class:`ClassificationLoss`."""
 
     weight: Tensor | None
     ignore_index: int
@@ -41,20 +41,20 @@ class LossOptions(CrossEntropyOptions, total=False):
 
 
 class ClassificationLoss(nn.Module, ABC):
-    """Layouts, options and reduction of ``nn.CrossEntropyLoss`` around an objective.
+    """Base class of the losses: an objective with the layouts, options and reduction of ``nn.CrossEntropyLoss``.
 
     Args:
         weight: one weight per class, (k,).
-        ignore_index: rows with this target take no part.
-        reduction: ``"mean"``; ``"sum"``, the mean times the sum of the rows' weights; or, where the loss is a mean over
-            samples, ``"none"``.
-        label_smoothing: share of each label that is spread over all classes.
-        memory: None, or how much of the running statistics survives each step, in 0 ... 1. With a memory the loss is
-            that of recent batches together and each batch is trained on its linearisation, which makes small batches
-            as good as large ones for metrics that are not a mean over samples. Updated in training mode only.
-        distributed: whether to take the loss over the batches of all processes; None does so in training mode if there
-            is a process group. Gradients then are those of the joint batch once averaged over processes, as
-            ``DistributedDataParallel`` does.
+        ignore_index: rows with this target are ignored.
+        reduction: ``"mean"``; ``"sum"``, the mean times the sum of the rows' weights; or ``"none"``, for a loss that is a
+            mean over samples.
+        label_smoothing: share of each label that is distributed over all classes.
+        memory: None, or the factor in 0 ... 1 by which the running statistics shrink at each step. With a memory the loss is
+            that of all recent batches together, linearised in the current batch. For metrics that are not a mean over samples,
+            small batches are then as good as large ones. Updated in training mode only.
+        distributed: whether to compute the loss over the batches of all processes; None means in training mode, if there is
+            a process group. The gradient, averaged over processes as by ``DistributedDataParallel``, is then that of the joint
+            batch.
     """
 
     weight: Tensor | None
@@ -82,7 +82,7 @@ class ClassificationLoss(nn.Module, ABC):
 
     @abstractmethod
     def objective(self) -> Objective:
-        """What this module minimises."""
+        """The objective that this module minimises."""
 
     def forward(
         self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None, scale: float | Tensor | None = None
@@ -92,7 +92,7 @@ class ClassificationLoss(nn.Module, ABC):
         ``sample_weight`` has the shape of the labels; ``scale`` overrides the smoothing's width for this call.
         """
         self._check_scale(scale)
-        joint = self._joint if self.memory is not None or self.shared_by() > 1 else None
+        combine = self._combine if self.memory is not None or self.n_processes() > 1 else None
         return compute_loss(
             self.objective(),
             input,
@@ -103,13 +103,13 @@ class ClassificationLoss(nn.Module, ABC):
             label_smoothing=self.label_smoothing,
             sample_weight=sample_weight,
             scale=scale,
-            joint=joint,
+            combine=combine,
         )
 
     def statistics(
         self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None, scale: float | Tensor | None = None
     ) -> Tensor:
-        """What the loss is a function of, for this batch alone. Statistics of several batches add up."""
+        """The statistics of this batch alone. The loss of several batches is a function of the sum of their statistics."""
         self._check_scale(scale)
         rows = as_rows(
             input,
@@ -123,7 +123,7 @@ class ClassificationLoss(nn.Module, ABC):
         return self.objective().statistics(rows)
 
     def from_statistics(self, statistics: Tensor) -> Tensor:
-        """The loss of everything that went into the (added-up) statistics."""
+        """The loss of all rows whose statistics were summed."""
         return reduce_statistics(self.objective(), statistics, self.reduction)
 
     def forget(self) -> None:
@@ -133,57 +133,57 @@ class ClassificationLoss(nn.Module, ABC):
     def _check_scale(self, scale: float | Tensor | None) -> None:
         """Raise an error if this loss has no width that ``scale`` could override."""
 
-    def shared_by(self) -> int:
-        """How many processes the loss is taken over."""
+    def n_processes(self) -> int:
+        """The number of processes whose batches enter the loss."""
         together = self.training if self.distributed is None else self.distributed
         return world_size() if together else 1
 
-    def _joint(self, objective: Objective, local: Tensor) -> Tensor:
-        """The batch's statistics with those of the other processes and of recent batches."""
+    def _combine(self, objective: Objective, local: Tensor) -> Tensor:
+        """Add the statistics of other processes and of recent batches to those of this batch."""
         total, factor = local, torch.ones_like(objective.size(local))
-        if (processes := self.shared_by()) > 1:
+        if (processes := self.n_processes()) > 1:
             total, factor = sum_over_processes(local), factor * processes
         if self.memory is not None and self.training:
             fresh = total.detach()
-            before = self._remembered(fresh)
+            before = self._running_before(fresh)
             total = before + fresh
             factor = factor * safe_divide(objective.size(total), objective.size(fresh))
-            self.running = torch.where(fresh.isfinite().all(), total, before)  # a batch of NaN is not remembered for ever
-        return local if total is local else anchored(total, local, factor)
+            self.running = torch.where(fresh.isfinite().all(), total, before)  # NaN would stay in the memory for ever
+        return local if total is local else with_gradient_of(total, local, factor)
 
-    def _remembered(self, like: Tensor) -> Tensor:
+    def _running_before(self, like: Tensor) -> Tensor:
         if self.running is None:
             return torch.zeros_like(like)
         if self.running.shape != like.shape:
             raise ValueError(
-                f"`input` should have {self.running.shape[-1]} classes as in the batches before, got {like.shape[-1]}. "
-                "Call `forget()` to start the memory anew."
+                f"`input` should have {self.running.shape[-1]} classes as in the previous batches, got {like.shape[-1]}. "
+                "Call `forget()` to empty the memory."
             )
         return (self.memory or 0.0) * self.running.to(like)
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
-        # the memory has a shape only after the first batch; take whatever shape was saved
+        # the memory has no shape before the first batch: take the shape that was saved
         saved = state_dict.get(prefix + "running")
         self.running = None if saved is None else torch.empty_like(saved)
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
 class MetricLoss(ClassificationLoss):
-    """Train for a metric: ``loss = MetricLoss("mcc")`` where ``nn.CrossEntropyLoss()`` stood.
+    """A loss that trains for a metric: write ``MetricLoss("mcc")`` instead of ``nn.CrossEntropyLoss()``.
 
     Args:
         metric: a name (``metricfit.metrics.names()``), a metric, or a function of the confusion matrix.
         smoothing: how scores become soft assignments; ``Softmax()`` by default.
         link: ``"linear"``, ``"log"``, ``"leaky(alpha)"`` or ``"power(q)"``. For a metric that is a mean over samples
-            (accuracy, a cost) it applies sample by sample, for the others to the metric.
-        margin: a class beaten by more than this counts as beaten by this (arXiv 2205.09615, Eq. 19).
+            (accuracy, a cost) it applies to each sample, for the others to the metric.
+        margin: upper limit on how far the label's score counts as ahead of another (arXiv 2205.09615, Eq. 19).
         normalize_scores: subtract the batch's mean score and divide by its standard deviation (arXiv 2205.09615, Listing 1).
-        leak: alpha, the weight of cross-entropy of the same scores, which is added to the loss of the metric. With
-            ``"accuracy"`` under the softmax this is :class:`LeakyExpectedErrorLoss`, for any other metric the same idea.
-        leak_weight: one weight per class in that cross-entropy, (k,); the metric does not see it.
-        offsets: one number per class, (k,), added to the scores in the metric; the leak does not see them. An
-            ``nn.Parameter`` is trained.
-        **options: those of :class:`ClassificationLoss`.
+        leak: alpha, the weight of a cross-entropy of the same scores that is added to the loss of the metric. For
+            ``"accuracy"`` under the softmax, the sum is :class:`LeakyExpectedErrorLoss`.
+        leak_weight: one weight per class, (k,), in that cross-entropy but not in the metric.
+        offsets: one number per class, (k,), added to the scores in the metric but not in the leak. An ``nn.Parameter`` is
+            trained.
+        **options: see :class:`ClassificationLoss`.
 
     >>> loss = MetricLoss("f1_macro")
     >>> loss(torch.tensor([[5.0, -5.0], [-5.0, 5.0]]), torch.tensor([0, 1]))
@@ -226,17 +226,17 @@ class MetricLoss(ClassificationLoss):
             self.register_parameter("offsets", offsets)
         else:
             self.register_buffer("offsets", offsets)
-        objective = self.objective()  # which checks its parts
+        objective = self.objective()  # checks the options
         if self.reduction == "none" and not isinstance(objective, PerRow):
             raise ValueError(
                 f'`reduction` should be "mean" or "sum" for {self.metric}, a function of the whole batch, got "none".'
             )
         if self.margin is not None and self.label_smoothing > 0.0:
-            raise ValueError(f"`margin` should be None with label smoothing, got {self.margin}: a distance to the one label.")
+            raise ValueError(f"`margin` should be None with label smoothing, got {self.margin}: it needs one label per row.")
 
     def objective(self) -> Objective:
-        smoothed = Smoothed(self.smoothing, self.margin, self.normalize_scores, self.offsets)
-        return add_leak(objective_for(self.metric, smoothed, self.link), self.leak, self.leak_weight)
+        assigner = Assigner(self.smoothing, self.margin, self.normalize_scores, self.offsets)
+        return add_leak(objective_for(self.metric, assigner, self.link), self.leak, self.leak_weight)
 
     def extra_repr(self) -> str:
         extra = (f", margin={self.margin}" if self.margin is not None else "") + (f", leak={self.leak}" if self.leak else "")
@@ -246,9 +246,9 @@ class MetricLoss(ClassificationLoss):
 class ExactLoss(MetricLoss):
     """EXACT: expected accuracy under normal noise on the scores (arXiv 2205.09615, Eq. 15 to 19, Listing 1).
 
-    The four improvements of its section 4.5 can be switched one by one: ``margin``; ``normalize_scores``; the scale's
-    schedule, by passing ``scale=schedule(step)`` to each call; and :class:`metricfit.GradientNormalizer` after
-    ``backward``. ``link="log"`` is the form its critique asks about.
+    Each of the four improvements of its section 4.5 can be switched on or off: ``margin``; ``normalize_scores``; a schedule of
+    the scale, by passing ``scale=schedule(step)`` to each call; and :class:`metricfit.GradientNormalizer` after ``backward``.
+    ``link="log"`` is the form that the critique of the paper asks about.
 
     >>> loss = ExactLoss(normalize_scores=False)
     >>> loss(torch.tensor([[1.0, 0.0]]), torch.tensor([0]))          # 1 - Phi(1 / sqrt 2)
@@ -297,7 +297,7 @@ class LeakyExpectedErrorLoss(MetricLoss):
 class EastLoss(MetricLoss):
     """EAST: a metric of the soft-set confusion matrix (arXiv 2405.20954, Eq. 3 to 6).
 
-    Its annealing trains at T_k = 0.2 r**k, each until early stopping: ``scale=0.2 * r**k`` in each call.
+    For the paper's annealing, train at each T_k = 0.2 r**k until early stopping: pass ``scale=0.2 * r**k`` to each call.
 
     >>> EastLoss("accuracy")(torch.tensor([[0.0, 1.0986123]]), torch.tensor([1]))  # 1 - 0.8, see SoftSet
     tensor(0.2000)
@@ -309,15 +309,15 @@ class EastLoss(MetricLoss):
         super().__init__(metric, SoftSet(temperature), "linear", **options)
 
 
-class Unsmoothed(ClassificationLoss):
-    """A loss without a width."""
+class LossWithoutWidth(ClassificationLoss):
+    """Base class of the losses that have no smoothing and so no width."""
 
     def _check_scale(self, scale: float | Tensor | None) -> None:
         if scale is not None:
-            raise ValueError(f"`scale` should be None: {type(self).__name__} smooths nothing, got {scale!r}.")
+            raise ValueError(f"`scale` should be None: {type(self).__name__} has no smoothing, got {scale!r}.")
 
 
-class CrossEntropyLoss(Unsmoothed):
+class CrossEntropyLoss(LossWithoutWidth):
     """Cross-entropy with the options of this package: sample weights, memory, several processes.
 
     >>> CrossEntropyLoss()(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))           # log 2
@@ -328,7 +328,7 @@ class CrossEntropyLoss(Unsmoothed):
         return CrossEntropy()
 
 
-class HingeLoss(Unsmoothed):
+class HingeLoss(LossWithoutWidth):
     """Multi-class hinge of Crammer and Singer, max(0, margin - s_y + max of the others): a baseline of the EXACT paper.
 
     >>> HingeLoss()(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))
@@ -346,8 +346,8 @@ class HingeLoss(Unsmoothed):
         return f"margin={self.margin}"
 
 
-class DiceLoss(Unsmoothed):
-    """Soft Dice of Milletari et al. with squares below, averaged over the classes of the batch: a baseline of the EAST paper.
+class DiceLoss(LossWithoutWidth):
+    """Soft Dice of Milletari et al., squares in the denominator, mean over the batch's classes: a baseline of the EAST paper.
 
     >>> DiceLoss()(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))  # 1 - 2 * 0.5 / (0.5 + 1)
     tensor(0.3333)

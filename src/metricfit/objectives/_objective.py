@@ -1,7 +1,7 @@
-r"""What is minimised, as two pure functions: rows to statistics that add up, and statistics to a loss.
+"""Objectives: two pure functions, from rows to statistics and from statistics to a loss.
 
-Statistics of batches add: those of micro-batches, of recent batches, of processes. The loss of all of them together is a
-function of the sum, so gradient accumulation, running memory and distributed training need nothing but additions.
+Statistics are sums over rows. So the joint loss of several batches is a function of the sum of their statistics, and gradient
+accumulation, memory and distributed training only add statistics.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from metricfit.smoothing import Smoothing
 class Objective(ABC):
     @abstractmethod
     def statistics(self, rows: AnyRows) -> Tensor:
-        """What the loss depends on, a sum over rows."""
+        """Sums over rows that determine the loss."""
 
     @abstractmethod
     def value(self, statistics: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ class Objective(ABC):
         return self.value(statistics) * self.size(statistics)
 
     def unflatten(self, statistics: Tensor) -> Tensor:
-        """Statistics in their own shape, from one dimension."""
+        """Statistics in their own shape, from a flat tensor."""
         return statistics
 
 
@@ -66,8 +66,8 @@ class PerRow(Objective):
 
 
 @dataclass(frozen=True)
-class Smoothed:
-    """How scores become assignments, before any metric is taken."""
+class Assigner:
+    """From the scores of rows to soft assignments: offsets, normalisation, margin, smoothing."""
 
     smoothing: Smoothing
     margin: float | None = None
@@ -106,65 +106,64 @@ class Smoothed:
     def _refuse_margin(self) -> None:
         if self.margin is not None:
             raise ValueError(
-                f"`margin` should be None with class probabilities or label smoothing, got {self.margin}: "
-                "a margin is a distance to the one label."
+                f"`margin` should be None with class probabilities or label smoothing, got {self.margin}: it needs one label."
             )
 
 
 @dataclass(frozen=True)
 class Hits(PerRow):
-    """The link of each row's probability of hitting its label: accuracy, sample by sample."""
+    """The link of each row's probability of its label: the loss for accuracy."""
 
-    smoothed: Smoothed
+    assigner: Assigner
     link: Link
 
     def losses(self, rows: AnyRows) -> Tensor:
         if isinstance(rows, LabelRows):
-            log_p = self.smoothed.log_label(rows)
+            log_p = self.assigner.log_label(rows)
             return rows.weight * self.link(log_p.exp(), log_p)
-        if isinstance(self.link, Linear):  # one integral for all classes; their logarithms would take one each
-            return (rows.shares * (1.0 - self.smoothed.assign(rows))).sum(1)
-        log_p = self.smoothed.log_assign(rows)
+        if isinstance(self.link, Linear):  # one integral for all classes; logarithms need one per class
+            return (rows.shares * (1.0 - self.assigner.assign(rows))).sum(1)
+        log_p = self.assigner.log_assign(rows)
         return (rows.shares * self.link(log_p.exp(), log_p)).sum(1)
 
 
 @dataclass(frozen=True)
 class Gains(PerRow):
-    """The link of each row's expected gain, brought to 0 ... 1: costs, sample by sample."""
+    """The link of each row's expected gain, rescaled to 0 ... 1: the loss for costs."""
 
-    smoothed: Smoothed
+    assigner: Assigner
     link: Link
     metric: Cost
 
     def losses(self, rows: AnyRows) -> Tensor:
         self.metric.check_classes(rows.scores.shape[1])
-        assignment = self.smoothed.assign(rows)
+        assignment = self.assigner.assign(rows)
         gains, span = self.metric.unit_gains(assignment)
         if isinstance(rows, LabelRows):
             gain = (assignment * gains[rows.labels]).sum(1)
             return rows.weight * span * self.link(gain, safe_log(gain))
-        gain = exact_product(assignment, gains.T)  # for each class a row may count for
+        gain = exact_product(assignment, gains.T)  # (n, k): the gain for each true class
         return (rows.shares * span * self.link(gain, safe_log(gain))).sum(1)
 
 
 @dataclass(frozen=True)
-class OfMatrix(Objective):
+class MatrixObjective(Objective):
     """The link of a metric of the whole confusion matrix; the statistics are that matrix."""
 
-    smoothed: Smoothed
+    assigner: Assigner
     link: Link
     metric: Metric
 
     def statistics(self, rows: AnyRows) -> Tensor:
         self.metric.check_classes(rows.scores.shape[1])
-        assignment = self.smoothed.assign(rows)
+        assignment = self.assigner.assign(rows)
         if isinstance(rows, LabelRows):
             return labels_confusion(rows.weight[:, None] * assignment, rows.labels)
         return shares_confusion(assignment, rows.shares)
 
     def value(self, statistics: Tensor) -> Tensor:
-        value = self.metric(statistics) + 0.0 * statistics.sum()  # NaN anywhere is NaN, also where the metric does not look
-        return _linked(value, self.metric, self.link)
+        value = self.metric(statistics) + 0.0 * statistics.sum()  # NaN in any entry gives NaN, also if the metric ignores it
+        return _apply_link(value, self.metric, self.link)
 
     def size(self, statistics: Tensor) -> Tensor:
         return statistics.sum()
@@ -174,25 +173,25 @@ class OfMatrix(Objective):
         return statistics.view(n_classes, n_classes)
 
 
-def objective_for(metric: Metric, smoothed: Smoothed, link: Link) -> Objective:
-    """Sample by sample where the metric is a mean over samples, of the whole matrix otherwise."""
+def objective_for(metric: Metric, assigner: Assigner, link: Link) -> Objective:
+    """A mean over rows if the metric is a mean over samples, otherwise a function of the whole matrix."""
     if isinstance(metric, Custom) and metric.limits is None and not isinstance(link, Linear):
         raise ValueError(
             f"`link` should be 'linear' for a function whose values have no known limits, got {link}. "
             "Try `mf.metrics.Custom(function, limits=(0, 1))`."
         )
     if metric.counts_hits:
-        return Hits(smoothed, link)
+        return Hits(assigner, link)
     if isinstance(metric, Cost):
-        return Gains(smoothed, link, metric)
-    return OfMatrix(smoothed, link, metric)
+        return Gains(assigner, link, metric)
+    return MatrixObjective(assigner, link, metric)
 
 
-def _linked(value: Tensor, metric: Metric, link: Link) -> Tensor:
-    r"""A link on a metric with bounds :math:`(a, b)`: :math:`(b - a)\, L\bigl((M - a)/(b - a)\bigr)`.
+def _apply_link(value: Tensor, metric: Metric, link: Link) -> Tensor:
+    r"""The link of a metric with bounds :math:`(a, b)`: :math:`(b - a)\, L\bigl((M - a)/(b - a)\bigr)`.
 
-    For bounds (0, 1) that is :math:`L(M)`, and for the linear link always :math:`b - M`. The other links keep slope -1 at
-    the best value and go off where the metric is at its worst: at -1 for a correlation.
+    For bounds (0, 1) this is :math:`L(M)`, and for the linear link it is always :math:`b - M`. The other links have
+    about the same slope at the best value, and are steepest at the worst, which is -1 for a correlation.
     """
     low, high = metric.bounds
     span = (high - low) or 1.0

@@ -1,4 +1,4 @@
-"""Scores and targets in any of the layouts of ``nn.CrossEntropyLoss``, as rows."""
+"""Rows, from scores and targets in any layout of ``nn.CrossEntropyLoss``."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class ScoreRows:
     """One row per sample (or pixel, or token); class weights and sample weights are already applied."""
 
     scores: Tensor  # (n, k), float32 or float64
-    weight: Tensor  # (n,), what the row counts in a mean
+    weight: Tensor  # (n,), the row's weight in a mean
     scale: float | Tensor | None  # a number, () or (n,)
-    shape: torch.Size  # of one value per row in the caller's layout
+    shape: torch.Size  # the caller's layout of one value per row
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class LabelRows(ScoreRows):
 
 @dataclass(frozen=True)
 class ShareRows(ScoreRows):
-    """Every row counts for each class by a share: class probabilities, or labels with label smoothing."""
+    """Every row has one share per class: class probabilities, or labels with label smoothing."""
 
     shares: Tensor  # (n, k), weights included
 
@@ -56,7 +56,7 @@ def as_rows(
     sample_weight: Tensor | None = None,
     scale: float | Tensor | None = None,
 ) -> AnyRows:
-    """Check and flatten: (k,), (n, k) or (n, k, d1, ...) with labels, or with class probabilities of the same shape."""
+    """Check and flatten (k,), (n, k) or (n, k, d1, ...) scores with labels, or with class probabilities of the same shape."""
     check_floating(input, "input")
     check_tensor(target, "target")
     if input.ndim == 0:
@@ -85,22 +85,22 @@ def as_rows(
         check_nonnegative(weight, "weight")
         weight = weight.to(scores)
 
-    def shared(shares: Tensor, row_weight: Tensor) -> Tensor:
+    def weighted_shares(shares: Tensor, row_weight: Tensor) -> Tensor:
         smooth = (1.0 - label_smoothing) * shares + label_smoothing / n_classes
         return smooth * row_weight[:, None] * (1.0 if weight is None else weight)
 
     if target.is_floating_point() and target.shape == input.shape:
         check_nonnegative(target, "target")
-        return ShareRows(scores, row_weight, scale, shape, shared(_flatten(target.to(scores), class_dim), row_weight))
+        return ShareRows(scores, row_weight, scale, shape, weighted_shares(_flatten(target.to(scores), class_dim), row_weight))
     _check_label_layout(target, input, shape)
     labels = target.reshape(-1).long()
-    kept = labels != ignore_index
-    labels = labels.where(kept, 0)
+    is_used = labels != ignore_index
+    labels = labels.where(is_used, 0)
     check_label_range(labels, n_classes, "target")
-    kept_weight = row_weight * kept
-    label_weight = kept_weight if weight is None else kept_weight * weight[labels]
+    used_weight = row_weight * is_used
+    label_weight = used_weight if weight is None else used_weight * weight[labels]
     if label_smoothing:
-        return ShareRows(scores, label_weight, scale, shape, shared(one_hot(labels, scores), kept_weight))
+        return ShareRows(scores, label_weight, scale, shape, weighted_shares(one_hot(labels, scores), used_weight))
     return LabelRows(scores, label_weight, scale, shape, labels)
 
 

@@ -1,8 +1,7 @@
 """The exact integrals of :mod:`metricfit.numerics._race` as torch operators with hand-written derivatives.
 
-Each comes in two layers. The custom operator is what ``torch.compile`` and other tools see: one opaque node. Around it an
-``autograd.Function`` carries the derivative and the ``vmap`` rule, so that ``torch.func`` works too. First derivatives
-only; a second one raises an error that says so.
+Each has two layers. ``torch.compile`` and other tools see the custom operator as one opaque node. An ``autograd.Function``
+around it holds the derivative and the ``vmap`` rule, so that ``torch.func`` works too. Second derivatives raise an error.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from metricfit.scores import label_gaps
 def _log_win(
     scores: Tensor, labels: Tensor, scale: Tensor, margin: float | None, order: int, with_gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """log p (n,), its derivative by the scores (n, k) and by the scale (n,); the derivatives empty unless asked for.
+    """log p (n,), its derivative by the scores (n, k) and by the scale (n,); both are empty without ``with_gradient``.
 
-    An ``order`` of 0 leaves the number of nodes, and so the algorithm, to the operator: fused where that is possible.
+    An ``order`` of 0 means the default number of nodes, or a fused kernel if one covers the scores.
     """
     if order == 0 and fused.covers(scores):
         return fused.kernels().log_win(scores, labels, scale, margin, with_gradient)
@@ -93,7 +92,7 @@ def _(info, in_dims, *args):  # type: ignore[no-untyped-def]
 
 
 class NormalLogWin(torch.autograd.Function):
-    """``apply(scores (n, k), labels (n,), scale (n,), margin, order, with_gradient)`` to log p (n,) and two auxiliaries."""
+    """``apply(scores (n, k), labels (n,), scale (n,), margin, order, with_gradient)``: log p (n,) and its two derivatives."""
 
     @staticmethod
     def forward(*args: Any) -> Any:
@@ -109,8 +108,8 @@ class NormalLogWin(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, incoming: Tensor, *_: Any) -> Any:
         by_scores, by_scale, scores, scale = ctx.saved_tensors
-        by_scores = only_once(incoming[:, None] * by_scores, scores, scale)
-        return by_scores, None, only_once(incoming * by_scale, scores, scale), None, None, None
+        by_scores = forbid_second_derivative(incoming[:, None] * by_scores, scores, scale)
+        return by_scores, None, forbid_second_derivative(incoming * by_scale, scores, scale), None, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
@@ -118,7 +117,7 @@ class NormalLogWin(torch.autograd.Function):
 
 
 class NormalWinAll(torch.autograd.Function):
-    """``apply(scores (n, k), scale (n,), order)`` to the probability of winning for every class (n, k)."""
+    """``apply(scores (n, k), scale (n,), order)``: the probability of winning for every class (n, k)."""
 
     @staticmethod
     def forward(scores: Tensor, scale: Tensor, order: int) -> Tensor:
@@ -133,15 +132,15 @@ class NormalWinAll(torch.autograd.Function):
     def backward(ctx: Any, incoming: Tensor) -> Any:
         scores, scale = ctx.saved_tensors
         grads = _win_all_backward(incoming.detach(), scores.detach(), scale.detach(), ctx.order)
-        return *(only_once(grad, incoming, scores, scale) for grad in grads), None
+        return *(forbid_second_derivative(grad, incoming, scores, scale) for grad in grads), None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
         return _fold_rows(NormalWinAll.apply, info, in_dims, args)
 
 
-class _OnlyOnce(torch.autograd.Function):
-    """The identity on a first derivative, which refuses to be differentiated again."""
+class _FirstDerivative(torch.autograd.Function):
+    """The identity on a first derivative; its own derivative is an error."""
 
     generate_vmap_rule = True
 
@@ -156,15 +155,15 @@ class _OnlyOnce(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:
         raise RuntimeError(
-            "`Normal` has first derivatives only, and a second one was asked for. "
+            "`Normal` has first derivatives only, and a second one was requested. "
             "For Hessians or gradient penalties use `Softmax`."
         )
 
 
 def _gpu_kernels(scores: Tensor) -> Any:
-    """The Triton kernels, if they can take these scores and ``METRICFIT_TRITON=1`` asks for them; else None.
+    """The Triton kernels if they cover these scores and ``METRICFIT_TRITON=1`` is set, else None.
 
-    On request only: they are tested in Triton's interpreter and compile for GPUs, but we have had none to run them on.
+    They are opt-in because they were tested in Triton's interpreter and compiled for GPUs, but never run on a GPU.
     """
     if not scores.is_cuda or scores.dtype != torch.float32 or os.environ.get("METRICFIT_TRITON") != "1":
         return None
@@ -173,15 +172,15 @@ def _gpu_kernels(scores: Tensor) -> Any:
     return _race_triton
 
 
-def only_once(derivative: Tensor, *parents: Tensor) -> Tensor:
-    """A first derivative, marked as depending on ``parents`` in a way that cannot be differentiated."""
-    if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # someone builds a graph of the derivative
-        return _OnlyOnce.apply(derivative, *parents)
+def forbid_second_derivative(derivative: Tensor, *parents: Tensor) -> Tensor:
+    """The derivative itself, in the graph of ``parents`` such that differentiating it again raises an error."""
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # with ``create_graph=True``
+        return _FirstDerivative.apply(derivative, *parents)
     return derivative
 
 
 def _fold_rows(function: Any, info: Any, in_dims: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-    """``vmap`` for operators that treat rows one by one: the mapped dimension becomes more rows."""
+    """``vmap`` of an operator that works row by row: the mapped dimension becomes more rows."""
     batch = info.batch_size
 
     def fold(dim: int | None, arg: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Normal noise by sampling: the EXACT paper's own algorithm and plain Monte-Carlo. References and baselines."""
+"""Normal noise by sampling, for comparison: the EXACT paper's own algorithm and plain Monte Carlo."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import torch
 from torch import Tensor
 
 from metricfit.numerics._orthant import log_orthant, log_orthant_slope
-from metricfit.smoothing._race_ops import only_once
+from metricfit.smoothing._race_ops import forbid_second_derivative
 
 
 def genz_log_label(gaps: Tensor, labels: Tensor, samples: int, generator: torch.Generator | None) -> Tensor:
     r"""Log-probability that the label wins, by Genz's algorithm: Eq. (15) of arXiv 2205.09615, gradient by Theorem 4.3.
 
     ``gaps`` (n, k) are standardised, :math:`(s_i - s_y)/\sigma`, with the margin applied. The mean of the orthant integral is
-    :math:`m = -g` without the label's own entry. Value and gradient are independent estimates, as in the paper, so the
-    gradient is not the derivative of the value that was drawn; both tend to the exact ones.
+    :math:`m = -g` without the label's own entry. Value and gradient are independent estimates, as in the paper. So the
+    gradient is not the derivative of the sampled value, but both converge to the exact ones.
     """
     k = gaps.shape[1]
     others = torch.arange(k - 1, device=gaps.device) + (torch.arange(k - 1, device=gaps.device) >= labels[:, None])
@@ -34,7 +34,7 @@ class _GenzLogWin(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, incoming: Tensor) -> Any:
         slope, mean = ctx.saved_tensors
-        return only_once(incoming[:, None] * slope, incoming, mean), None, None
+        return forbid_second_derivative(incoming[:, None] * slope, incoming, mean), None, None
 
 
 def monte_carlo_assign(scores: Tensor, samples: int, generator: torch.Generator | None) -> Tensor:
@@ -59,4 +59,4 @@ class _MonteCarloWins(torch.autograd.Function):
     def backward(ctx: Any, incoming: Tensor) -> Any:
         noise, winners, scores = ctx.saved_tensors
         by_scores = (incoming.expand_as(noise).gather(2, winners) * noise).mean(0)
-        return only_once(by_scores, incoming, scores), None, None
+        return forbid_second_derivative(by_scores, incoming, scores), None, None
