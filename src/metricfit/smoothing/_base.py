@@ -1,4 +1,4 @@
-"""What every smoothing offers: scores (n, k) to a soft assignment (n, k) whose rows sum to one."""
+"""The base class of all smoothings."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Width = float | Tensor
 
 
 class Smoothing(nn.Module, ABC):
-    r"""Scores to assignment, with a width that goes to zero for the hard decision.
+    """From scores to a soft assignment, which approaches the hard decision as the width goes to zero.
 
-    The width (``scale`` or ``temperature``, the subclass's word) is a buffer, so it moves with the module and travels
-    with its ``state_dict``; given as an ``nn.Parameter`` it is learned. Each call may override it by ``scale``: a number,
-    or a tensor with one entry or one per row, through which gradients flow.
+    The width (``scale`` or ``temperature``, by subclass) is a buffer: it follows the module's device and is part of its
+    ``state_dict``. An ``nn.Parameter`` is learned. Each call can override it by ``scale``: a number, or a tensor with one
+    entry or one per row, which may require a gradient.
 
-    A subclass says what it computes in ``_log_assign`` and, where there is a better way, in the other underscored methods.
-    They receive checked scores in float32 or float64 and a width that broadcasts against them, (1, 1) or (n, 1).
+    A subclass defines ``_log_assign``, and overrides ``_assign`` or ``_log_label`` if it has a better formula for them. They
+    receive checked scores in float32 or float64 and a width that broadcasts against them, (1, 1) or (n, 1).
     """
 
     width_name: str = "scale"
     width_limit: float = math.inf
-    centres_itself: bool = False  # whether ``_assign`` takes scores with any offset common to a row
-    width_power: float = 0.4  # widths below tiny**0.4, 6e-16 in float32, count as that: their square can still be divided by
+    centres_itself: bool = False  # whether ``_assign`` accepts scores that are not relative to the best
+    width_power: float = 0.4  # the least width is tiny**0.4, 6e-16 in float32, so that 1 / width**2 is finite
 
     def __init__(self, width: Width) -> None:
         super().__init__()
@@ -40,38 +40,40 @@ class Smoothing(nn.Module, ABC):
             self.register_buffer(self.width_name, width)
         else:
             check_number(width, self.width_name, 0.0, open_low=True)
-            # float64, so that a width of 0.1 is 0.1 for float64 scores as well
+            # float64, so that 0.1 has all its digits for float64 scores
             self.register_buffer(self.width_name, torch.tensor(float(width), dtype=torch.float64))
         if self.width.ndim > 1:
-            raise ValueError(f"`{self.width_name}` should be a number or one per row, got shape {tuple(self.width.shape)}.")
+            raise ValueError(
+                f"`{self.width_name}` should be a number or have one entry per row, got shape {tuple(self.width.shape)}."
+            )
         check_floating(self.width, self.width_name)
         check_width(self.width, self.width_name, self.width_limit)
 
     @property
     def width(self) -> Tensor:
-        """The width by its common name."""
+        """The width, under its name in the base class."""
         return getattr(self, self.width_name)
 
     def assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
         """Soft assignment of every sample to the classes, (n, k); rows sum to one."""
         scores, width = self._prepare(scores, scale)
-        return self._assign(scores if self.centres_itself else behind_best(scores), width)
+        return self._assign(scores if self.centres_itself else subtract_best(scores), width)
 
     def log_assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
         """Logarithm of :meth:`assign`, accurate where the assignment underflows."""
         scores, width = self._prepare(scores, scale)
-        return self._log_assign(behind_best(scores), width)
+        return self._log_assign(subtract_best(scores), width)
 
     def label_probability(
         self, scores: Tensor, labels: Tensor, margin: float | None = None, scale: Width | None = None
     ) -> Tensor:
-        """The share assigned to each sample's label, (n,); a score beaten by more than ``margin`` counts as beaten by it."""
+        """The share assigned to each sample's label, (n,); ``margin`` limits how far the label counts as ahead of others."""
         return self.log_label_probability(scores, labels, margin, scale).exp()
 
     def log_label_probability(
         self, scores: Tensor, labels: Tensor, margin: float | None = None, scale: Width | None = None
     ) -> Tensor:
-        """Logarithm of :meth:`label_probability`; it keeps its gradient where a sample is confidently wrong."""
+        """Logarithm of :meth:`label_probability`; its gradient does not vanish for confidently wrong samples."""
         scores, width = self._prepare(scores, scale)
         check_labels(labels, scores.shape[1], scores.shape[:1])
         if margin is not None:
@@ -115,6 +117,6 @@ class Smoothing(nn.Module, ABC):
             return super()._apply(lambda tensor: fn(tensor.float()), recurse)
 
 
-def behind_best(scores: Tensor) -> Tensor:
-    """Scores relative to the best of their row: only differences count, and dividing these by a width keeps their digits."""
+def subtract_best(scores: Tensor) -> Tensor:
+    """Scores minus the best of their row: only differences matter, and these keep their digits when divided by a width."""
     return scores - scores.detach().amax(1, keepdim=True)

@@ -8,7 +8,7 @@ from torch import Tensor
 from metricfit._checks import check_option
 from metricfit.numerics._safe import safe_log
 from metricfit.scores import label_gaps
-from metricfit.smoothing._base import Smoothing, Width, behind_best
+from metricfit.smoothing._base import Smoothing, Width, subtract_best
 from metricfit.smoothing._race_ops import NormalLogWin, NormalWinAll
 from metricfit.smoothing._sampled import genz_log_label, monte_carlo_assign
 
@@ -16,7 +16,7 @@ METHODS = ("quadrature", "genz", "monte_carlo")
 
 
 class Normal(Smoothing):
-    r"""Probability of each class to come out largest when every score receives noise :math:`N(0, \sigma^2)`.
+    r"""Probability that each class has the largest score after noise :math:`N(0, \sigma^2)` on every score.
 
     Karpukhin et al., "EXACT", arXiv 2205.09615, Eq. (8) to (19). For two classes it is
     :math:`\Phi((s_y - s_j) / (\sigma\sqrt2))`:
@@ -25,13 +25,13 @@ class Normal(Smoothing):
     tensor([0.7602])
 
     Args:
-        scale: the noise's standard deviation; a number, or a tensor with one entry or one per row.
+        scale: standard deviation of the noise; a number, or a tensor with one entry or one per row.
         method: ``"quadrature"`` is exact to rounding, deterministic and linear in the number of classes.
             ``"genz"`` is the paper's own algorithm (random, quadratic) and ``"monte_carlo"`` the estimator of its
-            appendix C; both are there to compare with.
+            appendix C, both for comparison.
         order: number of quadrature nodes; by default 64 for float64 scores and 24 for float32.
         samples: number of samples of the random methods (the paper uses 16).
-        generator: where they take their randomness from.
+        generator: random generator of these methods.
     """
 
     centres_itself = True
@@ -63,13 +63,13 @@ class Normal(Smoothing):
         if self.method == "quadrature":
             return NormalWinAll.apply(scores, _per_row(width, scores), self._nodes(scores))
         if self.method == "monte_carlo":
-            return monte_carlo_assign(behind_best(scores) / width, self.samples, self.generator)
-        return self._log_assign(scores, width).softmax(1)  # estimates of k numbers that should sum to one
+            return monte_carlo_assign(subtract_best(scores) / width, self.samples, self.generator)
+        return self._log_assign(scores, width).softmax(1)  # k independent estimates do not sum to one
 
     def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
         if self.method == "monte_carlo":
             return safe_log(self._assign(scores, width))
-        # one integral per class, each placed where that class wins: the only way to keep all tails
+        # one integral per class, with nodes where that class wins: no other way is accurate in all tails
         n, k = scores.shape
         rows = scores.repeat_interleave(k, 0)
         labels = torch.arange(k, device=scores.device).repeat(n)
@@ -77,8 +77,8 @@ class Normal(Smoothing):
 
     def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Tensor) -> Tensor:
         if self.method == "quadrature":
-            scale, wanted = _per_row(width, scores), _wants_gradient(scores, width)
-            log_p, _, _ = NormalLogWin.apply(scores, labels, scale, margin, self._nodes(scores), wanted)
+            scale, with_gradient = _per_row(width, scores), _needs_gradient(scores, width)
+            log_p, _, _ = NormalLogWin.apply(scores, labels, scale, margin, self._nodes(scores), with_gradient)
             return log_p
         gaps = label_gaps(scores, labels, margin) / width
         if self.method == "genz":
@@ -87,12 +87,12 @@ class Normal(Smoothing):
         return safe_log(wins.gather(1, labels[:, None]).squeeze(1))
 
     def _nodes(self, scores: Tensor) -> int:
-        return self.order or 0  # 0: as many as the dtype needs
+        return self.order or 0  # 0: the default of the dtype
 
 
 def _per_row(width: Tensor, scores: Tensor) -> Tensor:
     return width.squeeze(1).expand(scores.shape[0])
 
 
-def _wants_gradient(*tensors: Tensor) -> bool:
+def _needs_gradient(*tensors: Tensor) -> bool:
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)

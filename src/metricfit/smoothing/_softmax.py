@@ -1,4 +1,4 @@
-"""Softmax: what is assigned when every score receives Gumbel noise."""
+"""Softmax: the assignment under Gumbel noise on every score."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from metricfit.smoothing._base import Smoothing, Width
 class Softmax(Smoothing):
     r"""Softmax with a temperature, :math:`A_j = e^{s_j/T} / \sum_i e^{s_i/T}`.
 
-    Cross-entropy rests on it, and expected error and its leaky form (arXiv 1905.00448, Eq. 1 to 6). A temperature of about
-    0.8 behaves like normal noise of scale 1 for two classes, a smaller one for more.
+    Cross-entropy, expected error and leaky expected error use it (arXiv 1905.00448, Eq. 1 to 6). For two classes, about 0.8 is
+    similar to normal noise of scale 1; for more classes, a smaller temperature is.
 
     >>> Softmax().assign(torch.tensor([[0.0, 1.0986123]]))          # 1/4, 3/4
     tensor([[0.2500, 0.7500]])

@@ -11,15 +11,15 @@ from metricfit.smoothing._base import Smoothing, Width
 class SoftSet(Smoothing):
     r"""Soft-set membership of "Evaluation Aligned Surrogate Training" (arXiv 2405.20954), Eq. (3) to (5).
 
-    With :math:`p` the softmax of the scores, :math:`\tau` the mean of its two largest entries and
-    :math:`\tau_m = 5T \min(\tau, 1 - \tau)`, the step at :math:`\tau` is replaced by three straight pieces, Eq. (4):
+    Let :math:`p` be the softmax of the scores, :math:`\tau` the mean of its two largest entries and
+    :math:`\tau_m = 5T \min(\tau, 1 - \tau)`. Three linear pieces replace the step at :math:`\tau`, Eq. (4):
 
     .. math:: H(p) = \begin{cases} m_1 p & p < \tau - \tau_m/2 \\ 1/2 + m_2 (p - \tau) & \text{between} \\
         1 - T + m_3 (p - \tau - \tau_m/2) & p > \tau + \tau_m/2 \end{cases}
 
-    with :math:`m_1 = T/(\tau - \tau_m/2)`, :math:`m_2 = (1 - 2T)/\tau_m`, :math:`m_3 = T/(1 - \tau - \tau_m/2)`, and the
-    assignment is :math:`H(p_j) / \sum_i H(p_i)`, Eq. (5). The gradient flows through :math:`\tau` too. The temperature lies
-    strictly between 0 and 0.4, where :math:`m_1` would divide by zero; for two classes T = 0.2 is the step of Tsoi et al.
+    with :math:`m_1 = T/(\tau - \tau_m/2)`, :math:`m_2 = (1 - 2T)/\tau_m`, :math:`m_3 = T/(1 - \tau - \tau_m/2)`. The
+    assignment is :math:`H(p_j) / \sum_i H(p_i)`, Eq. (5). The gradient includes that of :math:`\tau`. The temperature lies
+    strictly between 0 and 0.4, where :math:`m_1` would divide by zero. For two classes, T = 0.2 is the step of Tsoi et al.
 
     For p = (0.25, 0.75) and T = 0.2: tau = 1/2, tau_m = 1/2, and both lie on a corner, H = (T, 1 - T):
 
@@ -41,20 +41,20 @@ class SoftSet(Smoothing):
     def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
         log_p = scores.log_softmax(1)
         step, below, low_slope = _soft_step(log_p.exp(), width)
-        # on the lowest piece H = m1 p, whose logarithm is known where p itself underflows
+        # on the lowest piece H = m1 p, and log p is accurate where p underflows
         log_step = torch.where(below, low_slope.log() + log_p, step.masked_fill(below, 1.0).log())
         return log_step - step.sum(1, keepdim=True).log()
 
 
 def _soft_step(p: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Eq. (4) at the dynamic threshold; also where its lowest piece holds and that piece's slope (n, 1)."""
+    """Eq. (4) at the dynamic threshold, the mask of its lowest piece (n, k), and the slope of that piece (n, 1)."""
     threshold = p.topk(2, dim=1).values.mean(1, keepdim=True)
     half_width = 2.5 * temperature * torch.minimum(threshold, 1.0 - threshold)
     low_slope = temperature / (threshold - half_width)
     high_slope = temperature / (1.0 - threshold - half_width)
 
     below, above = p < threshold - half_width, p > threshold + half_width
-    distance = (p - threshold).masked_fill(below | above, 0.0)  # elsewhere its slope, 1 / half_width, may be beyond all bounds
+    distance = (p - threshold).masked_fill(below | above, 0.0)  # elsewhere its slope, 1 / half_width, may overflow
     between = 0.5 + (0.5 - temperature) * (distance / half_width)
     high = 1.0 - temperature + high_slope * (p - threshold - half_width)
     return torch.where(below, low_slope * p, torch.where(above, high, between)), below, low_slope
