@@ -1,4 +1,4 @@
-"""Metrics: confusion matrix (k, k) to a number that goes up when things get better."""
+"""Metrics: functions of the confusion matrix (k, k); larger is better."""
 
 from metricfit.metrics._accuracy import Accuracy, BalancedAccuracy, Cost, GMean
 from metricfit.metrics._agreement import CohenKappa, MatthewsCorrelation

@@ -1,4 +1,4 @@
-"""Accuracy and what is made of the recalls of all classes; costs."""
+"""Accuracy, means of the recalls of all classes, and costs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metricfit.numerics._safe import safe_divide, safe_log
 
 @dataclass(frozen=True)
 class Accuracy(Metric):
-    r"""Share of samples that hit their label, :math:`\sum_k C_{kk} / \sum C`.
+    r"""Share of samples that are predicted correctly, :math:`\sum_k C_{kk} / \sum C`.
 
     >>> Accuracy()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))          # 5 / 8
     tensor(0.6250)
@@ -58,7 +58,7 @@ class BalancedAccuracy(Metric):
 
 @dataclass(frozen=True)
 class GMean(Metric):
-    r"""Geometric mean of the recalls of the classes that occur; zero as soon as one class is never hit.
+    r"""Geometric mean of the recalls of the classes that occur; zero if one class is never predicted correctly.
 
     >>> GMean()(torch.tensor([[4.0, 0.0], [3.0, 1.0]]))              # sqrt(1 * 1/4)
     tensor(0.5000)
@@ -75,17 +75,17 @@ class GMean(Metric):
 
 @dataclass(frozen=True)
 class Cost(Metric):
-    r"""Minus the mean cost, :math:`-\sum_{cj} C_{cj} K_{cj} / \sum C`, for a cost :math:`K_{cj}` of calling class c class j.
+    r"""Minus the mean cost, :math:`-\sum_{cj} C_{cj} K_{cj} / \sum C`, for a cost :math:`K_{cj}` of predicting j for c.
 
-    Minus, because every metric here goes up when things get better; the linear loss is then the mean cost itself, less
-    the least entry of the matrix.
+    It is negative because larger is better for every metric here. The linear loss is the mean cost minus the smallest entry of
+    the matrix.
 
     >>> Cost([[0.0, 1.0], [5.0, 0.0]])(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # -(1 * 1 + 2 * 5) / 8
     tensor(-1.3750)
     """
 
     matrix: Sequence[Sequence[float]] | Tensor
-    gains: Tensor = field(init=False, repr=False, compare=False)  # what calling class c class j adds to the mean, in float64
+    gains: Tensor = field(init=False, repr=False, compare=False)  # minus the costs, in float64
     limits: tuple[float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -110,7 +110,7 @@ class Cost(Metric):
         return (self.limits[1] - self.limits[0]) or 1.0
 
     def unit_gains(self, like: Tensor) -> tuple[Tensor, float]:
-        """The gains brought to 0 ... 1, and what they were divided by. Equal costs all count as the best."""
+        """The gains rescaled to 0 ... 1, and the divisor. If all costs are equal, all gains are 1."""
         low, high = self.bounds
         gains = (self.gains - low) / (high - low) if high > low else torch.ones_like(self.gains)
         return gains.to(like), (high - low) or 1.0
@@ -121,4 +121,4 @@ class Cost(Metric):
 
     def check_classes(self, n_classes: int) -> None:
         if n_classes != len(self.matrix):
-            raise ValueError(f"`Cost` was given a matrix for {len(self.matrix)} classes, the scores have {n_classes}.")
+            raise ValueError(f"`Cost` has a matrix for {len(self.matrix)} classes, but the scores have {n_classes}.")

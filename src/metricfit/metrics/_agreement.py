@@ -16,7 +16,7 @@ from metricfit.numerics._safe import safe_divide, safe_sqrt
 class MatthewsCorrelation(Metric):
     r"""Matthews correlation coefficient; for more than two classes Gorodkin's :math:`R_K`.
 
-    With shares of hits :math:`c`, of true classes :math:`t_k` and of predicted ones :math:`p_k`:
+    With the shares :math:`c` of correct predictions, :math:`t_k` of true classes and :math:`p_k` of predicted classes:
 
     .. math:: \frac{c - \sum_k p_k t_k}{\sqrt{(1 - \sum_k p_k^2)(1 - \sum_k t_k^2)}}
 
@@ -37,11 +37,11 @@ class MatthewsCorrelation(Metric):
 
 @dataclass(frozen=True)
 class CohenKappa(Metric):
-    r"""Cohen's kappa, :math:`1 - \sum_{cj} w_{cj} C_{cj} / \sum_{cj} w_{cj} t_c p_j`: disagreement over that of chance.
+    r"""Cohen's kappa, :math:`1 - \sum_{cj} w_{cj} C_{cj} / \sum_{cj} w_{cj} t_c p_j`: disagreement relative to chance.
 
-    ``weights`` None counts every miss as one, ``"linear"`` by its distance :math:`|c - j|` and ``"quadratic"`` by the distance
-    squared, for classes in order. Distances are between all k classes; scikit-learn closes the gap that a class leaves which
-    is neither true nor predicted, unless it is given ``labels=range(k)``.
+    ``weights`` None gives every error weight 1. For ordered classes, ``"linear"`` gives it its distance :math:`|c - j|` and
+    ``"quadratic"`` the squared distance. Distances count all k classes. scikit-learn leaves out classes that are neither true
+    nor predicted, unless called with ``labels=range(k)``.
 
     >>> CohenKappa()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))          # 1 - (3/8) / (1/2)
     tensor(0.2500)
@@ -64,12 +64,12 @@ class CohenKappa(Metric):
         distance = (index[:, None] - index).abs()
         weight = {None: distance.sign(), "linear": distance, "quadratic": distance.square()}[self.weights]
         chance = (weight * true[..., :, None] * predicted[..., None, :]).sum((-2, -1))
-        # where chance leaves nothing to disagree on the ratio is 1: kappa 0
+        # if chance gives no disagreement, the ratio is 1 and kappa is 0
         return 1.0 - safe_divide((weight * share).sum((-2, -1)), chance, otherwise=1.0)
 
 
 def _shares(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Hits in all (...), true and predicted per class (..., k), as shares of the total."""
+    """Shares of the total: correct predictions (...), true classes and predicted classes (..., k)."""
     counts = Counts.of(matrix)
     total = counts.total[..., None]
     hits = safe_divide(counts.hits, total).sum(-1)

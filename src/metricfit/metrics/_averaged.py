@@ -1,4 +1,4 @@
-"""Scores of one class, averaged over classes: precision, recall, F-beta, Jaccard, Fowlkes-Mallows."""
+"""Scores per class, averaged over classes: precision, recall, F-beta, Jaccard, Fowlkes-Mallows."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ AVERAGES = ("binary", "macro", "micro", "weighted")
 
 
 class Averaged(Metric):
-    """A score per class, combined as scikit-learn combines it with ``zero_division=0``.
+    """A score per class, averaged as in scikit-learn with ``zero_division=0``.
 
-    ``"macro"`` is the mean over the classes that occur as a true or a predicted class, ``"weighted"`` weighs it by support,
-    ``"micro"`` takes the score of all counts added up, and ``"binary"`` that of class ``positive`` of two.
+    ``"macro"`` is the mean over the classes that occur as a true or a predicted class, ``"weighted"`` the mean weighted by
+    support, ``"micro"`` the score of the summed counts, and ``"binary"`` the score of class ``positive`` of two.
     """
 
     average: str
     positive: int
-    hit_averages: ClassVar[tuple[str, ...]] = ("micro",)  # those by which the score is accuracy under another name
+    hit_averages: ClassVar[tuple[str, ...]] = ("micro",)  # averages for which the score equals accuracy
 
     @property
     def counts_hits(self) -> bool:
@@ -34,7 +34,7 @@ class Averaged(Metric):
     def __post_init__(self) -> None:
         check_option(self.average, "average", AVERAGES)
         if self.positive not in (0, 1):
-            raise ValueError(f"`positive` should be 0 or 1, a class of two, got {self.positive!r}.")
+            raise ValueError(f"`positive` should be class 0 or 1, got {self.positive!r}.")
 
     @abstractmethod
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
@@ -55,14 +55,14 @@ class Averaged(Metric):
     def check_classes(self, n_classes: int) -> None:
         if self.average == "binary" and n_classes != 2:
             raise ValueError(
-                f'`{type(self).__name__}(average="binary")` is for two classes, the scores have {n_classes}. '
+                f'`{type(self).__name__}(average="binary")` is for two classes, but the scores have {n_classes}. '
                 'Use average="macro", "micro" or "weighted", or a name such as "f1_macro".'
             )
 
 
 @dataclass(frozen=True)
 class Precision(Averaged):
-    """Share of the predicted that are right.
+    """Share of the samples predicted as a class that belong to it.
 
     >>> Precision("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # 2 / 3
     tensor(0.6667)
@@ -77,7 +77,7 @@ class Precision(Averaged):
 
 @dataclass(frozen=True)
 class Recall(Averaged):
-    """Share of the true that are found.
+    """Share of the samples of a class that are predicted as it.
 
     >>> Recall("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))     # 2 / 4
     tensor(0.5000)
@@ -98,7 +98,7 @@ class FBeta(Averaged):
 
     .. math:: F_\beta = \frac{(1 + \beta^2)\,tp}{(1 + \beta^2)\,tp + \beta^2 fn + fp}
 
-    ``beta`` is a number or one per class (arXiv 2405.20954, appendix F.3): ``FBeta([1, 1, 0.25])`` asks for precision in
+    ``beta`` is a number or one per class (arXiv 2405.20954, appendix F.3): ``FBeta([1, 1, 0.25])`` favours precision in
     class 2.
 
     >>> FBeta(1.0, "binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # 2 * 2 / (4 + 3)
@@ -116,7 +116,7 @@ class FBeta(Averaged):
             return
         object.__setattr__(self, "beta", tuple(check_number(beta, "beta", 0.0) for beta in self.beta))
         if self.average in ("micro", "binary"):
-            raise ValueError(f"`beta` should be one number with average={self.average!r}, got {len(self.beta)} of them.")
+            raise ValueError(f"`beta` should be one number with average={self.average!r}, got {len(self.beta)}.")
 
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
         odds = hits.new_tensor(self.beta).square().clamp(max=1e30)
@@ -131,7 +131,7 @@ class FBeta(Averaged):
 
 @dataclass(frozen=True)
 class Jaccard(Averaged):
-    """Intersection over union of the true and the predicted.
+    """Intersection over union of the samples of a class and those predicted as it.
 
     >>> Jaccard("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))    # 2 / (4 + 3 - 2)
     tensor(0.4000)
@@ -150,7 +150,7 @@ class Jaccard(Averaged):
 class FowlkesMallows(Averaged):
     """Geometric mean of precision and recall.
 
-    Of the confusion matrix, that is; scikit-learn's function of this name compares clusterings pair by pair.
+    This is a function of the confusion matrix; scikit-learn's function of this name compares clusterings pair by pair.
 
     >>> FowlkesMallows("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # sqrt(2/3 * 2/4)
     tensor(0.5774)

@@ -1,4 +1,4 @@
-"""A metric: a formula over the confusion matrix that knows nothing of smoothing, and goes up when things get better."""
+"""The base class of metrics: formulas of the confusion matrix, independent of the smoothing; larger is better."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from metricfit.scores import working_precision
 
 @dataclass(frozen=True)
 class Counts:
-    """What most formulas need of a matrix (..., k, k): per class (..., k), and in all (...)."""
+    """The counts in most formulas, from a matrix (..., k, k): per class (..., k), and ``total`` (...)."""
 
-    hits: Tensor  # correctly assigned: the diagonal
-    support: Tensor  # of this true class: row sums
-    predicted: Tensor  # assigned to this class: column sums
+    hits: Tensor  # correct predictions: the diagonal
+    support: Tensor  # samples of the class: row sums
+    predicted: Tensor  # samples predicted as the class: column sums
     total: Tensor
 
     @staticmethod
@@ -31,8 +31,8 @@ class Counts:
 class Metric(ABC):
     """A callable: confusion matrix (k, k) to a scalar tensor, or (..., k, k) to (...).
 
-    ``bounds`` are the least and greatest value it can take. ``counts_hits`` says that it is accuracy by another name: the
-    mean over samples of whether the label was hit, so that a loss can be taken sample by sample.
+    ``bounds`` are its smallest and largest possible values. ``counts_hits`` says that the metric equals accuracy, a mean
+    over samples, for which there is one loss per sample.
     """
 
     @property
@@ -41,7 +41,7 @@ class Metric(ABC):
 
     @property
     def unit(self) -> float:
-        """What counts as one unit beside a leak of cross-entropy: the span of costs, which come in any currency; else 1."""
+        """The unit of the metric beside a leak of cross-entropy: the range of the costs, which have any scale, or else 1."""
         return 1.0
 
     @property
@@ -51,31 +51,31 @@ class Metric(ABC):
     def __call__(self, matrix: Tensor) -> Tensor:
         check_tensor(matrix, "matrix")
         if not matrix.is_floating_point():
-            matrix = matrix.double()  # integer counts are fine
+            matrix = matrix.double()  # counts may be integers
         if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
             raise ValueError(f"`matrix` should have shape (..., k, k), got {tuple(matrix.shape)}.")
         matrix = working_precision(matrix)
-        return self.value(self.prepared(matrix)).to(matrix.dtype)
+        return self.value(self.cast(matrix)).to(matrix.dtype)
 
     @abstractmethod
     def value(self, matrix: Tensor) -> Tensor:
-        """The formula."""
+        """The value of the metric for a checked matrix."""
 
-    def prepared(self, matrix: Tensor) -> Tensor:
-        """In float64: formulas subtract counts from each other, and k x k entries are cheap to do that with."""
+    def cast(self, matrix: Tensor) -> Tensor:
+        """The matrix in float64: formulas subtract counts from each other, and k x k entries cost little."""
         try:
             return matrix.double()
-        except TypeError:  # a device without it
+        except TypeError:  # a device without float64
             return matrix
 
     def check_classes(self, n_classes: int) -> None:
-        """Raise a ValueError if the metric is not made for this number of classes."""
-        return  # most are made for any
+        """Raise a ValueError if the metric does not support this number of classes."""
+        return  # most support any number
 
 
 @dataclass(frozen=True)
 class Custom(Metric):
-    """Any function of the confusion matrix; links other than ``linear`` need to know the limits of its values.
+    """Any function of the confusion matrix; links other than ``linear`` need ``limits``, the range of its values.
 
     >>> Custom(lambda c: c[0, 0] / c.sum(), limits=(0, 1))(torch.eye(2))
     tensor(0.5000)
@@ -92,8 +92,8 @@ class Custom(Metric):
     def unit(self) -> float:
         return 1.0 if self.limits is None else (self.limits[1] - self.limits[0]) or 1.0
 
-    def prepared(self, matrix: Tensor) -> Tensor:
-        return matrix  # the function may have tensors of its own, of the scores' dtype
+    def cast(self, matrix: Tensor) -> Tensor:
+        return matrix  # the function may use tensors of its own in the scores' dtype
 
     def value(self, matrix: Tensor) -> Tensor:
         value = self.function(matrix)
@@ -104,11 +104,11 @@ class Custom(Metric):
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Mean over the last dimension of the entries where ``mask`` holds, 0 where it holds nowhere."""
+    """Mean over the last dimension of the entries where ``mask`` is true; 0 if there are none."""
     kept = mask.to(values)
     return safe_divide((values * kept).sum(-1), kept.sum(-1))
 
 
 def occurs(count: Tensor) -> Tensor:
-    """Whether there is anything to count."""
+    """Whether a count is positive."""
     return count > floor_of(count)

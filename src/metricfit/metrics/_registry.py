@@ -1,4 +1,4 @@
-"""Metrics by name. Adding one is a formula and a line here."""
+"""Metrics by name. A new metric needs a formula and one line here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Entry:
 
 
 def _averages(name: str, make: Callable[[str], Metric], sklearn: str | None, **options: Any) -> dict[str, Entry]:
-    """One entry per average: the bare name for the positive class of two, a suffix for each of the others."""
+    """One entry per average: the name alone means ``"binary"``, a suffix each of the others."""
     return {
         name + suffix: Entry(make(average), (sklearn, {"average": average, **options}) if sklearn else None)
         for suffix, average in (("", "binary"), ("_macro", "macro"), ("_micro", "micro"), ("_weighted", "weighted"))
@@ -61,7 +61,7 @@ def names() -> list[str]:
 
 
 def get(metric: MetricLike) -> Metric:
-    """The metric of that name; a metric is returned as it is, a function of the matrix wrapped into one.
+    """The metric of that name. A metric is returned unchanged, a function of the matrix as :class:`Custom`.
 
     >>> get("f1_macro")
     FBeta(beta=1.0, average='macro', positive=1)
