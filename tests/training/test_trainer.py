@@ -266,7 +266,7 @@ class TestBatches:
         assert first[0] == first[1] != first[2]
 
     def test_bad_arguments(self):
-        with pytest.raises(ValueError, match="equally many rows"):
+        with pytest.raises(ValueError, match="the same number of rows"):
             Batches(torch.zeros(3), torch.zeros(4), size=2)
         with pytest.raises(ValueError, match="`size` should be at least 1"):
             Batches(torch.zeros(3), size=0)

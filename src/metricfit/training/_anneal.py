@@ -1,4 +1,4 @@
-r"""EAST's annealing: at :math:`T_k = T_0 r^k` until nothing is gained, then at :math:`T_{k+1}`, until several bring nothing.
+r"""EAST's annealing: train at :math:`T_k = T_0 r^k` until early stopping, then at :math:`T_{k+1}`, and so on.
 
 Li et al. 2024, arXiv 2405.20954.
 """
@@ -26,14 +26,14 @@ def anneal(
     give_up_after: int = 3,
     epochs: int = 1000,
 ) -> list[Row]:
-    """Train at ever lower temperatures; the module ends with the weights that were best of all.
+    """Train at decreasing temperatures; the module ends with the best weights of all temperatures.
 
     Args:
-        trainer: its loss takes ``scale=``, which is the temperature here; its own schedule is not used.
+        trainer: its loss takes ``scale=``, here the temperature; its own schedule of the scale is replaced.
         start, rate: the temperatures are start, start * rate, start * rate**2, ...
-        patience: epochs without gain after which a temperature is done.
-        give_up_after: temperatures in a row without gain after which all is done.
-        epochs: the most there may be in all.
+        patience: number of epochs without gain after which a temperature ends.
+        give_up_after: number of successive temperatures without gain after which the training ends.
+        epochs: maximum number of epochs in total.
     """
     check_number(start, "start", 0.0, open_low=True)
     check_number(rate, "rate", 0.0, 1.0, open_low=True)
@@ -41,7 +41,7 @@ def anneal(
     while without_gain < give_up_after and trainer.epoch < epochs:
         before = trainer.best_value
         trainer.scale, trainer.since_best = schedules.constant(temperature), 0
-        trainer.fit(batches, held_out, epochs=epochs, patience=patience)  # ends at the best so far, where the next one starts
+        trainer.fit(batches, held_out, epochs=epochs, patience=patience)  # ends with the best weights so far
         without_gain = 0 if trainer.best_value > before else without_gain + 1
         temperature *= rate
     return trainer.history

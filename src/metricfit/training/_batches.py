@@ -1,4 +1,4 @@
-"""Batches of tensors in memory, by index: for thousands of tiny steps, of which a ``DataLoader`` would be the most."""
+"""Batches of tensors in memory, for thousands of tiny steps, where the overhead of a ``DataLoader`` would dominate."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from metricfit._checks import check_number
 
 
 class Batches:
-    """Each pass over it is an epoch: all rows in a new order, or ``steps`` batches from one order after the other.
+    """Each iteration is one epoch: all rows in a new random order, or ``steps`` batches from successive random orders.
 
     Args:
-        tensors: rows first, all equally many: features, labels and, if there are weights, these.
-        size: rows in a batch. Without ``steps``, all batches of an epoch are about that large, none much smaller.
-        steps: batches in an epoch, however many rows there are, each of ``size`` different rows (all of them if there are
-            fewer); None takes every row once.
-        seed: of the order.
+        tensors: features, labels and optional weights, with the same number of rows.
+        size: rows per batch. Without ``steps``, the batches of an epoch have about this size, none much smaller.
+        steps: batches per epoch, each of ``size`` different rows (all rows if there are fewer); None means every row once.
+        seed: random seed of the order.
 
     >>> batches = Batches(torch.arange(5.0)[:, None], torch.arange(5), size=2, seed=0)
     >>> len(batches), sorted(label.item() for _, labels in batches for label in labels)
@@ -32,7 +31,7 @@ class Batches:
             check_number(steps, "steps", 1)
         n_rows = {len(tensor) for tensor in tensors}
         if len(n_rows) != 1:
-            raise ValueError(f"`tensors` should have equally many rows, got {sorted(n_rows)}.")
+            raise ValueError(f"`tensors` should have the same number of rows, got {sorted(n_rows)}.")
         self.tensors, self.size, self.steps = tensors, size, steps
         (self.n_rows,) = n_rows
         self.generator = torch.Generator().manual_seed(seed)
@@ -56,7 +55,7 @@ class Batches:
         return torch.randperm(self.n_rows, generator=self.generator)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Where the order stands."""
+        """The state of the random generator."""
         return {"generator": self.generator.get_state()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:

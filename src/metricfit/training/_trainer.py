@@ -1,4 +1,4 @@
-"""One loop for any module and any loss."""
+"""A training loop for any module and any loss."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from metricfit.smoothing import Hard
 Score = Callable[[Tensor, Tensor], float]  # scores (n, k) and labels (n,) of held-out rows to a number, larger is better
 Row = dict[str, Any]
 
-LIVE = 0.01  # a sample has a live gradient if it is more than this of the largest in its batch
+LIVE = 0.01  # a gradient is live if it exceeds this fraction of the largest in its batch
 
 
 class Trainer:
-    """Trains a module on a surrogate, and keeps what is best for the metric.
+    """Trains a module on a surrogate loss and keeps the weights with the best metric.
 
-    Runs on Lightning Fabric: pass one with more devices or processes, or another precision, and nothing else changes.
+    Runs on Lightning Fabric: for several devices or processes, or another precision, pass such a ``fabric``.
 
     Args:
-        module: scores (n, k), or (n, 1) for two classes, from what comes first in a batch.
-        loss: called with scores and labels, the weights if batches have some, and ``scale=`` if there is a schedule for it.
+        module: maps the first item of a batch to scores (n, k), or (n, 1) for two classes.
+        loss: called with scores and labels, the weights if batches have them, and ``scale=`` if it has a schedule.
         optimizer: of the module's parameters.
-        metric: what is computed on held-out rows after every epoch; or ``score``, any function of held-out scores and labels.
+        metric: computed on held-out rows after every epoch; or ``score``, any function of held-out scores and labels.
         lr: schedule of the learning rate, by step.
         scale: schedule of the loss's scale or temperature, by step.
         normalizer: divides gradients by their running norm.
-        clip: largest norm of a gradient.
-        fabric: by default one device, the best there is.
+        clip: maximum norm of the gradient.
+        fabric: by default one device, the best available.
         progress, name: progress reporter, and the label of this run in it.
 
     >>> from metricfit.training import Batches
@@ -77,7 +77,7 @@ class Trainer:
         self.fabric = fabric or Fabric(devices=1)
         self.loss = self.fabric.to_device(loss) if isinstance(loss, nn.Module) else loss
         self.module, self.optimizer = self.fabric.setup(module, optimizer)
-        self.score = score or _score_by(metrics.get(metric))
+        self.score = score or _score_function(metrics.get(metric))
         self.lr, self.scale, self.normalizer = lr, scale, normalizer
         self.clip = None if clip is None else check_number(clip, "clip", 0.0, open_low=True)
         self.progress, self.name = progress or Progress(), name
@@ -95,18 +95,17 @@ class Trainer:
         patience: int | None = None,
         least_epochs: int = 0,
     ) -> list[Row]:
-        """Train until so many epochs are done in all, or ``patience`` epochs bring nothing new after ``least_epochs``.
+        """Train for ``epochs`` in total, or until ``patience`` epochs bring no gain, but for at least ``least_epochs``.
 
-        The module then has the weights with the best metric of the ``held_out`` features and labels (of equal ones the
-        least surrogate), or without patience the last ones. Called again with more epochs, it goes on.
+        With ``patience`` the module ends with the weights that have the best metric of the ``held_out`` features and labels
+        (in a tie, the lowest surrogate), else with the last weights. Call it again with more epochs to continue.
 
         Returns one row per epoch: ``surrogate`` and ``gradient_norm`` in training, ``metric`` of the held-out rows, ``gap``
-        (their surrogate minus their 1 - metric), ``scale``, ``lr``, ``live`` (share of samples that still pull, in the last
-        batch).
+        (their surrogate minus their 1 - metric), ``scale``, ``lr``, ``live`` (share of the last batch with a live gradient).
         """
         held_out = self.fabric.to_device(held_out)
         while self.epoch < epochs and not (self.since_best >= (patience or math.inf) and self.epoch >= least_epochs):
-            row = self._epoch(batches)
+            row = self._train_epoch(batches)
             row |= self._evaluate(held_out, row["scale"])
             self.history.append(row)
             self.epoch += 1
@@ -122,13 +121,13 @@ class Trainer:
         return self.history
 
     def scores(self, features: Tensor) -> Tensor:
-        """What the module makes of features, without gradients, in evaluation mode."""
+        """The scores of features, without gradients, in evaluation mode."""
         self.module.eval()
         with torch.no_grad():
-            return _at_least_two(self.module(features))
+            return _expand_binary(self.module(features))
 
     def save(self, file: str | Path, batches: Any = None) -> None:
-        """Everything to go on from here: weights, optimiser, loss, random numbers, history, and where the batches stand."""
+        """Save what is needed to continue: weights, optimiser, loss, random state, history, and the state of the batches."""
         state = {"module": self.module, "optimizer": self.optimizer, **self._counters(), "best": self.best}
         state["random"] = torch.get_rng_state()
         if isinstance(self.loss, nn.Module):
@@ -141,11 +140,11 @@ class Trainer:
             self.fabric.save(beside, state)
 
     def load(self, file: str | Path, batches: Any = None) -> None:
-        """Go back to what :meth:`save` wrote; the file can run no code."""
+        """Restore what :meth:`save` wrote; the file cannot execute code."""
         state = self.fabric.load(file, {"module": self.module, "optimizer": self.optimizer}, strict=False, weights_only=True)
         for name in self._counters():
             setattr(self, name, state[name])
-        metric, surrogate = self.best_value  # a list, as files have no tuples
+        metric, surrogate = self.best_value  # a list in the file
         self.best_value = metric, surrogate
         self.best = state["best"]
         torch.set_rng_state(state["random"])
@@ -160,7 +159,7 @@ class Trainer:
         names = ("step", "epoch", "since_best", "history", "best_value")
         return {name: getattr(self, name) for name in names}
 
-    def _epoch(self, batches: Iterable[Any]) -> Row:
+    def _train_epoch(self, batches: Iterable[Any]) -> Row:
         self.module.train()
         last = len(batches) - 1 if isinstance(batches, Sized) else -1
         total, n_rows, live, norm, scale = torch.zeros((), device=self.fabric.device), 0, math.nan, math.nan, math.nan
@@ -170,7 +169,7 @@ class Trainer:
                     group["lr"] = self.lr(self.step)
             features, labels, *weight = batch
             self.optimizer.zero_grad()
-            scores = _at_least_two(self.module(features))
+            scores = _expand_binary(self.module(features))
             if place == last:
                 scores.retain_grad()
             if self.scale is None:
@@ -180,7 +179,7 @@ class Trainer:
                 loss = self.loss(scores, labels, *weight, scale=scale)
             self.fabric.backward(loss)
             if place == last:
-                live, norm = _live(scores.grad), _norm(self.module)
+                live, norm = _live_share(scores.grad), _gradient_norm(self.module)
             if self.clip is not None:
                 torch.nn.utils.clip_grad_norm_(self.module.parameters(), self.clip)
             if self.normalizer is not None:
@@ -207,8 +206,8 @@ class Trainer:
         return {"metric": metric, "gap": surrogate - (1.0 - metric)}
 
 
-def _score_by(metric: metrics.Metric) -> Score:
-    """The metric of the most likely class, over the rows of all processes."""
+def _score_function(metric: metrics.Metric) -> Score:
+    """A function for the metric of the predicted classes, over the rows of all processes."""
 
     def score(scores: Tensor, labels: Tensor) -> float:
         matrix = confusion_matrix(Hard().assign(scores.double()), labels)
@@ -219,7 +218,7 @@ def _score_by(metric: metrics.Metric) -> Score:
 
 @contextlib.contextmanager
 def _without_memory(loss: Callable[..., Tensor]) -> Iterator[None]:
-    """Held-out rows are judged by themselves, and are not remembered; several processes are still taken together."""
+    """Keep held-out rows out of the loss's memory, and the memory out of their loss; processes are still combined."""
     memory = getattr(loss, "memory", None)
     if memory is None:
         yield
@@ -231,11 +230,11 @@ def _without_memory(loss: Callable[..., Tensor]) -> Iterator[None]:
         loss.memory = memory  # type: ignore[attr-defined]
 
 
-def _at_least_two(scores: Tensor) -> Tensor:
+def _expand_binary(scores: Tensor) -> Tensor:
     return binary_scores(scores) if scores.ndim == 2 and scores.shape[1] == 1 else scores
 
 
-def _live(gradient: Tensor | None) -> float:
+def _live_share(gradient: Tensor | None) -> float:
     """Share of the rows (n, k) whose gradient is more than ``LIVE`` of the largest."""
     if gradient is None or not len(gradient):
         return math.nan
@@ -243,6 +242,6 @@ def _live(gradient: Tensor | None) -> float:
     return float((sizes > LIVE * sizes.max()).double().mean())
 
 
-def _norm(module: nn.Module) -> float:
+def _gradient_norm(module: nn.Module) -> float:
     gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
     return float(torch.nn.utils.get_total_norm(gradients)) if gradients else math.nan
