@@ -1,8 +1,8 @@
-"""Checks of shape, dtype, option and value, and the wording of what they say.
+"""Checks of shapes, dtypes, options and values, and their error messages.
 
 Checks of shapes, dtypes and options always run. Checks of values (finite scores, labels in range, positive widths) follow
-``torch.distributions``: on by default unless Python runs with ``-O``, and only where looking at a value is free of
-charge, that is for real tensors on the CPU, outside ``torch.compile`` and ``vmap``. Elsewhere NaN in gives NaN out.
+``torch.distributions``: on by default unless Python runs with ``-O``, and only where reading a value costs nothing, that is
+for real tensors on the CPU, outside ``torch.compile`` and ``vmap``. Elsewhere NaN inputs give NaN outputs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def set_validation(value: bool) -> None:
 
 
 def check_scores(scores: Any, name: str = "scores") -> None:
-    """A floating tensor (n, k) with k >= 2 and finite values."""
+    """Check for a floating tensor (n, k) with k >= 2 and finite values."""
     check_floating(scores, name)
     if scores.ndim != 2 or scores.shape[1] < 2:
         hint = " For one score per sample, use `binary_scores(scores)`." if scores.ndim == 1 else ""
@@ -56,7 +56,7 @@ def check_finite(tensor: Tensor, name: str) -> None:
 
 
 def check_labels(labels: Any, n_classes: int, shape: torch.Size, name: str = "labels") -> None:
-    """An integer tensor of the given shape with values in 0 ... k - 1."""
+    """Check for an integer tensor of this shape with values in 0 ... k - 1."""
     check_tensor(labels, name)
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         raise TypeError(f"`{name}` should be of an integer dtype, got {labels.dtype}. Try `{name}.long()`.")
@@ -79,7 +79,7 @@ def check_nonnegative(tensor: Tensor, name: str, hint: str = "") -> None:
 
 
 def check_width(width: Tensor, name: str, upper: float = math.inf) -> None:
-    """A noise scale or temperature: positive, finite, below ``upper``."""
+    """Check a noise scale or temperature: positive, finite, below ``upper``."""
     ends = _extremes(width)
     if ends and not (ends[0] > 0.0 and ends[1] < upper):
         wanted = "positive and finite" if upper == math.inf else f"between 0 and {upper:g}"
@@ -88,7 +88,7 @@ def check_width(width: Tensor, name: str, upper: float = math.inf) -> None:
 
 
 def check_number(value: Any, name: str, low: float, high: float = math.inf, *, open_low: bool = False) -> float:
-    """A finite number within [low, high], or (low, high] with ``open_low``."""
+    """Check for a finite number within [low, high], or (low, high] with ``open_low``, and return it as a float."""
     if isinstance(value, Tensor) and value.numel() == 1 and not value.requires_grad:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -102,7 +102,7 @@ def check_number(value: Any, name: str, low: float, high: float = math.inf, *, o
 
 
 def check_option(value: Any, name: str, options: Iterable[str]) -> str:
-    """One of a closed list of strings; a near miss gets a suggestion."""
+    """Check for one of these strings; the error suggests the closest one."""
     options = list(options)
     if value not in options:
         known = ", ".join(map(repr, options))
@@ -133,7 +133,7 @@ def did_you_mean(value: Any, options: Iterable[str]) -> str:
 
 
 def _extremes(tensor: Tensor) -> tuple[float, float] | None:
-    """Least and greatest value (NaN if there is one), or None where there is no value or looking would cost."""
+    """Smallest and largest value (NaN if there is one), or None if there is no value or reading it has a cost."""
     if not _validate_values or torch.compiler.is_compiling() or not tensor.is_cpu or not tensor.numel():
         return None
     try:

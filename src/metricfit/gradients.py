@@ -1,4 +1,4 @@
-"""Gradients of an even size, however the loss is scaled."""
+"""Gradients whose size does not depend on the scale of the loss."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from torch import Tensor, nn
 
 from metricfit._checks import check_number
 
+__all__ = ["GradientNormalizer"]
+
 
 class GradientNormalizer(nn.Module):
     """Divides gradients by a running mean of their norm (arXiv 2205.09615, section 4.5.4).
 
-    EXACT's gradient grows by orders of magnitude as its scale shrinks; after this the optimiser sees steps of size one.
+    EXACT's gradient grows by orders of magnitude as its scale shrinks; normalised gradients have a norm near 1.
     Call it between ``backward`` and ``step``:
 
     >>> weight = torch.nn.Parameter(torch.ones(2))
     >>> normalizer = GradientNormalizer()
     >>> weight.grad = torch.tensor([3.0, 4.0])
-    >>> normalizer([weight]), weight.grad           # the norm found; running mean: 5
+    >>> normalizer([weight]), weight.grad           # the norm before; running mean: 5
     (tensor(5.), tensor([0.6000, 0.8000]))
     >>> weight.grad = torch.tensor([30.0, 40.0])
     >>> normalizer([weight]), weight.grad           # running mean: 0.9 * 5 + 0.1 * 50
     (tensor(50.), tensor([3.1579, 4.2105]))
 
-    The running mean is a buffer: it travels with ``state_dict``. A norm of zero or one that is not finite is not learned
-    from and its gradients are left alone.
+    The running mean is a buffer, so ``state_dict`` has it. Gradients with a zero or non-finite norm do not enter the mean and
+    are left unchanged.
     """
 
     running_norm: Tensor
@@ -42,7 +44,7 @@ class GradientNormalizer(nn.Module):
 
     @torch.no_grad()
     def forward(self, parameters: nn.Module | Tensor | Iterable[Tensor]) -> Tensor:
-        """Normalise the gradients of these parameters (or of a module's) in place; returns their norm as it was."""
+        """Normalise the gradients of these parameters (or of a module's) in place; returns their norm before."""
         if isinstance(parameters, nn.Module):
             parameters = parameters.parameters()
         parameters = [parameters] if isinstance(parameters, Tensor) else parameters
@@ -50,7 +52,7 @@ class GradientNormalizer(nn.Module):
         if not gradients:
             return self.running_norm.new_zeros(())
         if all(gradient.is_cpu for gradient in gradients) and not torch.compiler.is_compiling():
-            return self._on_cpu(gradients)
+            return self._normalize_on_cpu(gradients)
         norm = torch.nn.utils.get_total_norm(gradients)
         running = self.running_norm.to(norm)
         usable = norm.isfinite() & (norm > 0.0)
@@ -61,8 +63,8 @@ class GradientNormalizer(nn.Module):
             gradient.div_(divisor.to(gradient.device))
         return norm
 
-    def _on_cpu(self, gradients: list[Tensor]) -> Tensor:
-        """The same with Python's numbers: where nothing has to be waited for, a fifth of the operators."""
+    def _normalize_on_cpu(self, gradients: list[Tensor]) -> Tensor:
+        """The same with Python numbers: on a CPU reading them is free, and this takes a fifth of the operators."""
         norm = math.hypot(*(float(torch.linalg.vector_norm(gradient)) for gradient in gradients))
         if 0.0 < norm < math.inf:
             running = float(self.running_norm)

@@ -1,8 +1,8 @@
-r"""Links: from how good something is to a loss.
+r"""Links: from a probability or a metric to a loss.
 
-A link sees a value :math:`p`, 1 at best, and its logarithm, and is zero with slope -1 at :math:`p = 1`, so near the optimum
-all of them are the metric's own shortfall. They differ in how hard they pull where :math:`p` is small: the rule of the
-critique of EXACT (kexue.fm/archives/9098) that the loss should go to infinity in the wrong direction, made a parameter.
+A link is a function of a value :math:`p`, 1 at best, and of its logarithm. At :math:`p = 1` it is zero with slope -1
+(-1 - alpha for ``Leaky``). Links differ in their slope at small :math:`p`. The critique of EXACT (kexue.fm/archives/9098) asks
+for a loss that goes to infinity in the wrong direction; here this is a choice.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import check_number, did_you_mean
+
+__all__ = ["Leaky", "Linear", "Link", "Log", "Power", "get"]
 
 
 class Link(ABC):
@@ -79,7 +81,7 @@ _LINKS: dict[str, type[Link]] = {"linear": Linear, "log": Log, "leaky": Leaky, "
 
 
 def get(link: str | Link) -> Link:
-    """A link by name, with its number in brackets if it has one; a link is returned as it is.
+    """A link by name, with its parameter in brackets if it has one; a link is returned unchanged.
 
     >>> get("linear"), get("leaky"), get("power(0.7)")
     (Linear(), Leaky(alpha=0.1), Power(q=0.7))

@@ -4,7 +4,7 @@
     for step, (x, y) in enumerate(batches):
         loss(model(x), y, scale=scale(step)).backward()
 
-Before step 0 the first value holds, after the last step the last one.
+Steps before 0 have the first value, and steps after the last one have the last value.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from metricfit._checks import check_number
+
+__all__ = ["Schedule", "constant", "cosine", "geometric", "join", "linear"]
 
 Schedule = Callable[[float], float]
 
@@ -28,12 +30,12 @@ def constant(value: float) -> Schedule:
 
 
 def linear(start: float, stop: float, steps: int) -> Schedule:
-    """Equal differences: start + (stop - start) t, t from 0 to 1 in ``steps``.
+    """Equal differences: start + (stop - start) t, where t goes from 0 to 1 in ``steps``.
 
     >>> linear(10, 0, steps=4)(1)
     7.5
     """
-    return _between(start, stop, steps, lambda t: start + (stop - start) * t)
+    return _interpolate(start, stop, steps, lambda t: start + (stop - start) * t)
 
 
 def geometric(start: float, stop: float, steps: int) -> Schedule:
@@ -46,20 +48,20 @@ def geometric(start: float, stop: float, steps: int) -> Schedule:
     """
     check_number(start, "start", 0.0, open_low=True)
     check_number(stop, "stop", 0.0, open_low=True)
-    return _between(start, stop, steps, lambda t: start * (stop / start) ** t)
+    return _interpolate(start, stop, steps, lambda t: start * (stop / start) ** t)
 
 
 def cosine(start: float, stop: float, steps: int) -> Schedule:
-    """Half a cosine wave: slow at both ends.
+    """Half a cosine wave, which changes slowly at both ends.
 
     >>> round(cosine(1, 0, steps=2)(1), 12)
     0.5
     """
-    return _between(start, stop, steps, lambda t: stop + (start - stop) * 0.5 * (1.0 + math.cos(math.pi * t)))
+    return _interpolate(start, stop, steps, lambda t: stop + (start - stop) * 0.5 * (1.0 + math.cos(math.pi * t)))
 
 
 def join(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
-    """One schedule after another, each counting from zero at its own boundary.
+    """One schedule after another; each counts its steps from its boundary.
 
     >>> warm = join([linear(0, 1, steps=10), constant(1)], boundaries=[10])
     >>> warm(5), warm(50)
@@ -74,14 +76,14 @@ def join(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
             f"`boundaries` should be rising and one fewer than the {len(schedules)} schedules, got {boundaries!r}."
         )
 
-    def joined(step: float) -> float:
+    def value_at(step: float) -> float:
         index = sum(step >= boundary for boundary in boundaries)
         return schedules[index](step - (boundaries[index - 1] if index else 0))
 
-    return joined
+    return value_at
 
 
-def _between(start: float, stop: float, steps: int, curve: Callable[[float], float]) -> Schedule:
+def _interpolate(start: float, stop: float, steps: int, curve: Callable[[float], float]) -> Schedule:
     check_number(start, "start", -math.inf)
     check_number(stop, "stop", -math.inf)
     check_number(steps, "steps", 1)

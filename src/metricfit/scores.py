@@ -1,4 +1,4 @@
-"""Raw scores in one convention: (n, k), one column per class, the larger the more likely."""
+"""Raw scores in one convention: (n, k), one column per class; a larger score is more likely."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from torch import Tensor
 
 from metricfit._checks import check_floating
 
+__all__ = ["binary_scores", "label_gaps", "normalize_scores", "working_precision"]
+
 
 def working_precision(scores: Tensor) -> Tensor:
-    """Half precision becomes float32, float32 and float64 stay: sums over a batch do not fit into 8 or 11 bits.
+    """Half precision to float32, because sums over a batch need more than 8 or 11 bits; float32 and float64 are unchanged.
 
-    On the way back a gradient beyond the range of float16 becomes its largest number, not infinity.
+    In the backward pass a gradient beyond the range of float16 becomes the largest float16, not infinity.
     """
     return _FromHalf.apply(scores) if scores.dtype in (torch.float16, torch.bfloat16) else scores
 
@@ -36,7 +38,7 @@ class _FromHalf(torch.autograd.Function):
 
 
 def binary_scores(scores: Tensor) -> Tensor:
-    """Two columns from one score per sample, the negative class's being zero: (n,) or (n, 1) to (n, 2).
+    """Two columns from one score per sample, (n,) or (n, 1) to (n, 2); the score of the negative class is zero.
 
     >>> binary_scores(torch.tensor([1.5, -2.0]))
     tensor([[ 0.0000,  1.5000],
@@ -53,8 +55,7 @@ def binary_scores(scores: Tensor) -> Tensor:
 def label_gaps(scores: Tensor, labels: Tensor, margin: float | None = None) -> Tensor:
     r"""How far every score is ahead of the label's: :math:`g_i = s_i - s_y`, at least :math:`-r` with a margin :math:`r`.
 
-    Clipping :math:`s_y - s_i` from above at the margin is Eq. (19) of arXiv 2205.09615: a class beaten by more than
-    the margin counts as beaten by the margin.
+    The margin is an upper limit of :math:`s_y - s_i`, Eq. (19) of arXiv 2205.09615.
 
     >>> label_gaps(torch.tensor([[3.0, 1.0, 2.5]]), torch.tensor([0]), margin=1.0)
     tensor([[ 0.0000, -1.0000, -0.5000]])
@@ -67,7 +68,7 @@ def normalize_scores(scores: Tensor, counts: Tensor | None = None) -> Tensor:
     r"""Scores minus their mean, over their standard deviation, both taken over the whole batch at once.
 
     Listing 1 of arXiv 2205.09615: one mean and one (unbiased) deviation for all n x k scores, not one per class. Only rows
-    with a positive entry in ``counts`` (n,) enter the statistics. Scores that are all equal are only centred.
+    with a positive entry in ``counts`` (n,) enter the statistics. If all scores are equal, they are only centred.
 
     >>> normalize_scores(torch.tensor([[0.0, 2.0], [4.0, 2.0]]))
     tensor([[-1.2247,  0.0000],

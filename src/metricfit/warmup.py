@@ -1,4 +1,4 @@
-"""``python -m metricfit.warmup``: compile the fast CPU kernels now and keep them on disk, so that no training step has to."""
+"""``python -m metricfit.warmup``: compile the fast CPU kernels and cache them on disk, so that no training step waits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import sys
 import time
 
 from metricfit.numerics import fused
+
+__all__ = ["main"]
 
 
 def main() -> int:

@@ -1,1 +1,3 @@
-"""Numbers that survive the tails: the normal distribution, quadrature, safe division. Not part of the public interface."""
+"""Numerically accurate building blocks: the normal distribution, quadrature, safe division. Not a public interface."""
+
+__all__: list[str] = []
