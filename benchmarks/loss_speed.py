@@ -1,11 +1,11 @@
-"""What does EXACT cost beside cross-entropy? Time, memory and error of one training step's loss, forward and backward.
+"""How much slower is EXACT than cross-entropy? Time, memory and error of one training step's loss, forward and backward.
 
     python -m benchmarks.loss_speed [--threads 2] [--batches 256] [--classes 10 100] [--out benchmarks/results]
 
 Cross-entropy, EXACT by the fused kernel, by the portable form and by the paper's algorithm (Genz, 16 samples), for 2 to 10,000
-classes and batches of 64 to 4096, float32. The methods take turns within every round of one run, so that a noisy machine
-is noisy for all of them; a time is the median over rounds. Memory is the growth of the process's peak during a step. Errors
-are of p and of the gradient of log p, against the portable form in float64; the gradient's is relative to its largest entry.
+classes and batches of 64 to 4096, float32. The methods take turns within every round, so that noise of the machine
+affects all of them; a time is the median over rounds. Memory is the growth of the process's peak during a step. Errors of p
+and of the gradient of log p are against the portable form in float64, that of the gradient relative to its largest entry.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from reproductions._machine import processor
 
 CLASSES = (2, 10, 30, 100, 300, 1000, 3000, 10_000)
 BATCHES = (64, 256, 1024, 4096)
-GENZ_LIMIT = 256 * 100**2  # batch x classes**2 beyond which the paper's algorithm takes too long to wait for
-PORTABLE_LIMIT = 256 * 10_000  # scores beyond which the portable form takes too long to wait for
+GENZ_LIMIT = 256 * 100**2  # batch x classes**2 beyond which the paper's algorithm takes too long
+PORTABLE_LIMIT = 256 * 10_000  # scores beyond which the portable form takes too long
 LARGEST = 4096 * 3000  # scores beyond which a step is left out of the table
 
 
@@ -64,11 +64,11 @@ def step(method: str, loss: nn.Module, scores: Tensor, labels: Tensor) -> Callab
         scores.grad = None
         loss(scores, labels).backward()
 
-    return fused.turned_off()(run) if method == "portable" else run
+    return fused.disable()(run) if method == "portable" else run
 
 
 def milliseconds(steps: dict[str, Callable[[], None]], seconds: float) -> dict[str, float]:
-    """Median time of each, all taking turns; a turn repeats what is quick until it is worth a look at the clock."""
+    """Median time of each step; the steps take turns, and a turn repeats quick steps for about 2 ms."""
     repeats = {}
     for method, run in steps.items():
         run()
@@ -87,7 +87,7 @@ def milliseconds(steps: dict[str, Callable[[], None]], seconds: float) -> dict[s
 
 
 def peak_megabytes(run: Callable[[], None]) -> float:
-    """How far the process's peak of resident memory rises above where it stood, during one step."""
+    """Growth of the process's peak of resident memory during one step."""
     run()
     Path("/proc/self/clear_refs").write_text("5")
     before = _status("VmRSS")
@@ -104,9 +104,9 @@ def errors(method: str, scores: Tensor, labels: Tensor) -> tuple[float, float]:
     if method == "cross-entropy":
         return math.nan, math.nan
     smoothing = mf.smoothing.Normal(method="genz" if method == "genz" else "quadrature")
-    kept = slice(0, max(8, min(len(scores), 100_000 // scores.shape[1])))
-    scores, labels = scores.detach()[kept], labels[kept]
-    with fused.turned_off() if method == "portable" else contextlib.nullcontext():
+    rows = slice(0, max(8, min(len(scores), 100_000 // scores.shape[1])))
+    scores, labels = scores.detach()[rows], labels[rows]
+    with fused.disable() if method == "portable" else contextlib.nullcontext():
         log_p, gradient = log_p_and_gradient(smoothing, scores, labels)
     exact_log_p, exact_gradient = log_p_and_gradient(mf.smoothing.Normal(), scores.double(), labels)
     p_error = (log_p.double().exp() - exact_log_p.exp()).abs().max().item()
@@ -126,9 +126,9 @@ def batch_of(n_classes: int, batch: int) -> tuple[Tensor, Tensor]:
 
 
 def memory(n_classes: int, batch: int) -> dict[str, float]:
-    """Megabytes of each method, in a process that gives freed memory back at once, or the next peak would not be seen.
+    """Megabytes of each method, in a process that returns freed memory at once, so that every peak is visible.
 
-    Such a process is slow with large tensors, so times are taken in another.
+    Such a process is slow with large tensors, so times are measured in another.
     """
     command = [sys.executable, "-m", "benchmarks.loss_speed", "--memory", "--classes", str(n_classes), "--batches", str(batch)]
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}

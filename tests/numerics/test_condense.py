@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from metricfit.numerics import _condense, _race
-from metricfit.numerics._condense import Condensed
+from metricfit.numerics._condense import CondensedClasses
 from metricfit.numerics._normal import log_cdf, ratio
 
 DTYPES = [torch.float32, torch.float64]
@@ -39,7 +39,7 @@ def one_by_one(monkeypatch):
 def test_sums_and_values(k, spread, dtype):
     gaps = (spread * torch.randn(3, k, dtype=torch.float64, generator=torch.Generator().manual_seed(k))).to(dtype)
     least = gaps.amax(1, keepdim=True) - 20.0
-    few = Condensed(gaps, least)
+    few = CondensedClasses(gaps, least)
     assert few.gaps.shape[1] < k
     kept = gaps.double().maximum(least.double())
     coefficients = torch.randn(3, k, dtype=dtype, generator=torch.Generator().manual_seed(0))

@@ -182,11 +182,11 @@ def test_threads_do_not_change_the_numbers(monkeypatch):
     assert_close(many, one, rtol=1e-6, atol=0)
 
 
-def test_turned_off_is_the_portable_form():
+def test_disable_gives_the_portable_form():
     scores, labels = batch(5, 1.0, "random")
     gaps = scores - scores.gather(1, labels[:, None])
     portable, _ = _race.log_win(gaps, labels, _race.default_order(torch.float32), False)
-    with fused.turned_off():
+    with fused.disable():
         assert torch.equal(Normal().log_label_probability(scores, labels), portable)
     assert not torch.equal(Normal().log_label_probability(scores, labels), portable)
 

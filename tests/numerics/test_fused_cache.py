@@ -13,7 +13,7 @@ COUNT = """
 import torch
 from metricfit.numerics.fused import _calls, _job, _kernels
 scores, labels = torch.eye(3), torch.arange(3)
-job = _job.Job(**_calls._about(scores, scores), labels=labels.data_ptr(), ignore_index=-1, stage=_job.COUNT)
+job = _job.Job(**_calls._row_fields(scores, scores), labels=labels.data_ptr(), ignore_index=-1, stage=_job.COUNT)
 print(int(_calls._run(_kernels.stages, job)[0]), _calls._entry(_kernels.stages).cache_hits, _job.__file__)
 """
 

@@ -1,11 +1,11 @@
-r"""Many classes replaced by fewer weighted ones, for sums over classes of a smooth function of their gaps.
+r"""Replace many classes by fewer weighted ones, for sums over classes of a smooth function of their gaps.
 
-Everything in :mod:`._race` is of that kind: :math:`\sum_i h(g_i)` with h made of :math:`\log\Phi` and r. The gaps of a row
+All sums in :mod:`._race` are of this kind: :math:`\sum_i h(g_i)` with h made of :math:`\log\Phi` and r. The gaps of a row
 fall into bins of width 1. In a bin h is a polynomial to rounding, given by its values at a few Chebyshev points :math:`u_j` of
-the bin, so that :math:`\sum_i h(g_i) = \sum_j w_j h(u_j)` with weights from the sums :math:`\sum_i T_m(\delta_i)` of Chebyshev
-polynomials of the places in the bin. The other way round, a smooth function known at the :math:`u_j` is known at every gap.
+the bin. So :math:`\sum_i h(g_i) = \sum_j w_j h(u_j)`, with weights from the sums :math:`\sum_i T_m(\delta_i)` of Chebyshev
+polynomials of the positions in the bin. Conversely, the values of a smooth function at the :math:`u_j` give it at every gap.
 
-Both directions cost some ten operations per class, instead of two special functions at every node. The zeros of :math:`\Phi`
+Both directions cost about ten operations per class, instead of two special functions at every node. The zeros of :math:`\Phi`
 nearest to the real line are 2.8 away from it, so m points in a bin of width 1 are exact to about :math:`11^{-m}`.
 """
 
@@ -19,14 +19,14 @@ import torch
 from torch import Tensor
 
 POINTS = {torch.float32: 8, torch.float64: 16}  # in each bin
-REACH = {torch.float32: 6.5, torch.float64: 9.0}  # -log Phi is 4e-11 and 1e-19 there: a class so far behind does not matter
-MANY = {torch.float32: 256, torch.float64: 512}  # classes from which it pays
+REACH = {torch.float32: 6.5, torch.float64: 9.0}  # -log Phi is 4e-11 and 1e-19 there: a class so far behind is negligible
+MANY = {torch.float32: 256, torch.float64: 512}  # least number of classes for which this is faster
 MAX_BINS = 32
-_CHUNK_ELEMENTS = 2**18  # rows x classes in flight at once, some 10 MB
+_CHUNK_ELEMENTS = 2**18  # rows x classes per chunk, about 10 MB
 
 
 class Classes:
-    """``number`` classes in each row, at ``gaps`` (n, m) with ``weights`` (n, m); None stands for one class at each."""
+    """``number`` classes in each row, at ``gaps`` (n, m) with ``weights`` (n, m); None means weights of 1."""
 
     def __init__(self, gaps: Tensor, number: int, weights: Tensor | None = None) -> None:
         self.gaps, self.number, self.weights = gaps, number, weights
@@ -43,12 +43,12 @@ class Classes:
         return values
 
 
-class Condensed(Classes):
-    """Few weighted classes that stand for many: those of ``gaps`` (n, k), what lies below ``least`` (n, 1) being moved there.
+class CondensedClasses(Classes):
+    """Few weighted classes that replace those at ``gaps`` (n, k); gaps below ``least`` (n, 1) count as ``least``.
 
-    Sums are kept, here 1000 times the integral of squares from 0 to 3:
+    Sums are preserved, here 1000 times the integral of squares from 0 to 3:
 
-    >>> few = Condensed(torch.linspace(0.0, 3.0, 3001, dtype=torch.float64)[None], torch.zeros(1, 1))
+    >>> few = CondensedClasses(torch.linspace(0.0, 3.0, 3001, dtype=torch.float64)[None], torch.zeros(1, 1))
     >>> few.gaps.shape, (few.weights * few.gaps**2).sum()
     (torch.Size([1, 64]), tensor(9004.5005, dtype=torch.float64))
     """
@@ -59,7 +59,7 @@ class Condensed(Classes):
         known = self._deltas.nan_to_num(0.0)
         self._n_bins = min(MAX_BINS, 1 + int(known.amax().item()))
         self._slots = known.long().clamp_(max=self._n_bins - 1)
-        self._deltas.sub_(self._slots).mul_(2.0).sub_(1.0)  # places in the bin, from -1 to 1
+        self._deltas.sub_(self._slots).mul_(2.0).sub_(1.0)  # positions in the bin, from -1 to 1
         points = torch.arange(self._n_bins)[:, None] + 0.5 + 0.5 * torch.cos(_angles(n_points))
         super().__init__((least.double() + points.flatten()).to(gaps.dtype), gaps.shape[1])
         self.weights = self.weights_of(torch.ones_like(gaps))
@@ -86,11 +86,11 @@ class Condensed(Classes):
         return value.to(values.dtype)
 
 
-def condensed(gaps: Tensor, first_node: Tensor) -> Iterator[tuple[slice | Tensor, Classes]]:
-    """The classes of gaps (n, k) by rows, condensed where that pays, for nodes to the right of ``first_node`` (n, 1).
+def condense(gaps: Tensor, first_node: Tensor) -> Iterator[tuple[slice | Tensor, Classes]]:
+    """Chunks of rows and their classes, condensed if that is faster, for nodes to the right of ``first_node`` (n, 1).
 
-    On a CPU only: it looks at values to find the rows that go beyond ``MAX_BINS``, for which another device would have to
-    wait, and adds up in an order that other devices do not keep.
+    On a CPU only. It reads values to find the rows beyond ``MAX_BINS``, for which another device would have to synchronise,
+    and sums in a fixed order, which other devices do not keep.
     """
     n_rows, n_classes = gaps.shape
     if n_rows == 0:
@@ -105,7 +105,7 @@ def condensed(gaps: Tensor, first_node: Tensor) -> Iterator[tuple[slice | Tensor
         yield rows, Classes(gaps[rows], n_classes)
     for part in (~wide).nonzero().squeeze(1).split(max(1, _CHUNK_ELEMENTS // n_classes)):
         if len(part):
-            yield part, Condensed(gaps[part], least[part])
+            yield part, CondensedClasses(gaps[part], least[part])
 
 
 def _angles(n_points: int) -> Tensor:
@@ -114,7 +114,7 @@ def _angles(n_points: int) -> Tensor:
 
 @lru_cache(maxsize=2)
 def _to_chebyshev(n_points: int) -> Tensor:
-    """From values at the points to coefficients of Chebyshev polynomials, (degree, point)."""
+    """The matrix from values at the points to coefficients of Chebyshev polynomials, (degree, point)."""
     matrix = torch.cos(torch.arange(n_points)[:, None] * _angles(n_points)) * (2.0 / n_points)
     matrix[0] *= 0.5
     return matrix

@@ -1,8 +1,8 @@
 r"""The standard normal distribution, accurate in both tails, in float32 and float64, through autograd.
 
 Worst relative errors over :math:`[-10^4, 12]`, in units in the last place (``tests/numerics/test_normal.py``): a few for the
-logarithm wherever it matters, and at most about :math:`x^2` where a square has to be rounded before it is exponentiated
-(the density, and the two right tails that vanish).
+logarithm unless it is negligible, and at most about :math:`x^2` where a rounded square is exponentiated (the density, and the
+two right tails that vanish).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def pdf(x: Tensor) -> Tensor:
 
 
 def cdf(x: Tensor) -> Tensor:
-    r"""Distribution function :math:`\Phi(x)`, by way of ``erfc`` so that the left tail keeps its digits.
+    r"""Distribution function :math:`\Phi(x)`, by ``erfc``, which is accurate in the left tail.
 
     >>> cdf(torch.tensor([0.0, -10.0]))
     tensor([5.0000e-01, 7.6199e-24])
@@ -35,7 +35,7 @@ def cdf(x: Tensor) -> Tensor:
 
 
 def log_cdf(x: Tensor) -> Tensor:
-    r"""Logarithm :math:`\log\Phi(x)`: never -inf on the left, never rounded to zero on the right before it has to be.
+    r"""Logarithm :math:`\log\Phi(x)`: finite on the left, accurate on the right until it underflows.
 
     >>> log_cdf(torch.tensor([0.0, -100.0, 10.0]))
     tensor([-6.9315e-01, -5.0055e+03, -7.6199e-24])
@@ -46,7 +46,7 @@ def log_cdf(x: Tensor) -> Tensor:
 def ratio(x: Tensor) -> Tensor:
     r"""Density over distribution function, :math:`r(x) = \varphi(x)/\Phi(x) = (\log\Phi)'(x)`: the inverse Mills ratio.
 
-    Positive, falling and convex: :math:`-x + 1/|x|` on the far left, zero on the far right.
+    Positive, decreasing and convex: :math:`-x + 1/|x|` on the far left, zero on the far right.
 
     >>> ratio(torch.tensor([0.0, -100.0]))
     tensor([  0.7979, 100.0100])

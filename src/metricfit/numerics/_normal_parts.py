@@ -1,9 +1,9 @@
-r"""The normal distribution's logarithm and its derivative together, from vectorised pieces: fast, and outside autograd.
+r""":math:`\log\Phi` and its derivative together, by vectorised operations: fast, and without autograd.
 
-``torch.special.log_ndtr`` and ``erfcx`` take one number at a time on a CPU. Here everything comes from the Mills ratio
+``torch.special.log_ndtr`` and ``erfcx`` are not vectorised on a CPU. Here everything comes from the Mills ratio
 :math:`m(u) = \Phi(-u)/\varphi(u)`, a polynomial in :math:`t = (u - 4)/(u + 4)` divided by :math:`u + 4`, in some thirty passes
-over buffers that should fit the cache: ``BUFFER`` numbers at a time. Few numbers are not worth so many calls, and other
-devices do each special function in one pass: both go to ``torch.special``.
+over buffers of ``BUFFER`` numbers, which fit the cache. ``torch.special`` is faster for few numbers, and on other devices,
+which compute a special function in one pass.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 from metricfit.numerics._normal import log_cdf, ratio
 
 FEW = 2**11
-BUFFER = 2**16  # numbers at a time: below, calls cost more than arithmetic; above, memory does
+BUFFER = 2**16  # with fewer numbers calls cost more than arithmetic, with more memory does
 _CENTRE = 4.0
 _ZERO_FROM = {torch.float32: 12.0, torch.float64: 36.0}  # beyond, r stays at 2e-32 or 6e-283: denormal numbers are slow
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -41,9 +41,9 @@ _DEGREE_22 = (
 
 
 def log_cdf_and_ratio(x: Tensor) -> tuple[Tensor, Tensor]:
-    r""":math:`\log\Phi(x)` and :math:`r(x) = \varphi(x)/\Phi(x)`, as ``log_cdf`` and ``ratio`` of :mod:`._normal` give them.
+    r""":math:`\log\Phi(x)` and :math:`r(x) = \varphi(x)/\Phi(x)`, equal to ``log_cdf`` and ``ratio`` of :mod:`._normal`.
 
-    Scaled so that nothing vanishes on the left, with :math:`x_- = \min(x, 0)` and :math:`x_+ = \max(x, 0)`:
+    With a scaling under which nothing underflows on the left, :math:`x_- = \min(x, 0)` and :math:`x_+ = \max(x, 0)`:
 
     .. math::
         \Phi(x)\, e^{x_-^2/2} = \begin{cases} h & x < 0 \\ 1 - h & x \ge 0 \end{cases}
@@ -55,7 +55,7 @@ def log_cdf_and_ratio(x: Tensor) -> tuple[Tensor, Tensor]:
     if x.device.type != "cpu" or x.numel() < FEW:
         return log_cdf(x), ratio(x)
     one, log_peak, *coefficients = _constants(x.dtype, x.device)
-    # torch.where is slow: sides are told apart by a factor of zero or one
+    # torch.where is slow: a factor of zero or one selects the side
     left = torch.lt(x, 0.0, out=torch.empty_like(x))
     shrink = x.abs().add_(_CENTRE).reciprocal_()
     t = torch.add(one, shrink, alpha=-2.0 * _CENTRE)
@@ -67,7 +67,7 @@ def log_cdf_and_ratio(x: Tensor) -> tuple[Tensor, Tensor]:
     h.mul_(shrink).mul_(density)
 
     signed = torch.addcmul(h, h, left, value=-2.0, out=shrink)  # -h on the left, h on the right
-    # the logarithm of h as log1p(h - 1): the digits lost are nothing beside x**2 / 2
+    # the logarithm of h as log1p(h - 1): the lost digits are negligible beside x**2 / 2
     logs = torch.add(signed, left, out=h).neg_().clamp_(min=-1.0 + torch.finfo(x.dtype).eps).log1p_()
     density.div_(left.neg_().add_(1.0).sub_(signed))
     part = torch.clamp(x, max=0.0, out=signed)
@@ -76,6 +76,6 @@ def log_cdf_and_ratio(x: Tensor) -> tuple[Tensor, Tensor]:
 
 @lru_cache(maxsize=16)
 def _constants(dtype: torch.dtype, device: torch.device) -> tuple[Tensor, ...]:
-    """1, log phi(0) and the polynomial's coefficients, as tensors that one pass can take beside two others."""
+    """1, log phi(0) and the polynomial's coefficients, as tensors, which ``addcmul`` needs."""
     coefficients = _DEGREE_22 if dtype == torch.float64 else _DEGREE_9
     return torch.tensor([1.0, -_LOG_SQRT_2PI, *coefficients], dtype=dtype, device=device).unbind()

@@ -1,7 +1,7 @@
-r"""Orthant probabilities of equally coupled normals by Genz's algorithm: the computation of the EXACT paper itself.
+r"""Orthant probabilities of equally coupled normals by Genz's algorithm, as in the EXACT paper.
 
-Kept as a reference and a baseline for the one-dimensional integral in :mod:`metricfit.numerics._race`, which is exact and
-linear in the number of classes where this is random and quadratic.
+This is a reference and a baseline for the one-dimensional integral in :mod:`metricfit.numerics._race`. That integral is exact
+and linear in the number of classes, this algorithm is random and quadratic.
 
 References: A. Genz, "Numerical computation of multivariate normal probabilities" (1992), section 3; Karpukhin et al.,
 arXiv 2205.09615, Theorem 4.3 and appendix B.
@@ -35,16 +35,16 @@ def coupled_cholesky(dimension: int, coupling: float) -> tuple[list[float], list
 def log_orthant(mean: Tensor, coupling: float, samples: int, generator: torch.Generator | None = None) -> Tensor:
     r"""Logarithm of Genz's estimate of :math:`P(X_1 > 0, \dots, X_d > 0)` for :math:`X \sim N(m, I + c\,11^T)`.
 
-    ``mean`` is (..., d), the answer (...). Variables are ordered by their mean, the most restrictive first. Each sample
-    draws :math:`y_i` from its normal cut off at the limit that the earlier ones leave; because all entries of a column of
-    the Cholesky factor below the diagonal agree, one running sum serves all later limits and the cost is O(N d).
+    ``mean`` is (..., d), the result (...). Variables are ordered by their mean, the most restrictive first. Each sample
+    draws :math:`y_i` from a normal truncated at a limit that depends on the earlier draws. All entries of a column of the
+    Cholesky factor below the diagonal are equal, so one running sum gives all later limits and the cost is O(N d).
     """
     diagonal, below = coupled_cholesky(mean.shape[-1], coupling)
     mean = mean.sort(-1).values
     log_weight = mean.new_zeros(*mean.shape[:-1], samples)
     shift = torch.zeros_like(log_weight)
     for i, (alpha, beta) in enumerate(zip(diagonal, below, strict=True)):
-        room = (mean[..., i, None] + shift) / alpha  # the variable is positive where its own noise exceeds -room
+        room = (mean[..., i, None] + shift) / alpha  # the variable is positive if its own noise exceeds -room
         log_weight += log_cdf(room)
         uniform = torch.rand(room.shape, generator=generator, dtype=room.dtype, device=room.device)
         mass = (cdf(room) * (1.0 - uniform)).clamp(min=torch.finfo(room.dtype).tiny)

@@ -1,14 +1,13 @@
 r"""The integrals of :mod:`metricfit.numerics._race` as Triton kernels: float32 scores on a GPU, one launch per call.
 
-The integral, its formulas and its names are those of ``_race.py``; what differs is where things live, and that intervals are
-found by Newton's method alone, from starting points that make every sequence monotone. One program takes one row (a few rows
-where classes are few), holds all nodes of that row in registers and walks over the classes in blocks, once per Newton step
-and once or twice for the integral. Nothing of size rows x classes x nodes is ever stored: memory is the inputs and the
-outputs. The rows of the last program that stick out repeat the last row, and write the same numbers to
-the same place.
+The integral, its formulas and its names are those of ``_race.py``. The memory layout differs, and Newton's method alone finds
+the intervals, from starting points that make every sequence monotone. One program handles one row (or a few rows, if there
+are few classes), holds all nodes of that row in registers and loops over the classes in blocks, once per Newton step and once
+or twice for the integral. It stores nothing of size rows x classes x nodes: memory is the inputs and the outputs. Surplus
+rows of the last program repeat the last row, and write the same numbers to the same place.
 
 This module imports Triton, so import it only when a kernel is about to run. Without a GPU, ``TRITON_INTERPRET=1`` in the
-environment before the import runs the kernels in Triton's interpreter on CPU tensors: the numbers, slowly.
+environment before the import runs the kernels in Triton's interpreter on CPU tensors: the same numbers, slowly.
 """
 
 # mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False, disallow-untyped-decorators=False
@@ -36,9 +35,9 @@ _FLOAT32_EPS = tl.constexpr(2.0**-23)
 def log_win(
     scores: Tensor, labels: Tensor, scale: Tensor, margin: float | None, order: int, with_gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-probability (n,) that the label comes out largest, its derivative by the scores (n, k) and by the scale (n,).
+    """Log-probability (n,) that the label is the largest, its derivative by the scores (n, k) and by the scale (n,).
 
-    ``scores`` (n, k) and ``scale`` (n,) are float32, ``labels`` (n,) int64. The derivatives are empty unless asked for.
+    ``scores`` (n, k) and ``scale`` (n,) are float32, ``labels`` (n,) int64. Derivatives are empty without ``with_gradient``.
     A class that the margin clips has derivative zero by its score, but still counts in the one by the scale.
     """
     n, k = scores.shape
@@ -52,7 +51,7 @@ def log_win(
 
 
 def win_all(scores: Tensor, scale: Tensor, order: int) -> Tensor:
-    """Probability of coming out largest for every score at once, (n, k) float32 to (n, k), rows summing to one."""
+    """Probability of being the largest for every score at once, (n, k) float32 to (n, k); rows sum to one."""
     scores, scale = scores.contiguous(), scale.contiguous()
     wins = torch.empty_like(scores)
     _launch(_win_all_kernel, scores, order, scores, scale, wins)
@@ -107,7 +106,7 @@ def _blocks(k: int, n_nodes: int) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=64)
 def _padded_nodes(order: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Gauss-Legendre nodes and log-weights, their number brought to a power of two by nodes of weight zero."""
+    """Gauss-Legendre nodes and log-weights, padded to a power of two by nodes of weight zero."""
     nodes, weights = legendre_nodes(order, torch.float64, torch.device("cpu"))
     padding = (0, triton.next_power_of_2(order) - order)
     nodes, weights = (torch.nn.functional.pad(values, padding) for values in (nodes, weights))
@@ -144,7 +143,7 @@ def _normal(x):
     rest = 1.0 - tail
     on_left = x < 0.0
     log_part = tl.log(tl.where(on_left, mirrored, rest))
-    # on the right log1p(-tail): what rounding took from 1 - tail is put back, and is all there is once tail < 6e-8
+    # on the right log1p(-tail): add back what rounding took from 1 - tail, which is everything for tail < 6e-8
     log_cdf = tl.where(on_left, -half_square - _LOG_SQRT_2PI - log_part, log_part + ((1.0 - rest) - tail))
     ratio = tl.where(on_left, mirrored, density / rest)
     bend = tl.minimum(ratio * tl.where(on_left, excess, x + ratio), 1.0)
@@ -153,11 +152,11 @@ def _normal(x):
 
 @triton.jit
 def _gaps_to_label(row, columns, k, label, own, scale, least):
-    """A block of standardised gaps to the label's score (n, k), which of them are rivals, and which of those move."""
+    """A block of standardised gaps to the label's score (n, k), which are rivals, and which of those are not clipped."""
     rival = (columns < k)[None, :] & (columns[None, :] != label[:, None])
     raw = tl.load(row[:, None] + columns[None, :], mask=rival, other=0.0) - own[:, None]
     clipped = raw < least
-    gaps = _bounded(tl.where(clipped, least, raw) / scale[:, None])
+    gaps = _clip(tl.where(clipped, least, raw) / scale[:, None])
     return tl.where(rival, gaps, _FAR_BEHIND), rival, rival & ~clipped
 
 
@@ -166,12 +165,12 @@ def _gaps_to_best(row, columns, k, best, scale):
     """A block of standardised scores relative to the best of their row (n, k), and which of them exist."""
     exists = (columns < k)[None, :]
     raw = tl.load(row[:, None] + columns[None, :], mask=exists, other=0.0) - best[:, None]
-    return tl.where(exists, _bounded(raw / scale[:, None]), _FAR_BEHIND), exists
+    return tl.where(exists, _clip(raw / scale[:, None]), _FAR_BEHIND), exists
 
 
 @triton.jit
-def _bounded(gaps):
-    """As _race._bounded; by comparisons, because NaN has to stay NaN and minimum and maximum drop it."""
+def _clip(gaps):
+    """As _race._clip; by comparisons, because NaN has to stay NaN and minimum and maximum drop it."""
     bounded = tl.where(gaps > _LIMIT, _LIMIT, tl.where(gaps < -_LIMIT, -_LIMIT, gaps))
     return tl.where(gaps == float("inf"), float("nan"), bounded)
 
@@ -218,7 +217,7 @@ def _log_win_kernel(
     scale = tl.load(scales + rows)
     own = tl.load(row + label)
 
-    # the mode of log f: its slope is convex, falling and positive at the start, so Newton moves right and never passes
+    # the mode of log f: its slope is convex, decreasing and positive at the start, so Newton moves right and never passes
     highest = tl.zeros([block_n], tl.float32)
     for first in range(0, k, block_k):
         gaps, _, _ = _gaps_to_label(row, first + block, k, label, own, scale, least)
@@ -299,7 +298,7 @@ def _nodes_of_largest(
     block_k: tl.constexpr,
     block_q: tl.constexpr,
 ):
-    """The best score (n,), and nodes and log-weights (n, q) over the bulk of the largest, as in _race._maximum_nodes."""
+    """The best score (n,), and nodes and log-weights (n, q) over the range of the largest, as in _race._maximum_nodes."""
     block = tl.arange(0, block_k)
     best = tl.full([block_n], float("-inf"), tl.float32)
     for first in range(0, k, block_k):

@@ -1,7 +1,7 @@
 """Division, logarithm and square root that stay finite at zero, in value and in gradient.
 
-Each is the plain function away from zero. Within a distance of zero at which the plain gradient would overflow, it goes
-on as a straight line or a chosen constant, so values are continuous and gradients are those of what is computed.
+Each equals the plain function away from zero. Near zero, where the plain gradient would overflow, it continues as a straight
+line or a constant. So values are continuous, and gradients are those of the computed values.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ def floor_of(x: Tensor) -> float:
 
 
 def safe_divide(numerator: Tensor, denominator: Tensor, otherwise: float = 0.0) -> Tensor:
-    """``numerator / denominator``, and ``otherwise``, with zero gradient, where the denominator is not positive.
+    """``numerator / denominator``, or ``otherwise``, with zero gradient, if the denominator is not positive.
 
-    This is the one place where 0/0 is decided. NaN stays NaN.
+    No other function defines 0/0. NaN stays NaN.
 
     >>> safe_divide(torch.tensor([1.0, 0.0]), torch.tensor([4.0, 0.0]))
     tensor([0.2500, 0.0000])
@@ -31,7 +31,7 @@ def safe_divide(numerator: Tensor, denominator: Tensor, otherwise: float = 0.0) 
 def safe_log(x: Tensor, floor: float | None = None) -> Tensor:
     """``log(x)``, continued below a floor by its tangent: -67 at zero in float32, falling steeply below.
 
-    Give a larger floor for an x that is a difference, whose rounding errors are no small numbers to be taken seriously.
+    If x is a difference, pass a floor above its rounding error.
 
     >>> safe_log(torch.tensor([1.0, 0.0, -1e-29]))
     tensor([  0.0000, -66.5024, -66.7825])

@@ -1,7 +1,7 @@
-"""The fused CPU kernels for float32: whether there are any, and where.
+"""The fused CPU kernels for float32, where they are available.
 
-They need numba, an extra: ``pip install 'metricfit[fast]'``. Without it everything works by the portable form, and this is
-said once. ``METRICFIT_FUSED=0`` in the environment turns them off.
+They need numba, an extra: ``pip install 'metricfit[fast]'``. Without it the portable form is used and a warning logged once.
+``METRICFIT_FUSED=0`` in the environment turns them off.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+__all__ = ["covers", "disable", "kernels", "message_if_slow"]
+
 _logger = logging.getLogger("metricfit")
 _off = threading.local()
 _COMPILING = "metricfit: compiling its fast kernels, once; `python -m metricfit.warmup` does it ahead of time"
 
 
 @contextlib.contextmanager
-def turned_off() -> Iterator[None]:
-    """The portable form for everything within, in this thread: to compare the two."""
+def disable() -> Iterator[None]:
+    """Use the portable form inside the block, in this thread: to compare the two."""
     before, _off.value = getattr(_off, "value", False), True
     try:
         yield
@@ -34,14 +36,14 @@ def turned_off() -> Iterator[None]:
 
 
 def covers(scores: Tensor) -> bool:
-    """Whether the kernels can take these scores; if so they are compiled by now."""
+    """Whether the kernels are available and support these scores."""
     plain = scores.is_cpu and scores.dtype == torch.float32 and not getattr(_off, "value", False)
     return plain and kernels() is not None
 
 
 @cache
 def kernels() -> Any:
-    """The module with the functions of the kernels, or None where there is no numba."""
+    """The module that calls the kernels, or None if they are turned off or numba is missing."""
     if os.environ.get("METRICFIT_FUSED") == "0":
         return None
     try:
@@ -55,7 +57,7 @@ def kernels() -> Any:
 
 @contextlib.contextmanager
 def message_if_slow() -> Iterator[None]:
-    """A line on stderr if what is within takes more than two seconds: reading the cache takes one."""
+    """Print a line on stderr if the block takes more than two seconds; reading the cache takes one."""
     timer = threading.Timer(2.0, print, [_COMPILING], {"file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()

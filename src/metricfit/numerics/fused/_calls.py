@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from metricfit.numerics.fused import _kernels
-from metricfit.numerics.fused._compile import entry
+from metricfit.numerics.fused._compile import compile_kernel
 from metricfit.numerics.fused._job import COUNT, NO_LINK, SIGNATURE, SPREAD, Job, run
 from metricfit.numerics.fused._lattice import LOG_CDF, RATIO
 from metricfit.numerics.fused._plain_rows import FEW, FEW_LOG_CDF, FEW_RATIO
 
-_SHARE = 2**11  # scores for which a second thread is worth starting
-_ROW = 8  # a row costs as much as this many scores, beside its own
+_SHARE = 2**11  # scores per thread: for fewer, another thread does not pay
+_ROW = 8  # fixed cost of a row, in scores
 _NO_LABEL = -(2**62)
 _TABLES = {"log_cdf": LOG_CDF.ctypes.data, "ratio": RATIO.ctypes.data}
 _FEW_TABLES = {"log_cdf": FEW_LOG_CDF.ctypes.data, "ratio": FEW_RATIO.ctypes.data}
@@ -35,7 +35,7 @@ def log_win(
         (torch.empty_like(scores), torch.empty_like(log_p)) if with_gradient else (torch.empty(0), torch.empty(0))
     )
     job = Job(
-        **_about(scores, by_scores),
+        **_row_fields(scores, by_scores),
         **_tables(scores),
         labels=labels.data_ptr(),
         ignore_index=_NO_LABEL,
@@ -47,15 +47,15 @@ def log_win(
         by_scale=by_scale.data_ptr(),
         with_gradient=with_gradient,
     )
-    _win(job)
+    _run_label_kernels(job)
     return log_p, by_scores, by_scale
 
 
 def win_all(scores: Tensor, scale: Tensor) -> Tensor:
-    """Every class's probability to come out largest, (n, k)."""
+    """Every class's probability to be the largest, (n, k)."""
     scores, scale = scores.contiguous(), scale.contiguous()
     wins = torch.empty_like(scores)
-    _run(_kernels.all_classes, Job(**_about(scores, wins), **_TABLES, scale=scale.data_ptr()))
+    _run(_kernels.all_classes, Job(**_row_fields(scores, wins), **_TABLES, scale=scale.data_ptr()))
     return wins
 
 
@@ -64,7 +64,7 @@ def win_all_gradient(incoming: Tensor, scores: Tensor, scale: Tensor) -> tuple[T
     incoming, scores, scale = incoming.contiguous(), scores.contiguous(), scale.contiguous()
     by_scores, by_scale = torch.empty_like(scores), scores.new_empty(len(scores))
     job = Job(
-        **_about(scores, by_scores),
+        **_row_fields(scores, by_scores),
         **_TABLES,
         scale=scale.data_ptr(),
         incoming=incoming.data_ptr(),
@@ -86,10 +86,10 @@ def hits_loss(
     mean: bool,
     with_gradient: bool,
 ) -> tuple[float, Tensor]:
-    """Mean or sum over rows of a link of the probability to hit the label, and its gradient (n, k) by the raw scores.
+    """Mean or sum over rows of a link of the label's probability, and its gradient (n, k) by the raw scores.
 
-    Scores and labels have to be contiguous. NaN where the scores are not finite or a label is out of range: the caller knows
-    what to say about it.
+    Scores and labels have to be contiguous. NaN if a score is not finite or a label is out of range: the caller raises the
+    error.
     """
     n_rows, n_classes = scores.shape
     if n_rows == 0:
@@ -97,7 +97,7 @@ def hits_loss(
     gradient = torch.empty_like(scores) if with_gradient else torch.empty(0)
     log_p_and_by_scale = torch.empty(2 * n_rows)
     job = Job(
-        **_about(scores, gradient),
+        **_row_fields(scores, gradient),
         **_tables(scores),
         labels=labels.data_ptr(),
         ignore_index=ignore_index,
@@ -111,7 +111,7 @@ def hits_loss(
     n_used, total, squares, n_wrong, shift = _run(_kernels.stages, job)
     if n_wrong or not math.isfinite(squares):
         return math.nan, gradient
-    # normalised scores are the raw ones with a wider noise and a wider margin: only differences count
+    # only differences count, so normalising the scores is the same as widening noise and margin
     spread, constant = 1.0, True
     if normalize:
         n_scores = n_used * n_classes
@@ -123,7 +123,7 @@ def hits_loss(
     width = ctypes.c_float(scale * spread)
     job.scale, job.margin = ctypes.addressof(width), _number(margin) * spread
     job.factor = 1.0 / max(n_used, 1) if mean else 1.0
-    loss, dot = _win(job)
+    loss, dot = _run_label_kernels(job)
     if with_gradient and not constant:
         job.stage, job.pull = SPREAD, -dot / squares
         _run(_kernels.stages, job)
@@ -131,12 +131,12 @@ def hits_loss(
 
 
 def compile_all() -> None:
-    """Compile, or read from the cache, what is not there yet."""
+    """Compile all kernels, or read them from the cache."""
     for kernel in _kernels.ALL:
         _entry(kernel)
 
 
-def _about(scores: Tensor, by_scores: Tensor) -> dict[str, int]:
+def _row_fields(scores: Tensor, by_scores: Tensor) -> dict[str, int]:
     n_rows, n_classes = scores.shape
     return {
         "n_rows": n_rows,
@@ -151,8 +151,8 @@ def _tables(scores: Tensor) -> dict[str, int]:
     return _FEW_TABLES if scores.shape[1] <= FEW else _TABLES
 
 
-def _win(job: Job) -> tuple[float, float]:
-    """log p of all rows; returns the total of their linked losses and of scores times gradient."""
+def _run_label_kernels(job: Job) -> tuple[float, float]:
+    """Compute log p of all rows; returns the totals of their losses and of scores times gradient."""
     loss, dot, left_over, *_ = _run(_kernels.label_few if job.n_classes <= FEW else _kernels.label_many, job)
     if left_over:
         more_loss, more_dot, *_ = _run(_kernels.label_exact, job)
@@ -161,7 +161,7 @@ def _win(job: Job) -> tuple[float, float]:
 
 
 def _run(kernel: Callable[..., None], job: Job) -> list[float]:
-    """Call a kernel for all rows, in several threads if there is enough to do; what it added up."""
+    """Run a kernel for all rows, in several threads if there is enough to do; returns its totals."""
     n_threads = job.n_rows * (job.n_classes + _ROW) // _SHARE
     if n_threads > 1:
         n_threads = min(n_threads, job.n_rows, torch.get_num_threads())
@@ -174,4 +174,4 @@ def _number(margin: float | None) -> float:
 
 @cache
 def _entry(kernel: Callable[..., None]) -> Any:
-    return entry(kernel, SIGNATURE)
+    return compile_kernel(kernel, SIGNATURE)

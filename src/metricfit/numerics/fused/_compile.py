@@ -1,7 +1,7 @@
-"""How kernels are compiled, and how their code is kept on disk.
+"""Compilation of the kernels, and their cache on disk.
 
-Numba takes kept code for fresh as long as the file that defines the entry stays as it was. But the code of an entry contains
-all that it calls, from several files here. So the name under which it is kept has a hash of all of them in it.
+Numba considers cached code valid as long as the file that defines the kernel is unchanged. But the code of a kernel contains
+all functions that it calls, from several files. So the name in the cache contains a hash of all of them.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from numba import cfunc, njit
 
 from metricfit.numerics.fused import message_if_slow
 
-_ENTRY: dict[str, Any] = {"nopython": True, "error_model": "numpy"}
-# For functions that only kernels call; without what a call from Python needs they compile sooner.
+_KERNEL: dict[str, Any] = {"nopython": True, "error_model": "numpy"}
+# For functions that only kernels call: without wrappers for calls from Python they compile faster.
 INNER: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 FAST: dict[str, Any] = {**INNER, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}  # NaN and inf keep their meaning
 
 
-def entry(function: Callable[..., None], signature: Any) -> Any:
-    """The compiled function, with all that it calls; from disk if it is there. Its ``address`` holds as long as it lives."""
+def compile_kernel(function: Callable[..., None], signature: Any) -> Any:
+    """The compiled kernel, from disk if it is there. Its ``address`` is valid as long as the object exists."""
     function.__qualname__ = f"metricfit_{_SOURCES}_{function.__name__}"  # numba names its files after it
     with message_if_slow():
-        compiled = cfunc(signature, cache=_FOLDER is not None, **_ENTRY)(function)
+        compiled = cfunc(signature, cache=_FOLDER is not None, **_KERNEL)(function)
     if _FOLDER is not None and not compiled.cache_hits:
         for path in Path(_FOLDER).glob("*.metricfit_*.nb[ic]"):
-            if _SOURCES not in path.name:  # of sources that are no more
+            if _SOURCES not in path.name:  # from older sources
                 with contextlib.suppress(OSError):
                     path.unlink()
     return compiled
@@ -43,7 +43,7 @@ def _hash_of_sources() -> str:
 
 
 def _folder() -> str | None:
-    """Where numba keeps code from this package, or None if it finds no place that it can write to."""
+    """Numba's cache folder for this package, or None if it can write to none."""
 
     def probe() -> None:
         pass

@@ -1,11 +1,11 @@
-"""What a kernel is told, and the threads that it runs in.
+"""The argument of a kernel, and the threads that it runs in.
 
-A kernel is told one C structure, so that a call costs the same however many arrays it is about. It crosses from Python by its
-address, which is also all that OpenMP hands to its threads.
+A kernel takes one C structure, so the cost of a call does not depend on the number of arrays. Python passes the address of the
+structure, which is also all that OpenMP passes to its threads.
 
 Waking a sleeping thread costs as much as a thousand rows. Torch's OpenMP threads are awake, because they wait for a while
 after every operator before they go to sleep, and starting them costs a microsecond. So kernels run on torch's own copy of GNU
-OpenMP, found beside it; on other systems, and in a forked child, where OpenMP has lost its threads, in a ThreadPoolExecutor.
+OpenMP. On other systems, and in a forked child, which has lost OpenMP's threads, they run in a ThreadPoolExecutor.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from metricfit.numerics.fused._compile import INNER
 COUNT, SPREAD = range(2)  # stages of the kernel of that name
 NO_LINK, LINEAR, LOG, LEAKY, POWER = range(-1, 4)
 TOTALS = 5  # numbers that each thread returns
-LEFT_OVER = 1.0  # no logarithm of a probability: a row for the kernel ``label_exact``
+LEFT_OVER = 1.0  # not a log-probability, so it marks a row for the kernel ``label_exact``
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 _ADDRESSES = ("scores", "labels", "scale", "incoming", "log_p", "by_scores", "by_scale", "log_cdf", "ratio", "totals")
@@ -63,11 +63,11 @@ _forked = False
 
 
 def _symbols() -> dict[str, int]:
-    """Addresses of the two functions by which compiled code, also what comes from the cache, asks which thread it is in."""
+    """Addresses of the functions by which compiled and cached code finds its thread's number and their count."""
     if _open_mp_library is not None:
         functions = (_open_mp_library.omp_get_thread_num, _open_mp_library.omp_get_num_threads)
         addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions]
-    else:  # always the first of one
+    else:  # always thread 0 of 1
         addresses = [cfunc(types.int32())(function).address for function in (lambda: 0, lambda: 1)]
     return dict(zip(("metricfit_thread", "metricfit_threads"), addresses, strict=True))
 
@@ -88,7 +88,7 @@ def pointer_to(typing_context, address):
 
 @njit(**INNER)
 def own_rows(job):
-    """The rows of this thread, and its place among all."""
+    """Start and end of the rows of this thread, and its index."""
     part, n_parts = job.part + thread(), job.n_parts * n_threads()
     return job.n_rows * part // n_parts, job.n_rows * (part + 1) // n_parts, part
 
@@ -113,7 +113,7 @@ def own_totals(job, part):
 
 
 def run(kernel: int, job: Job, n_threads: int) -> list[float]:
-    """Call the compiled function at this address for all rows; returns the sums of what its threads left in ``totals``."""
+    """Run the kernel at this address for all rows; returns the totals, summed over threads."""
     totals = (ctypes.c_double * (TOTALS * n_threads))()
     job.totals = ctypes.addressof(totals)
     if n_threads == 1:

@@ -1,7 +1,7 @@
-"""The kernels: functions of the address of a ``Job``, compiled one by one by ``_compile.entry`` when they are first needed.
+"""The kernels: functions of the address of a ``Job``, each compiled by ``_compile.compile_kernel`` when it is first needed.
 
-For small batches the price of a loss is not arithmetic but the number of operators on the way. So here the label's probability
-comes with all that the loss makes of it, from raw scores to a scalar and its gradient: score normalisation, link and mean.
+For small batches the cost of a loss is not arithmetic but the number of operators. So the kernels compute the whole loss
+and its gradient from raw scores: score normalisation, the label's probability, link and mean.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from metricfit.numerics.fused._plain_rows import EXACT_ORDER, log_win_exact, log
 
 
 def stages(pointer):
-    """What the loss needs of the whole batch, before and after the rows."""
+    """The steps of the loss that concern the whole batch, before and after the rows."""
     job = carray(pointer, 1)[0]
     lo, hi, part = own_rows(job)
     scores, labels, _, _, by_scores, _ = row_arrays(job)
@@ -41,7 +41,7 @@ def stages(pointer):
 
 
 def label_few(pointer):
-    """The label's probability among few classes, and the loss of it."""
+    """The label's probability among few classes, and its loss."""
     job = carray(pointer, 1)[0]
     lo, hi, part = own_rows(job)
     totals = own_totals(job, part)
@@ -50,7 +50,7 @@ def label_few(pointer):
 
 
 def label_many(pointer):
-    """The label's probability among many classes, and the loss of it."""
+    """The label's probability among many classes, and its loss."""
     job = carray(pointer, 1)[0]
     lo, hi, part = own_rows(job)
     totals = own_totals(job, part)
@@ -59,7 +59,7 @@ def label_many(pointer):
 
 
 def label_exact(pointer):
-    """The rows that those two left over."""
+    """The rows that ``label_few`` and ``label_many`` leave over."""
     job = carray(pointer, 1)[0]
     lo, hi, part = own_rows(job)
     scores, labels, scale, log_p, by_scores, by_scale = row_arrays(job)
@@ -91,9 +91,9 @@ ALL = (stages, label_few, label_many, label_exact, all_classes)
 
 @njit(**INNER)
 def count(scores, labels, ignored, lo, hi, totals):
-    """Rows that are used, sum and sum of squares of ``scores - shift`` in them, labels that are no class, and that shift.
+    """Number of used rows, sum and sum of squares of their ``scores - shift``, number of invalid labels, and the shift.
 
-    The sums are not finite if any score is not, also one in a row that is ignored.
+    The sums are not finite if any score is not, also in an ignored row.
     """
     n_classes, shift = scores.shape[1], np.float64(scores[0, 0])
     if lo == 0:
@@ -120,7 +120,7 @@ def row_moments(row, shift):
 
 
 @njit(**INNER)
-def linked(log_hit, link, parameter):
+def link_and_slope(log_hit, link, parameter):
     """A link of ``metricfit.links`` and its derivative, both as functions of the logarithm."""
     hit = math.exp(log_hit)
     if link == LINEAR:
@@ -138,7 +138,7 @@ def link_row(job, row, log_hit, gradient, totals):
 
     Adds to the totals the row's loss and :math:`\sum s\,\partial/\partial s` of ``factor`` times it.
     """
-    loss, slope = linked(np.float64(log_hit), job.link, job.link_parameter)
+    loss, slope = link_and_slope(np.float64(log_hit), job.link, job.link_parameter)
     totals[0] += loss
     if job.with_gradient:
         totals[1] += scale_row(gradient, row, np.float32(slope * job.factor))
@@ -165,7 +165,7 @@ def scale_row(gradient, scores, factor):
 
 @njit(**FAST)
 def add_spread(gradient, scores, labels, ignored, mean, factor, lo, hi):
-    """What the scores do to the loss by way of their own standard deviation: ``factor`` times their distance from the mean."""
+    """Add the gradient through the standard deviation of the scores: ``factor`` times their distance from the mean."""
     for n in range(lo, hi):
         if labels[n] != ignored:
             for i in range(scores.shape[1]):

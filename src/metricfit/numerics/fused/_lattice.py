@@ -2,15 +2,15 @@ r"""Fused CPU kernels for the race of normals: float32 in and out, one row at a 
 
 A row needs :math:`\log f(z) = -z^2/2 + \sum_i \log\Phi(z - g_i)` at some nodes z, and afterwards, for every class, the same
 smooth function :math:`R(g) = \int f(z)\, r(z - g)\,dz / \int f` at its own gap g. Both are convolutions with a fixed kernel
-(:math:`\log\Phi`, and its derivative r), so no special function has to be evaluated at all:
+(:math:`\log\Phi`, and its derivative r), so no special function is evaluated:
 
 * Classes fall into bins of width 1/2. In a bin around c, with :math:`g = c + \delta/2` and :math:`|\delta| \le 1/2`,
   :math:`\log\Phi(z - g)` is a polynomial of degree 7 in :math:`\delta` to 1e-9, so a bin of any number of classes is replaced
   by its eight power sums :math:`\sum_i \delta_i^m`.
 * Nodes lie on the lattice of the bins (trapezoid rule: its error falls exponentially for a smooth bell like f), so the
-  polynomials for all z - c come from one table, made once.
+  polynomials for all z - c come from one table, computed once.
 
-Cost: about a dozen cycles per class, and nodes x occupied bins x 8 multiply-adds per row. A row that the table cannot carry
+Cost: about a dozen cycles per class, and nodes x occupied bins x 8 multiply-adds per row. A row outside the table
 (gaps beyond ``REACH``, or an f too narrow for the finest lattice) goes to ``exact_row``: plain float64 quadrature.
 """
 
@@ -35,14 +35,14 @@ PITCH = N_WHOLE * (2**LEVELS - 1) + 64 * LEVELS  # columns of all levels, one af
 TABLE = (TERMS * PITCH,)
 
 DROP = 17.0  # nodes cover where log f is within this of its maximum: e**-17 is 4e-8
-REACH_RIGHT = 6.5  # -log Phi(6.5) = 4e-11: a class that far behind every node does not matter
+REACH_RIGHT = 6.5  # -log Phi(6.5) = 4e-11: a class that far behind every node is negligible
 REACH = 2.0 * (-X_MIN - 8.0)  # largest gap: nodes start at gap/2 - 5.83, so z - g stays above X_MIN
 MAX_TURN = 15.0  # of the 2 pi**2 = 19.7 in ``is_resolved``; chosen by measurement
 DIGITS = 15.0  # e**-15 is 3e-7
-GAIN_DROP = 45.0  # beyond this even the gradient of a label far ahead takes nothing from f
+GAIN_DROP = 45.0  # beyond this f does not affect even the gradient of a label far ahead
 MAX_NODES = 512
 MAX_BINS = int((REACH + 40.0) / WIDTH)
-LEAST_WEIGHT = -64.0  # log of the smallest weight told apart from zero
+LEAST_WEIGHT = -64.0  # log of the smallest weight that is not zero
 
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 SQRT_2 = math.sqrt(2.0)
@@ -51,7 +51,7 @@ SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 U1, U2, U3, U4, U5, U6, U7 = (np.uint64(m) for m in range(1, TERMS))
 P1, P2, P3, P4, P5, P6, P7 = (np.uint64(m * PITCH) for m in range(1, TERMS))
 TERMS64 = np.uint64(TERMS)
-ZERO64 = np.int64(0)  # a bare 0 would be a type of its own and compile its callees twice
+ZERO64 = np.int64(0)  # a literal 0 has its own type and would compile its callees twice
 
 
 def _level_start(level: int) -> int:
@@ -121,7 +121,7 @@ def largest_of(row, start, stop, largest):
 
 @njit(**FAST)
 def to_lattice(row, origin, per_bin, floor, first_bin, slots, deltas):
-    """Bin and place in it of every class. Slot 0 collects what lies below the first bin, and counts for nothing."""
+    """Bin of every class, and its position there. Slot 0 holds the classes below the first bin, which are ignored."""
     below = np.float32(first_bin - 1)
     least = max(below, np.float32(floor))
     half = np.float32(0.5)
@@ -135,21 +135,21 @@ def to_lattice(row, origin, per_bin, floor, first_bin, slots, deltas):
 
 @intrinsic
 def add_powers(typing_context, sums, at, delta, weight):
-    """``sums[at + m] += weight * delta**m`` for m = 0 to 7 as two vector additions, which the compiler would not find."""
+    """``sums[at + m] += weight * delta**m`` for m = 0 to 7 as two vector additions, which the compiler does not find."""
 
     def generate(context, builder, signature, arguments):
         _, at, delta, weight = arguments
         four = ir.VectorType(ir.DoubleType(), 4)
         ones = ir.Constant(four, [1.0] * 4)
 
-        def mixed(value, lanes):
+        def select_lanes(value, lanes):
             spread = builder.insert_element(ir.Constant(four, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
             return builder.shuffle_vector(ones, spread, ir.Constant(ir.VectorType(ir.IntType(32), 4), lanes))
 
         square = builder.fmul(delta, delta)
-        low = builder.fmul(mixed(delta, [0, 4, 0, 4]), mixed(square, [0, 0, 4, 4]))
-        low = builder.fmul(low, mixed(weight, [4] * 4))
-        high = builder.fmul(low, mixed(builder.fmul(square, square), [4] * 4))
+        low = builder.fmul(select_lanes(delta, [0, 4, 0, 4]), select_lanes(square, [0, 0, 4, 4]))
+        low = builder.fmul(low, select_lanes(weight, [4] * 4))
+        high = builder.fmul(low, select_lanes(builder.fmul(square, square), [4] * 4))
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         for offset, powers in ((0, low), (4, high)):
             index = builder.add(at, ir.Constant(at.type, offset))
@@ -162,7 +162,7 @@ def add_powers(typing_context, sums, at, delta, weight):
 
 @njit(**FAST)
 def power_sums(slots, deltas, sums):
-    """Add the powers 0 to 7 of delta to the class's bin. Two copies of the bins: neighbours in the same bin need not wait."""
+    """Add the powers 0 to 7 of delta to the class's bin. Two copies of the bins avoid waiting for the last class."""
     half = np.uint64(sums.shape[0] // 2)
     for i in range(slots.shape[0]):
         add_powers(sums, np.uint64(slots[i]) * TERMS64 + np.uint64(i & 1) * half, np.float64(deltas[i]), 1.0)
@@ -185,7 +185,7 @@ def occupied_slots(sums, n_slots, bins):
 
 @njit(**INNER)
 def fill(array, start, stop, value):
-    """``array[start:stop] = value``, which numba takes long to compile."""
+    """``array[start:stop] = value`` as a loop, which numba compiles faster."""
     for i in range(start, stop):
         array[i] = value
 
@@ -200,7 +200,7 @@ def clear(sums, n_slots):
 
 @njit(**INNER, inline="always")
 def whole_vectors(count):
-    """Rounded up to whole vectors: what is left over would be done one by one. The table has zeros between its levels."""
+    """Round up to whole vectors, because a remainder runs one by one. The table has zeros between its levels."""
     return (count + 7) // 8 * 8
 
 
@@ -251,7 +251,7 @@ def expand_ratio(table, weights, bins, n_bins, origin, end, per_bin, n_nodes, ou
 
 
 @njit(**FAST, inline="always")
-def at_class(coefficients, slot, d):
+def polynomial_at(coefficients, slot, d):
     """Value of a bin's polynomial at one class."""
     c, at = coefficients, np.uint64(slot) * TERMS64
     d2 = d * d
@@ -294,7 +294,7 @@ def left_end(top):
     r"""A point left of every node, for the largest gap ``top``.
 
     Curvature at most -1 and a mode above max(0, top / 2) bound where log f is within ``DROP`` of its maximum. For a label
-    far ahead, what its nearest rival gains lies around top / 2 with deviation sqrt(1/2), and that gradient must be right too.
+    far ahead, the gradient of its nearest rival comes from around top / 2, with deviation sqrt(1/2), and must be accurate too.
     """
     return min(max(0.0, 0.5 * top) - math.sqrt(2.0 * DROP), 0.5 * top - 3.5)
 
@@ -332,8 +332,8 @@ def is_resolved(logs, start, last, largest, top):
 
     Where log f turns by t from one node to the next, f is locally a bell that the rule integrates with relative error
     :math:`e^{-2\pi^2/t}`; at height :math:`e^{-D}` that makes :math:`e^{-D - 2\pi^2/t}` of the whole, which must stay below
-    ``e**-DIGITS``. f is no bell, so a part of :math:`2\pi^2` is kept in reserve. For a label ahead, heights count from the
-    place around top / 2 (0.6 top if many are tied there) where its gradient comes from.
+    ``e**-DIGITS``. f is not exactly a bell, so ``MAX_TURN`` is below :math:`2\pi^2`. For a label ahead, heights count from
+    the place around top / 2 (0.6 top if many are tied there) where its gradient comes from.
     """
     reference = largest - 0.18 * min(top, 0.0) ** 2
     worst = 0.0
@@ -347,7 +347,7 @@ def is_resolved(logs, start, last, largest, top):
 def write_slopes(coefficients, slots, deltas, factor, out):
     """R at every class times ``factor``."""
     for i in range(slots.shape[0]):
-        out[i] = at_class(coefficients, slots[i], deltas[i]) * factor
+        out[i] = polynomial_at(coefficients, slots[i], deltas[i]) * factor
 
 
 @njit(**FAST)

@@ -1,4 +1,4 @@
-"""Rows on the lattice of ``_lattice``: the label's probability among many classes, every class's, and their derivatives."""
+"""Rows on the lattice of ``_lattice``: probability of the label among many classes, and of every class, with derivatives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from metricfit.numerics.fused._lattice import (
     ZERO64,
     add_log_cdf,
     add_powers,
-    at_class,
     bracket,
     clear,
     expand_ratio,
@@ -38,13 +37,14 @@ from metricfit.numerics.fused._lattice import (
     level_end,
     level_origin,
     occupied_slots,
+    polynomial_at,
     power_sums,
     to_lattice,
     total_slopes,
     whole_vectors,
     write_slopes,
 )
-from metricfit.numerics.fused._plain_rows import easy_row
+from metricfit.numerics.fused._plain_rows import finish_easy_row
 
 
 @njit(**FAST)
@@ -88,10 +88,10 @@ def place_nodes(log_cdf, sums, bins, n_bins, first_bin, top, n_classes, logs):
 
 @njit(**FAST)
 def write_gradient(coefficients, slots, deltas, row, origin, least, factor, out):
-    """-R times ``factor`` for classes not beaten by the margin; returns the sum of these R, and of all R times distance."""
+    """-R times ``factor`` for classes not clipped by the margin; returns the sums of these R and of all R times distance."""
     total, moment = 0.0, 0.0
     for i in range(slots.shape[0]):
-        slope, distance = at_class(coefficients, slots[i], deltas[i]), row[i] - origin
+        slope, distance = polynomial_at(coefficients, slots[i], deltas[i]), row[i] - origin
         free = slope if distance > least else np.float32(0.0)
         out[i] = -free * factor
         total += np.float64(free)
@@ -103,7 +103,7 @@ def write_gradient(coefficients, slots, deltas, row, origin, least, factor, out)
 def log_win(job, lo, hi):
     r"""log p, and with a gradient its derivatives by the scores and by the scale, for rows ``lo`` to ``hi``.
 
-    Returns how many rows the table cannot carry; they are marked by ``LEFT_OVER``.
+    Returns the number of rows outside the table; they are marked by ``LEFT_OVER``.
     """
     scores, labels, scale, log_p, by_scores, by_scale = row_arrays(job)
     log_cdf = carray(pointer_to(job.log_cdf), TABLE, np.float64)
@@ -119,7 +119,7 @@ def log_win(job, lo, hi):
     for n in range(lo, hi):
         row, label, sigma = scores[n], labels[n], np.float64(scale[n * job.scale_step])
         out = by_scores[n] if with_gradient else by_scores[0]
-        done, top = easy_row(n, row, label, sigma, margin, ignored, with_gradient, log_p, by_scale, out)
+        done, top = finish_easy_row(n, row, label, sigma, margin, ignored, with_gradient, log_p, by_scale, out)
         if done:
             continue
         level = -1
@@ -158,7 +158,7 @@ def log_win(job, lo, hi):
 
 @njit(**FAST)
 def weighted_power_sums(slots, deltas, weights, offset, bins, n_bins, sums):
-    """As ``power_sums``, each class times its weight less an offset, for the bins that are occupied."""
+    """As ``power_sums``, each class times its weight minus an offset, for the occupied bins."""
     half = np.uint64(sums.shape[0] // 2)
     for j in range(n_bins):
         for i in range(bins[j] * TERMS, bins[j] * TERMS + TERMS):
@@ -174,7 +174,7 @@ def weighted_power_sums(slots, deltas, weights, offset, bins, n_bins, sums):
 
 @njit(**INNER)
 def place_maximum(log_cdf, ratio, sums, bins, n_bins, first_bin, n_classes, logs, rates, densities):
-    r"""Nodes over the bulk of the largest score: :math:`\log G` in ``logs`` and :math:`\sum_j r_j` in ``rates``.
+    r"""Nodes over the range of the largest score: :math:`\log G` in ``logs`` and :math:`\sum_j r_j` in ``rates``.
 
     As ``place_nodes``, for the density :math:`G \sum_j r_j` of the largest, the best score being at 0.
     """
@@ -212,8 +212,8 @@ def write_differences(coefficients, others, slots, deltas, incoming, offset, fir
     r""":math:`c_k R_1(s_k) - R_2(s_k)`, over the scale, for every class; returns the derivative by the scale."""
     moment, factor = 0.0, np.float32(1.0 / sigma)
     for i in range(slots.shape[0]):
-        slope = (incoming[i] - offset) * at_class(coefficients, slots[i], deltas[i])
-        slope -= at_class(others, slots[i], deltas[i])
+        slope = (incoming[i] - offset) * polynomial_at(coefficients, slots[i], deltas[i])
+        slope -= polynomial_at(others, slots[i], deltas[i])
         slope *= factor
         out[i] = slope
         moment -= slope * (np.float32(slots[i] + (first_bin - 1)) + deltas[i])
@@ -257,8 +257,8 @@ def win_all(incoming, scores, scale, with_gradient, out, by_scale, log_cdf, rati
             total, _ = total_slopes(coefficients, sums, bins, n_bins, first_bin)
             write_slopes(coefficients, slots, deltas, np.float32(1.0 / total), out[n])
             continue
-        # Only differences of the incoming coefficients matter. Taken from that of the best class, they leave a small
-        # gradient of a race that is all but decided with its digits.
+        # Only differences of the incoming coefficients matter. Relative to that of the best class, a small gradient keeps
+        # its digits when the race is nearly decided.
         offset = incoming[n, index_of(row, best)]
         weighted_power_sums(slots, deltas, incoming[n], offset, bins, n_bins, weighted)
         fill(logs, ZERO64, padded, 0.0)

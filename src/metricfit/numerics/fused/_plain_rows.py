@@ -1,9 +1,9 @@
-r"""Rows without bins: those that need no integral, those of up to ``FEW`` classes, and those that no table can carry.
+r"""Rows without bins: those that need no integral, those of up to ``FEW`` classes, and those outside all tables.
 
-Few classes are not worth sorting into bins. Each finds the polynomials of :math:`\log\Phi(z - g)` and r there for its own gap:
-the table has four rows, shifted against each other by a quarter of the node spacing, so a gap is never further than 1/32 from
-one of them and four terms are exact to 1e-9. With so few classes log f turns slowly enough for one node spacing to resolve it
-everywhere, see ``is_resolved`` in ``_lattice``: it turns by at most ``FEW / 16`` from node to node.
+Sorting few classes into bins does not pay. Each looks up the polynomials of :math:`\log\Phi(z - g)` and r for its own gap.
+The table has four rows, shifted against each other by a quarter of the node spacing, so a gap is at most 1/32 from one of them
+and four terms are exact to 1e-9. With so few classes, one node spacing resolves log f everywhere: it turns by at most
+``FEW / 16`` from node to node, see ``is_resolved`` in ``_lattice``.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def cdf_parts(x):
 
 @njit(**INNER)
 def log_win_ahead(row, label, scale, margin, with_gradient, out):
-    """A label so far ahead that no two others are ever in the race together: the pairwise probabilities add up."""
+    """log p of a label so far ahead that two others never pass it together: the pairwise probabilities add up."""
     lost, by_scale, total = 0.0, 0.0, 0.0
     for i in range(row.shape[0]):
         slope = 0.0
@@ -107,8 +107,8 @@ def log_win_ahead(row, label, scale, margin, with_gradient, out):
 
 
 @njit(**INNER)
-def easy_row(n, row, label, sigma, margin, ignored, with_gradient, log_p, by_scale, out):
-    """Whether the row could be finished here, and if not the largest gap between another class and the label."""
+def finish_easy_row(n, row, label, sigma, margin, ignored, with_gradient, log_p, by_scale, out):
+    """Finish a row that needs no integral: returns whether it did, and the largest gap between another class and the label."""
     n_classes = row.shape[0]
     if label == ignored:
         log_p[n] = 0.0
@@ -135,18 +135,18 @@ def easy_row(n, row, label, sigma, margin, ignored, with_gradient, log_p, by_sca
 
 @njit(**INNER)
 def log_win_two(gap):
-    """Two classes: log Phi(-gap / sqrt 2), and how it falls with the gap."""
+    """Two classes: log Phi(-gap / sqrt 2), and minus its derivative by the gap."""
     log_p, r = cdf_parts(-gap / SQRT_2)
     return log_p, r / SQRT_2
 
 
 @njit(**INNER)
 def range_of_nodes(gaps, n_gaps, top, n_classes):
-    r"""From where to where log f is within ``DROP`` of its maximum, and the gradient of a label far ahead comes from.
+    r"""The range where log f is within ``DROP`` of its maximum, or where the gradient of a label far ahead comes from.
 
     The mode solves :math:`z = \sum_i r(z - g_i)`. With :math:`x = g - z`, :math:`(3x + \sqrt{x^2 + 8})/4 \le r \le
-    (x + \sqrt{x^2 + 4})/2`; Newton's steps from the left on the lower bound stay left of the mode, and since log f curves by
-    at least 1 the mode is no further to the right of any point than the slope there.
+    (x + \sqrt{x^2 + 4})/2`; Newton's steps from the left on the lower bound stay left of the mode, and since the
+    curvature of log f is at most -1, the mode is to the right of any point by at most the slope there.
     """
     left = left_end(top)
     turn = max(0.0, top + math.sqrt(2.0 * math.log(n_classes)))
@@ -180,8 +180,8 @@ def half_squares(left, n_nodes, out):
 
 
 @njit(**INNER)
-def within_drop(logs, count, largest):
-    """First and number of the nodes that come within ``DROP`` of the largest value, in whole vectors."""
+def nodes_within_drop(logs, count, largest):
+    """Index of the first node within ``DROP`` of the largest value, and number of such nodes, in whole vectors."""
     first, last = ZERO64, count - 1
     while logs[first] < largest - DROP:
         first += 1
@@ -193,7 +193,7 @@ def within_drop(logs, count, largest):
 
 @njit(**INNER)
 def place_in_table(x):
-    """Column for the first node, and the distance that is left to its x."""
+    """Column of the table for the first node, and the remaining distance to its x."""
     place = int((x - X_MIN) * (1.0 / FINE) + 0.5)
     return (place % SHIFTS) * COLUMNS + place // SHIFTS, x - X_MIN - FINE * place
 
@@ -215,7 +215,7 @@ def weighted_ratio(table, column, delta, weights, n_nodes):
 
 
 @njit(**FAST)
-def normalized(weights, total, n_nodes, out):
+def normalize(weights, total, n_nodes, out):
     for q in range(n_nodes):
         out[q] = weights[q] / total
 
@@ -233,7 +233,7 @@ def log_win_few(job, lo, hi):
     for n in range(lo, hi):
         row, label, sigma = scores[n], labels[n], np.float64(scale[n * job.scale_step])
         out = by_scores[n] if with_gradient else by_scores[0]
-        done, top = easy_row(n, row, label, sigma, margin, ignored, with_gradient, log_p, by_scale, out)
+        done, top = finish_easy_row(n, row, label, sigma, margin, ignored, with_gradient, log_p, by_scale, out)
         if done:
             continue
         clipped, per_sigma = -margin / sigma, 1.0 / sigma
@@ -267,12 +267,12 @@ def log_win_few(job, lo, hi):
         largest = largest_of(logs, ZERO64, count, logs[0])
         first = ZERO64
         if top > NEAR:  # the gradient of a label far ahead comes from where f itself is small
-            first, count = within_drop(logs, count, largest)
+            first, count = nodes_within_drop(logs, count, largest)
             n_nodes = np.uint64(count)
         total = exponentials(logs, np.uint64(first), largest, n_nodes, weights)
         log_p[n] = min(largest + math.log(total * SPACING) - LOG_SQRT_2PI, 0.0)
         if with_gradient:
-            normalized(weights, total, n_nodes, weights32)
+            normalize(weights, total, n_nodes, weights32)
             moment, others = 0.0, 0.0
             for i in range(n_gaps):
                 slope = 0.0
@@ -291,7 +291,7 @@ def log_win_few(job, lo, hi):
 
 @njit(**INNER)
 def height(gaps, n_gaps, z):
-    """log f up to a constant, its slope and its curvature (both with the sign turned that makes them positive or falling)."""
+    """log f up to a constant, its slope, and minus its curvature."""
     value, slope, curvature = -0.5 * z * z, -z, 1.0
     for i in range(n_gaps):
         x = z - gaps[i]
@@ -306,7 +306,7 @@ def height(gaps, n_gaps, z):
 def exact_row(gaps, n_gaps, nodes, weights):
     """Mode, drop points, Gauss-Legendre, as in ``metricfit.numerics._race``: fills nodes and weights, returns log p.
 
-    All Newton sequences are monotone, so they stop when a step no longer moves, at the latest after a fixed number.
+    All Newton sequences are monotone, so they stop when a step is small, at the latest after a fixed number.
     """
     top = 0.0
     for i in range(n_gaps):
@@ -318,7 +318,7 @@ def exact_row(gaps, n_gaps, nodes, weights):
         if slope < 1e-3 * curvature:
             break
     peak, _, _ = height(gaps, n_gaps, mode)
-    least = 1e-3 + 2e-15 * abs(mode)  # the rounding of huge heights must not carry an end over the mode
+    least = 1e-3 + 2e-15 * abs(mode)  # the rounding of huge heights must not move an end past the mode
     left, right = mode, mode
     for side in range(2):
         inward = 1.0 if side == 0 else -1.0
@@ -352,7 +352,7 @@ def exact_row(gaps, n_gaps, nodes, weights):
 
 @njit(**INNER)
 def log_win_exact(row, label, scale, margin, with_gradient, gaps, nodes, weights, out):
-    """A row outside the table: returns log p and its derivative by the scale, writes the one by the scores."""
+    """log p of a row outside the table, and its derivative by the scale; writes the derivative by the scores."""
     top = -1e300
     for i in range(row.shape[0]):
         if i != label:
