@@ -1,6 +1,6 @@
-"""Doctests may use ``torch`` without importing it; hypothesis repeats itself unless asked to explore.
+"""Doctests may use ``torch`` without importing it; hypothesis tests the same examples in every run.
 
-``METRICFIT_EXPLORE=20 make test`` looks at twenty times as many examples, new ones each time.
+``METRICFIT_EXPLORE=20 make test`` tests twenty times as many examples, new ones each time.
 """
 
 import importlib.util
@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 import torch
 
-# modules that need an extra are looked at for doctests only where it is installed
+# collect doctests of modules that need an extra only if it is installed
 collect_ignore_glob = [
     pattern
     for package, pattern in (
@@ -20,7 +20,7 @@ collect_ignore_glob = [
     )
     if importlib.util.find_spec(package) is None
 ]
-if os.environ.get("TRITON_INTERPRET") != "1":  # test_race_triton.py runs it, in a process of its own
+if os.environ.get("TRITON_INTERPRET") != "1":  # test_race_triton.py runs it in a separate process
     collect_ignore_glob.append("tests/numerics/race_triton_interpreted.py")
 
 EXPLORE = int(os.environ.get("METRICFIT_EXPLORE", "0"))

@@ -1,4 +1,4 @@
-"""What does `assign`, all classes at once, cost beside `label_probability`? Forward and backward, float32, batch 256.
+"""How much slower is `assign`, for all classes, than `label_probability`, for one? Forward and backward, float32, batch 256.
 
 python -m benchmarks.all_classes [--threads 2] [--seconds 3]
 """
@@ -15,8 +15,8 @@ import torch
 import metricfit as mf
 
 
-def turns(steps: dict[str, Callable[[], None]], seconds: float) -> dict[str, float]:
-    """Median milliseconds of each, all taking turns."""
+def median_times(steps: dict[str, Callable[[], None]], seconds: float) -> dict[str, float]:
+    """Median milliseconds of each step; the steps take turns."""
     times: dict[str, list[float]] = {name: [] for name in steps}
     for run in steps.values():
         run()
@@ -43,7 +43,7 @@ def main() -> None:
             "label": lambda s=scores, y=labels: torch.autograd.grad(noise.label_probability(s, y).sum(), s),
             "all": lambda s=scores, c=incoming: torch.autograd.grad(noise.assign(s), s, c),
         }
-        times = turns(steps, options.seconds)
+        times = median_times(steps, options.seconds)
         print(f"| {k} | {times['label']:.3g} | {times['all']:.3g} | {times['all'] / times['label']:.2f} |")
 
 

@@ -1,10 +1,10 @@
 """Is MetricClassifier better than what people use now, and never worse?
 
     python -m benchmarks.quality [--sets pima car] [--splits 10] [--jobs 2] [--out benchmarks/results]
-    python -m benchmarks.quality --time [--sets ...]            # what it costs, one after the other, one process
+    python -m benchmarks.quality --time [--sets ...]            # fit times, in one process
 
 Every set x accuracy, balanced accuracy, F1 (of the rarer class; macro for several classes) and MCC, repeated stratified
-splits. Against each other, with the same preprocessing: logistic regression (L2 tuned by 5-fold cross-entropy, scikit-learn),
+splits. The methods, with the same preprocessing: logistic regression (L2 tuned by 5-fold cross-entropy, scikit-learn),
 the same with offsets tuned on 5-fold scores (for two classes: a tuned threshold), direct EXACT (``method="exact"``), and
 ``MetricClassifier``. Differences are to logistic regression with offsets, in points; tests are paired, corrected for
 overlapping training sets (Nadeau and Bengio) and for the number of cells (Holm).
@@ -43,12 +43,12 @@ BASELINE, OURS = "+ offsets", "MetricClassifier"
 METHODS = ("logistic regression", BASELINE, "direct EXACT", OURS)
 
 
-def name_of(metric: str, n_classes: int) -> str:
+def metric_name(metric: str, n_classes: int) -> str:
     return "f1_macro" if metric == "f1" and n_classes > 2 else metric
 
 
 def logistic_regression(features: Any, target: Any, seed: int) -> tuple[Any, Any]:
-    """A pipeline with tuned L2, and the same with that L2 fixed, yet to be fitted."""
+    """A fitted pipeline with tuned L2, and an unfitted one with that L2."""
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     tuned = make_pipeline(
         build_preprocessor(features),
@@ -61,7 +61,7 @@ def logistic_regression(features: Any, target: Any, seed: int) -> tuple[Any, Any
     return tuned, make_pipeline(build_preprocessor(features), LogisticRegression(C=chosen, max_iter=300))
 
 
-def one_split(name: str, seed: int, with_direct: bool) -> list[dict[str, Any]]:
+def evaluate_split(name: str, seed: int, with_direct: bool) -> list[dict[str, Any]]:
     """All methods and metrics on one split of one set."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
@@ -69,23 +69,23 @@ def one_split(name: str, seed: int, with_direct: bool) -> list[dict[str, Any]]:
     classes, counts = np.unique(target, return_counts=True)
     rarer, results = classes[counts.argmin()], []
     train, test = next(StratifiedShuffleSplit(1, test_size=0.2, random_state=seed).split(features, target))
-    given, rest = (features.iloc[train], target[train]), (features.iloc[test], target[test])
+    training, held_out = (features.iloc[train], target[train]), (features.iloc[test], target[test])
     with threadpool_limits(1):
-        plain, fixed = logistic_regression(*given, seed)
+        plain, fixed = logistic_regression(*training, seed)
         for metric in METRICS:
             options = {"pos_label": rarer if len(classes) == 2 else None, "random_state": seed}
-            wanted = name_of(metric, len(classes))
-            offset = mf.OffsetClassifier(fixed, wanted, **options).fit(*given)
-            judge = offset  # the same metric for all of them
-            ours = mf.MetricClassifier(wanted, **options).fit(*given)
+            wanted = metric_name(metric, len(classes))
+            offset = mf.OffsetClassifier(fixed, wanted, **options).fit(*training)
+            judge = offset  # the same metric for all methods
+            ours = mf.MetricClassifier(wanted, **options).fit(*training)
             scores = {
-                METHODS[0]: judge_by(judge, plain.predict(rest[0]), rest[1]),
-                BASELINE: offset.score(*rest),
-                OURS: ours.score(*rest),
+                METHODS[0]: score_predictions(judge, plain.predict(held_out[0]), held_out[1]),
+                BASELINE: offset.score(*held_out),
+                OURS: ours.score(*held_out),
             }
             if with_direct:
                 direct = mf.MetricClassifier(wanted, method="exact", **options)
-                scores["direct EXACT"] = direct.set_params(C=ours.C_).fit(*given).score(*rest)
+                scores["direct EXACT"] = direct.set_params(C=ours.C_).fit(*training).score(*held_out)
             sizes = {"n_train": len(train), "n_test": len(test), "n_classes": len(classes), "chosen": ours.chosen_}
             results += [
                 {"set": name, "seed": seed, "metric": metric, "method": m, "score": s, **sizes} for m, s in scores.items()
@@ -93,8 +93,8 @@ def one_split(name: str, seed: int, with_direct: bool) -> list[dict[str, Any]]:
     return results
 
 
-def judge_by(judge: mf.OffsetClassifier, predicted: Any, truth: Any) -> float:
-    """The judge's metric of somebody else's predictions."""
+def score_predictions(judge: mf.OffsetClassifier, predicted: Any, truth: Any) -> float:
+    """The metric of ``judge`` for any predictions."""
     matrix = np.zeros((len(judge.classes_),) * 2)
     np.add.at(matrix, (np.searchsorted(judge.classes_, truth), np.searchsorted(judge.classes_, predicted)), 1.0)
     return float(judge.metric_(torch.from_numpy(matrix)))
@@ -140,7 +140,7 @@ def report(rows: list[dict[str, Any]], command: str) -> str:
 
 
 def fit_times(names: list[str], repeats: int) -> str:
-    """Side by side: logistic regression with tuned L2 and offsets, and MetricClassifier; one C, and strategy "leaky"."""
+    """Fit times: logistic regression with tuned L2 and offsets against MetricClassifier; one C against method "leaky"."""
     warnings.simplefilter("ignore")
     lines = ["| set | baseline, s | auto, s | ratio | one logistic regression, s | leaky, s | ratio |", "|---|" + "---:|" * 6]
     ratios: list[tuple[float, float]] = []
@@ -148,11 +148,11 @@ def fit_times(names: list[str], repeats: int) -> str:
         features, target = tables.load(name)
         times: dict[str, list[float]] = {}
         for repeat in range(repeats):
-            with threadpool_limits(1):  # small matrices are slower with more, several times
-                seconds_of = _timed(features, target, repeat)
+            with threadpool_limits(1):  # with more threads small matrices are several times slower
+                seconds_of = _fit_seconds(features, target, repeat)
             for label, seconds in seconds_of.items():
                 times.setdefault(label, []).append(seconds)
-            if times["baseline"][-1] > 20.0:  # long enough to be told from noise
+            if times["baseline"][-1] > 20.0:  # noise is negligible
                 break
         median = {label: statistics.median(found) for label, found in times.items()}
         ratios.append((median["auto"] / median["baseline"], median["leaky"] / median["one"]))
@@ -168,23 +168,23 @@ def fit_times(names: list[str], repeats: int) -> str:
     )
 
 
-def _timed(features: Any, target: Any, seed: int) -> dict[str, float]:
+def _fit_seconds(features: Any, target: Any, seed: int) -> dict[str, float]:
     """Seconds of each fit, one after the other."""
-    metric, times, start = name_of("f1", len(np.unique(target))), {}, time.perf_counter()
+    metric, times, start = metric_name("f1", len(np.unique(target))), {}, time.perf_counter()
 
-    def done(label: str) -> None:
+    def record(label: str) -> None:
         nonlocal start
         times[label], start = time.perf_counter() - start, time.perf_counter()
 
     _, fixed = logistic_regression(features, target, seed)
     mf.OffsetClassifier(fixed, metric, random_state=seed).fit(features, target)
-    done("baseline")
+    record("baseline")
     mf.MetricClassifier(metric, random_state=seed).fit(features, target)
-    done("auto")
+    record("auto")
     make_pipeline(build_preprocessor(features), LogisticRegression(max_iter=300)).fit(features, target)
-    done("one")
+    record("one")
     mf.MetricClassifier(metric, method="leaky", C=1.0).fit(features, target)
-    done("leaky")
+    record("leaky")
     return times
 
 
@@ -203,7 +203,7 @@ def main() -> None:
     else:
         rows: list[dict[str, Any]] = []
         jobs = [(name, seed) for name in options.sets for seed in range(options.splits)]
-        work = (delayed(one_split)(name, seed, not options.no_direct) for name, seed in jobs)
+        work = (delayed(evaluate_split)(name, seed, not options.no_direct) for name, seed in jobs)
         for done, found in enumerate(Parallel(n_jobs=options.jobs, return_as="generator")(work), 1):
             rows += found
             print(f"{done} of {len(jobs)}: {found[0]['set']}, split {found[0]['seed']}", file=sys.stderr)

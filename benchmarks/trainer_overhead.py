@@ -1,4 +1,4 @@
-"""What does the trainer cost beside the bare loop? The EXACT paper's linear model on `car`, both taking turns.
+"""How much slower is the trainer than a bare loop? The EXACT paper's linear model on `car`; the two take turns.
 
 python -m benchmarks.trainer_overhead [--steps 2000] [--repeats 7]
 """
@@ -27,13 +27,13 @@ def main() -> None:
     x, y = prepared("car", folder()).train
     scale, rate = mf.schedules.geometric(10, 0.01, options.steps), mf.schedules.geometric(0.05, 1e-4, options.steps)
 
-    def parts() -> tuple[torch.nn.Module, mf.ExactLoss, mf.GradientNormalizer, torch.optim.Optimizer]:
+    def new_parts() -> tuple[torch.nn.Module, mf.ExactLoss, mf.GradientNormalizer, torch.optim.Optimizer]:
         torch.manual_seed(0)
         module = Linear(x.shape[1], 4)
         return module, mf.ExactLoss(margin=0.05), mf.GradientNormalizer(), torch.optim.SGD(module.parameters(), 0.05, 0.9)
 
-    def bare() -> float:
-        module, loss, normalizer, optimizer = parts()
+    def time_bare_loop() -> float:
+        module, loss, normalizer, optimizer = new_parts()
         start = time.perf_counter()
         for step, (features, labels) in enumerate(Batches(x, y, size=256, steps=options.steps)):
             optimizer.param_groups[0]["lr"] = rate(step)
@@ -43,16 +43,16 @@ def main() -> None:
             optimizer.step()
         return time.perf_counter() - start
 
-    def by_trainer() -> float:
-        module, loss, normalizer, optimizer = parts()
+    def time_trainer() -> float:
+        module, loss, normalizer, optimizer = new_parts()
         fabric = Fabric(accelerator="cpu", devices=1)
         trainer = Trainer(module, loss, optimizer, lr=rate, scale=scale, normalizer=normalizer, fabric=fabric)
         start = time.perf_counter()
         trainer.fit(Batches(x, y, size=256, steps=options.steps), (x, y), epochs=1)
         return time.perf_counter() - start
 
-    bare(), by_trainer()  # whatever is to be compiled
-    times = [(bare(), by_trainer()) for _ in range(options.repeats)]
+    time_bare_loop(), time_trainer()  # compile the kernels before the timing
+    times = [(time_bare_loop(), time_trainer()) for _ in range(options.repeats)]
     ratios = [trainer / alone for alone, trainer in times]
     print(f"bare {1e3 * statistics.median(alone for alone, _ in times) / options.steps:.3f} ms a step")
     print(f"trainer {statistics.median(ratios):.3f} times that (from {min(ratios):.3f} to {max(ratios):.3f})")

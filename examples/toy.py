@@ -2,10 +2,10 @@
 
     python examples/toy.py [--out build/toys]
 
-One line, f(x) = weight x + bias, predicts class +1 where f(x) >= 0, so all it decides is a threshold -bias / weight.
+One line, f(x) = weight x + bias, predicts class +1 if f(x) >= 0, so it has one threshold, -bias / weight.
 
-- toy 1 (arXiv 2205.09615, section 3): the weight is held at 1. Cross-entropy and hinge miss a point, EXACT does not.
-- toy 1, free weight (https://kexue.fm/archives/9098): let the line have a temperature, and both losses solve toy 1 too.
+- toy 1 (arXiv 2205.09615, section 3): the weight is fixed at 1. Cross-entropy and hinge miss a point, EXACT does not.
+- toy 1, free weight (https://kexue.fm/archives/9098): with a learned weight, both losses solve toy 1 too.
 - toy 2 (the paper's appendix E): a learned weight and one outlier. Accuracy ignores the outlier, the other losses do not.
 
 Prints one table and draws the paper's figures 1, 3, 4 and 10. Takes half a minute.
@@ -32,7 +32,7 @@ STEPS = 1000
 
 @dataclass(frozen=True)
 class Points:
-    """Where the points are, and which of them are of class +1."""
+    """Points on a line; label 1 is class +1, label 0 is class -1."""
 
     x: Tensor
     labels: Tensor
@@ -48,9 +48,9 @@ TOY_2 = points([-6.0, -5.0, -4.0, 0.0, 2.0], [0, 1, 1, 0, 1])
 # The paper's recipe, the same for both examples: normalised scores, scale 10 to 0.01, gradient normaliser. It does not give
 # its margins; these two choices were made after trying the alternatives, and they matter:
 # - normalised scores, since on raw ones toy 2 ends at "always +1" (60 %): large noise rewards only the bias. In toy 1 this
-#   lends the fixed weight a temperature, which is the critique's point; raw scores with a margin of 1 end at 0.125 too, raw
-#   scores without one run away (b = 32, 67 %).
-# - no margin, since one of 1 or less turns toy 2's line over (60 %) from most starts; one of 5 changes nothing.
+#   gives the fixed weight a temperature, which is the critique's point; raw scores with a margin of 1 end at 0.125 too, raw
+#   scores without one diverge (b = 32, 67 %).
+# - no margin, since one of 1 or less flips the sign of toy 2's line (60 %) from most starts; one of 5 changes nothing.
 EXACT = mf.ExactLoss()
 LOSSES = {"cross-entropy": nn.CrossEntropyLoss(), "hinge": mf.HingeLoss(), "EXACT": EXACT}
 COLOURS = {"cross-entropy": "tab:orange", "hinge": "tab:green", "EXACT": "tab:blue"}
@@ -69,7 +69,7 @@ class Fit:
 
     @property
     def threshold(self) -> float | None:
-        """Where the prediction changes; None for a line that is flat, up to the last step of the training."""
+        """The x at which the prediction changes; None for a flat line, up to the last step of the training."""
         weight, bias = self.line.weight.item(), self.line.bias.item()
         return -bias / weight if abs(weight) > 1e-3 else None
 
@@ -99,7 +99,7 @@ def train(loss: nn.Module, data: Points, learn_weight: bool) -> nn.Linear:
 
 
 def run() -> list[Fit]:
-    """Train everything. The papers' numbers are quoted, ours are not."""
+    """Train all lines; the papers' numbers are quoted."""
     rows = [
         ("toy 1", "cross-entropy", "0.7", "67 %", TOY_1, False),
         ("toy 1", "hinge", "0.75 ... 1", "67 %", TOY_1, False),
@@ -138,7 +138,7 @@ def table(fits: list[Fit]) -> str:
 
 
 def notes(fits: list[Fit]) -> str:
-    """Where toy 2 differs from the paper: who has the lower loss? The losses are convex, so lower is nearer the optimum."""
+    """Losses of toy 2 at our threshold and at the paper's. They are convex, so the lower one is nearer the optimum."""
     lines = []
     for fit in fits:
         if fit.example == "toy 2" and fit.loss != "EXACT":
@@ -161,13 +161,13 @@ def mean_over_thresholds(thresholds: Tensor, per_point: Callable[[Tensor, Tensor
 
 
 def exact_values(scale: float, margin: float | None = None) -> Callable[[Tensor, Tensor], Tensor]:
-    """EXACT's loss point by point, of the raw scores."""
+    """EXACT's loss for each point, of the raw scores."""
     loss = mf.ExactLoss(scale, margin, normalize_scores=False, reduction="none")
     return lambda scores, labels: loss(mf.binary_scores(scores), labels)
 
 
 def new_figure(width: float, height: float) -> Figure:
-    # a figure of its own, without pyplot, is drawn by Agg whatever the machine's display
+    # without pyplot the figure is drawn by Agg, which needs no display
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=120, layout="constrained")
@@ -195,7 +195,7 @@ def draw_thresholds(fits: list[Fit], title: str) -> Figure:
 
 
 def draw_expected_accuracy(thresholds: Tensor) -> Figure:
-    """Figure 3: the smaller the noise, the closer to accuracy; the larger, the wider the slope can be felt."""
+    """Figure 3: small noise is close to accuracy; large noise has a gradient over a wider range."""
     from matplotlib import colormaps
 
     figure = new_figure(7, 4)
@@ -210,7 +210,7 @@ def draw_expected_accuracy(thresholds: Tensor) -> Figure:
 
 
 def draw_margin(thresholds: Tensor, margin: float = 0.25) -> Figure:
-    """Figure 4: under large noise a margin puts the minimum where the accuracy is, under small noise it hardly matters."""
+    """Figure 4: under large noise a margin moves the minimum to the best accuracy; under small noise it hardly matters."""
     figure = new_figure(9, 3.5)
     panels = figure.subplots(1, 2)
     for axes, scale in zip(panels, (10.0, 0.1), strict=True):
@@ -225,12 +225,12 @@ def draw_margin(thresholds: Tensor, margin: float = 0.25) -> Figure:
 
 def draw(fits: list[Fit], out: Path) -> list[Path]:
     thresholds = torch.linspace(-1.0, 1.25, 1801, dtype=torch.float64)
-    of = {name: [fit for fit in fits if fit.example == name] for name in ("toy 1", "toy 2")}
+    by_example = {name: [fit for fit in fits if fit.example == name] for name in ("toy 1", "toy 2")}
     figures = {
-        "fig1.png": draw_thresholds(of["toy 1"], "Toy 1: learned thresholds, weight 1"),
+        "fig1.png": draw_thresholds(by_example["toy 1"], "Toy 1: learned thresholds, weight 1"),
         "fig3.png": draw_expected_accuracy(thresholds),
         "fig4.png": draw_margin(thresholds),
-        "fig10.png": draw_thresholds(of["toy 2"], "Toy 2: learned thresholds, learned weight"),
+        "fig10.png": draw_thresholds(by_example["toy 2"], "Toy 2: learned thresholds, learned weight"),
     }
     out.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
