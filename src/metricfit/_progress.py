@@ -1,4 +1,4 @@
-"""How far a fit has come: a bar on stderr for whoever asks for it."""
+"""Progress reporters that print to stderr."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from metricfit._extras import is_installed
 
 
 class Progress:
-    """Says nothing. The bar below is the same with a voice."""
+    """No-op base class; `Bar` and `Lines` print."""
 
     def start(self, total: int) -> None:
-        """How many steps there will be."""
+        """Set the number of steps."""
 
     def step(self, stage: str, value: float | None) -> None:
-        """One step of a stage is done; the metric stands at ``value``."""
+        """Report one finished step of a stage, and the metric's current value if it is known."""
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Take the bar away, also when a fit is interrupted."""
+        """Stop printing, also after an error."""
 
 
 class Bar(Progress):
-    """A bar with how many steps of how many, time left, stage and, where a metric has a name, how it stands."""
+    """A progress bar with steps, remaining time, stage and the value of the metric called ``name``."""
 
     def __init__(self, name: str = "", transient: bool = False) -> None:
         from rich.console import Console
@@ -42,8 +42,8 @@ class Bar(Progress):
         self.task = self.bars.add_task("starting", total=total, metric="")
 
     def step(self, stage: str, value: float | None) -> None:
-        shown: dict[str, Any] = {} if value is None else {"metric": f"{self.name} {value:.4f}"}
-        self.bars.update(self.task, advance=1, description=stage, **shown)
+        metric: dict[str, Any] = {} if value is None else {"metric": f"{self.name} {value:.4f}"}
+        self.bars.update(self.task, advance=1, description=stage, **metric)
 
     def __enter__(self) -> Progress:
         self.bars.start()
@@ -54,7 +54,7 @@ class Bar(Progress):
 
 
 class Lines(Progress):
-    """A line on stderr for every step, where stderr is a file and a bar would not be seen before the end."""
+    """One line per step, for a stderr that is not a terminal, where a bar would appear only at the end."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name

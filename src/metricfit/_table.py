@@ -1,4 +1,4 @@
-"""Rows of named values that print as a table; ``pandas.DataFrame(table)`` takes them as they are."""
+"""A list of dictionaries that prints as a table; ``pandas.DataFrame(table)`` accepts it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 class Table(list[dict[str, Any]]):
     """A list of dictionaries.
 
-    >>> Table([{"candidate": "offset", "metric": 0.5}, {"candidate": "leaky(1)", "metric": 0.625}])
+    >>> Table([{"candidate": "threshold", "metric": 0.5}, {"candidate": "leaky(1)", "metric": 0.625}])
     candidate  metric
-    offset     0.5
+    threshold  0.5
     leaky(1)   0.625
     """
 
@@ -28,8 +28,8 @@ class Table(list[dict[str, Any]]):
 
     def _cells(self) -> list[list[str]]:
         names = list(self[0]) if self else []
-        return [names, *([_shown(row[name]) for name in names] for row in self)]
+        return [names, *([_format(row[name]) for name in names] for row in self)]
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
