@@ -30,67 +30,72 @@ def check(found, code, message, folder, command="metricfit"):
 @pytest.mark.parametrize(
     ("lines", "options", "code", "message"),
     [
-        (None, (), 2, "There is no file table.csv."),
+        (None, (), 2, "File table.csv does not exist."),
         (
             [HEADER, *rows()],
             ("--target", "sate"),
             2,
-            "--target 'sate' is not a column. Did you mean 'state'? There are: age, colour, day, state.",
+            "--target 'sate' is not a column. Did you mean 'state'? Columns: age, colour, day, state.",
         ),
-        ([HEADER, *rows()], ("--target", "5"), 2, "--target 5 is not a column: there are 4, numbered from 1."),
+        ([HEADER, *rows()], ("--target", "5"), 2, "--target 5 is not a column. Columns are numbered from 1 to 4."),
         (
             [HEADER, *rows()],
             ("--drop", "color"),
             2,
-            "--drop 'color' is not a column. Did you mean 'colour'? There are: age, colour, day, state.",
+            "--drop 'color' is not a column. Did you mean 'colour'? Columns: age, colour, day, state.",
         ),
-        ([HEADER, *rows()], ("--drop", "state"), 2, "--drop 'state' is the target."),
+        (
+            [HEADER, *rows()],
+            ("--drop", "state"),
+            2,
+            "--drop 'state' is the target, which cannot be dropped. Pass another column to --target.",
+        ),
         (
             [HEADER, *rows()],
             ("--metric", "f11"),
             2,
-            "--metric 'f11' is not known. Did you mean 'f1'? `metricfit metrics` lists them.",
+            "--metric 'f11' is not a metric. Did you mean 'f1'? `metricfit metrics` lists them.",
         ),
         (
             [HEADER, *rows()],
             ("--positive", "sic"),
             2,
-            "--positive 'sic' is not a class of the target. Did you mean 'sick'? There are: sick, well.",
+            "--positive 'sic' is not a class of the target. Did you mean 'sick'? Classes: sick, well.",
         ),
         (
             [HEADER, *rows()],
             ("--delimiter", "xx"),
             2,
-            "--delimiter 'xx' should be one character, or tab, space, comma, semicolon or pipe.",
+            "--delimiter should be one ASCII character, or tab, space, comma, semicolon or pipe; got 'xx'.",
         ),
         (
             [HEADER, "1,red,2024-01-01,sick", "2,red,2024-01-01,sick"],
             (),
             1,
-            "table.csv, column 'state' holds one class only: 'sick'. There is nothing to tell apart.",
+            "table.csv, column 'state' has only one class: 'sick'. At least two are needed.",
         ),
         (
             [HEADER, *rows(), "1,red,2024-01-01,dead"],
             (),
             1,
-            "table.csv, column 'state': class 'dead' has one row, so nothing can be held out to check it. Add rows, or remove the class.",
+            "table.csv, column 'state': class 'dead' has one row; cross-validation needs two. Add rows, or remove the class.",
         ),
         (
             [HEADER, *rows()],
             ("--target", "age"),
             1,
-            "table.csv, column 'age' looks like a number to be estimated (119 different values, 16.75 to 60.02), not like a class. Name another column by --target, or make classes of it.",
+            "table.csv, column 'age' looks like a regression target (119 distinct values from 16.75 to 60.02), expected classes. Pass another column to --target, or bin the values into classes.",
         ),
         ([], (), 1, "table.csv is empty."),
-        ([HEADER], (), 1, "table.csv has a header and no rows."),
-        ([HEADER, *rows(), "1,red"], (), 1, "table.csv, row 122: there are 2 cells where the first row has 4."),
+        ([HEADER], (), 1, "table.csv has a header but no rows."),
+        ([HEADER, *rows(), "1,red"], (), 1, "table.csv, row 122 has 2 cells, expected 4 as in the first row."),
         (
             ["age,age,day,state", *rows()],
             (),
             1,
             "table.csv has several columns named 'age' (columns 1, 2). Rename them, or pass --no-header if the first line is data.",
         ),
-        (["state", "sick", "well"], (), 1, "table.csv has no column beside the target 'state'."),
+        (["state", "sick", "well"], (), 1, "table.csv has no columns except the target 'state'."),
     ],
 )
 def test_data_and_options(run, table, tmp_path, command, lines, options, code, message):
@@ -119,16 +124,19 @@ def test_an_output_that_exists(run, good, tmp_path):
 
 def test_an_output_that_cannot_be_overwritten(run, good, fitted, tmp_path):
     (tmp_path / "folder").mkdir()
-    message = "folder is a folder, and a file is to be written."
+    message = "folder is a folder, expected a file name."
     check(run("compare", good, "--report", "folder", "--overwrite"), 2, message, tmp_path)
     check(run("predict", fitted, good, "--out", "folder", "--overwrite"), 2, message, tmp_path)
     check(
-        run("predict", fitted, good, "--out", "p.xlsx"), 2, "--out p.xlsx should end in .csv, .csv.gz or .parquet.", tmp_path
+        run("predict", fitted, good, "--out", "p.xlsx"),
+        2,
+        "--out should end in .csv, .csv.gz or .parquet, got p.xlsx.",
+        tmp_path,
     )
 
 
 def test_a_positive_class_where_there_is_none(run, good, tmp_path):
-    message = "--positive is for metrics of one class of two, such as f1: accuracy of 2 classes has none."
+    message = "--positive does not apply to accuracy with 2 classes. It is for two classes and metrics such as f1."
     check(run("compare", good, "--metric", "accuracy", "--positive", "sick"), 2, message, tmp_path)
 
 
@@ -152,9 +160,9 @@ def test_usage_that_typer_sees(run, good, tmp_path):
         ),
         (["years", "1"], "new.csv lacks 3 columns (age, colour, day) that the model was fitted to."),
         (["age,colour,day", "1,red,2024-01-01", "old,red,2024-01-01"], "new.csv, row 3, column 'age': 'old' is not a number."),
-        (["age,colour,day", "1e300,red,2024-01-01"], "new.csv, row 2, column 'age': 1e+300 is too large a number."),
+        (["age,colour,day", "1e300,red,2024-01-01"], "new.csv, row 2, column 'age': 1e+300 is too large (maximum 1e+100)."),
         (["age,colour,day", "1,red,soon"], "new.csv, row 2, column 'day': 'soon' is not a date."),
-        (["age,colour,day", "1,red"], "new.csv, row 2: there are 2 cells where the first row has 3."),
+        (["age,colour,day", "1,red"], "new.csv, row 2 has 2 cells, expected 3 as in the first row."),
         ([], "new.csv is empty."),
     ],
 )
@@ -168,7 +176,7 @@ def test_no_model(run, good, tmp_path):
     (tmp_path / "other").mkdir()
     for command in (("predict", "other", good), ("inspect", "other")):
         check(run(*command), 1, "other holds no metricfit model: there is no model.json in it.", tmp_path)
-    check(run("inspect", "none"), 2, "There is no folder none.", tmp_path)
+    check(run("inspect", "none"), 2, "Folder none does not exist.", tmp_path)
 
 
 FILES = ["model.json", "weights.safetensors", "preprocessor.skops", "table.json"]
@@ -218,7 +226,7 @@ def test_columns_that_are_not_those_of_the_model(run, fitted, good, tmp_path):
     found = json.loads((tmp_path / "model" / "table.json").read_text())
     found["columns"].pop()
     (tmp_path / "model" / "table.json").write_text(json.dumps(found))
-    message = "model holds a damaged model: table.json has 2 columns, the model 3."
+    message = "model holds a damaged model: table.json has 2 columns, expected 3."
     check(run("predict", "model", good), 1, message, tmp_path)
 
 

@@ -32,8 +32,8 @@ def test_compare_prints_a_table_and_a_sentence(run, good):
     ):
         assert method in out
     assert out.strip().splitlines()[-1].split(":")[0] in ("Yes", "Perhaps", "No")
-    assert "good.csv: 120 rows, 3 columns (1 number, 1 category or text, 1 date); state: sick " in err
-    assert "f1 is that of class 'sick'" in err
+    assert "good.csv: 120 rows, 3 columns (1 number, 1 categorical or text, 1 date); state: sick " in err
+    assert "The positive class for f1 is 'sick'." in err
 
 
 def test_compare_as_json_is_nothing_but_json(run, good):
@@ -49,7 +49,7 @@ def test_several_classes_take_the_macro_mean(run, table):
     code, out, err = run("compare", table([HEADER, *three]), "--metric", "f1", "--repeats", "1", "--folds", "2", "--json")
     assert code == 0
     assert json.loads(out)["metric"] == "f1_macro"
-    assert "taking f1_macro, the mean over classes" in err
+    assert "f1_macro, the mean over classes, is used instead" in err
 
 
 def test_without_a_header_and_by_number(run, table):
@@ -59,7 +59,7 @@ def test_without_a_header_and_by_number(run, table):
     assert code == 0
     assert json.loads(out)["columns"] == 2
     _, _, err = run("compare", table(rows()), "--repeats", "1", "--folds", "2", "--json")
-    assert "The first line holds numbers, so it is taken for data" in err
+    assert "The first line has numbers and is read as data" in err
 
 
 def test_fit_writes_a_whole_model(run, fitted):
@@ -225,7 +225,7 @@ def test_interrupted_it_leaves_nothing(good, tmp_path, jobs):
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert err.strip().splitlines()[-1] == "metricfit: Stopped; nothing was written."
+    assert err.strip().splitlines()[-1] == "metricfit: Interrupted; nothing was written."
     assert "Traceback" not in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good.csv", "many.csv"]
 

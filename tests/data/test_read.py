@@ -9,7 +9,7 @@ import pytest
 from pyarrow import csv, parquet
 
 from metricfit._errors import DataError, UsageError
-from metricfit.data import Column, Known, column_named, label_like, layout_of, read_chunks, read_table, task_of
+from metricfit.data import Column, TableSchema, column_named, label_like, layout_of, read_chunks, read_table, split_target
 from metricfit.data import _read as reading
 
 MIXED = """age, city ,member,since,at,note,code,born,y
@@ -27,8 +27,8 @@ def written(tmp_path, text, name="table.csv"):
 
 def test_types_and_missing_values_as_they_come(tmp_path):
     path = written(tmp_path, MIXED)
-    table, known = read_table(path, layout_of(path), "y")
-    assert [(column.name, column.type) for column in known.columns] == [
+    table, schema = read_table(path, layout_of(path), "y")
+    assert [(column.name, column.type) for column in schema.columns] == [
         ("age", "number"),
         ("city", "string"),
         ("member", "boolean"),
@@ -38,7 +38,7 @@ def test_types_and_missing_values_as_they_come(tmp_path):
         ("code", "string"),
         ("born", "date"),
     ]
-    assert known.n_columns == 9
+    assert schema.n_columns == 9
     assert table["age"].to_pylist() == [31.0, None, None]
     assert table["city"].to_pylist() == ["Paris", "Rome", None]
     assert table["since"].to_pylist()[:2] == [datetime.datetime(2020, 1, 2), datetime.datetime(2021, 3, 4, 10, 0, 0, 500_000)]
@@ -59,10 +59,10 @@ def test_types_and_missing_values_as_they_come(tmp_path):
 )
 def test_dates_are_read_the_same_way_again(tmp_path, days):
     path = written(tmp_path, "day,y\n" + "".join(f"{day},a\n" for day in days))
-    table, known = read_table(path, layout_of(path), "y")
-    assert known.columns[0].type == "date"
+    table, schema = read_table(path, layout_of(path), "y")
+    assert schema.columns[0].type == "date"
     assert table["day"].null_count == 0
-    (chunk,) = read_chunks(path, layout_of(path), Known.from_json(known.as_json()))
+    (chunk,) = read_chunks(path, layout_of(path), TableSchema.from_json(schema.as_json()))
     assert chunk["day"].equals(table["day"])
 
 
@@ -71,8 +71,8 @@ def test_a_word_is_said_where_a_column_may_be_misread(tmp_path):
     said = []
     read_table(path, layout_of(path), "y", say=said.append)
     assert said == [
-        "Column 'x' is taken for categories: nearly all of its values are numbers, but not all.",
-        "Column 'day' is taken for dates written month/day/year.",
+        "Column 'x' is read as categories: most of its values are numbers, but not all.",
+        "Column 'day' is read as dates (format month/day/year).",
     ]
 
 
@@ -82,19 +82,19 @@ def test_the_index_of_pandas_is_left_out(tmp_path):
     frame.reset_index(drop=True).to_csv(tmp_path / "t.csv")
     for name in ("t.parquet", "t.csv"):
         said = []
-        table, known = read_table(tmp_path / name, layout_of(tmp_path / name), "y", say=said.append)
+        table, schema = read_table(tmp_path / name, layout_of(tmp_path / name), "y", say=said.append)
         assert table.column_names == ["x", "y"]
         assert len(said) == 1
-        assert "counts the rows and is left out" in said[0]
-        (chunk,) = read_chunks(tmp_path / name, layout_of(tmp_path / name), known)
+        assert "is a row index and is dropped" in said[0]
+        (chunk,) = read_chunks(tmp_path / name, layout_of(tmp_path / name), schema)
         assert chunk["x"].to_pylist() == [5.0, 6.0, 7.0]
 
 
 def test_columns_without_names_are_told_apart(tmp_path):
     path = written(tmp_path, ",,y\n1,10,a\n2,20,b\n7,30,a\n")
-    table, known = read_table(path, layout_of(path), "y")
+    table, schema = read_table(path, layout_of(path), "y")
     assert table["column 2"].to_pylist() == [10.0, 20.0, 30.0]
-    (chunk,) = read_chunks(path, layout_of(path), known)
+    (chunk,) = read_chunks(path, layout_of(path), schema)
     assert chunk.equals(table.drop_columns("y"))
 
 
@@ -102,7 +102,7 @@ def test_infinite_numbers_are_missing_and_huge_ones_an_error(tmp_path):
     path = written(tmp_path, "x,y\n1,a\ninf,b\n-inf,a\n")
     assert read_table(path, layout_of(path), "y")[0]["x"].to_pylist() == [1.0, None, None]
     path = written(tmp_path, "x,y\n1,a\n1e300,b\n")
-    with pytest.raises(DataError, match="row 3, column 'x': 1e\\+300 is too large a number"):
+    with pytest.raises(DataError, match="row 3, column 'x': 1e\\+300 is too large \\(maximum 1e\\+100\\)"):
         read_table(path, layout_of(path), "y")
 
 
@@ -114,8 +114,8 @@ def test_chunks_are_the_whole(tmp_path, monkeypatch, kind):
     whole = pa.table({"x": random.normal(size=500), "word": random.choice(["a", "b"], 500), "unused": np.arange(500)})
     path = tmp_path / f"t.{kind}"
     csv.write_csv(whole, path) if kind == "csv" else parquet.write_table(whole, path)
-    known = Known((Column("word", "string", 1), Column("x", "number", 0)), True, 3)
-    chunks = list(read_chunks(path, layout_of(path), known))
+    schema = TableSchema((Column("word", "string", 1), Column("x", "number", 0)), True, 3)
+    chunks = list(read_chunks(path, layout_of(path), schema))
     assert len(chunks) > 5
     assert pa.concat_tables(chunks).combine_chunks().equals(whole.select(["word", "x"]))
 
@@ -124,7 +124,7 @@ def test_a_fitted_column_keeps_its_type(tmp_path):
     """A file whose numbers happen to be whole, whose codes happen to be numbers, and with a column that is all missing."""
     columns = Column("x", "number", 0), Column("code", "string", 1), Column("day", "date", 2), Column("on", "boolean", 3)
     path = written(tmp_path, "code,x,day,on\n007,1,,true\n8,2,,\n")
-    (chunk,) = read_chunks(path, layout_of(path), Known(columns, True, 4))
+    (chunk,) = read_chunks(path, layout_of(path), TableSchema(columns, True, 4))
     assert chunk["code"].to_pylist() == ["007", "8"]
     assert chunk["x"].to_pylist() == [1.0, 2.0]
     assert chunk["day"].to_pylist() == [None, None]
@@ -132,22 +132,22 @@ def test_a_fitted_column_keeps_its_type(tmp_path):
 
 
 def test_columns_by_place_where_there_is_no_header(tmp_path):
-    known = Known((Column("2", "number", 1), Column("3", "number", 2)), False, 3)  # the target was the first
+    schema = TableSchema((Column("2", "number", 1), Column("3", "number", 2)), False, 3)  # the target was the first
     with_target, without = written(tmp_path, "9,1,2\n9,3,4\n", "with.csv"), written(tmp_path, "1,2\n3,4\n", "without.csv")
     for path in (with_target, without):
-        (chunk,) = read_chunks(path, layout_of(path), known)
+        (chunk,) = read_chunks(path, layout_of(path), schema)
         assert chunk["2"].to_pylist() == [1.0, 3.0]
     for text in ("1\n2\n", "1,2,3,4\n"):
         path = written(tmp_path, text, "other.csv")
-        with pytest.raises(DataError, match="columns, and the model needs 3 with the target or 2 without"):
-            list(read_chunks(path, layout_of(path), known))
+        with pytest.raises(DataError, match="columns, expected 3 with the target or 2 without"):
+            list(read_chunks(path, layout_of(path), schema))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x,word\n1,a\n2\n", "row 3: there are 1 cells where the first row has 2."),
-        ("x,word\n1,a\n2,b,c\n", "row 3: there are 3 cells where the first row has 2."),
+        ("x,word\n1,a\n2\n", "row 3 has 1 cells, expected 2 as in the first row."),
+        ("x,word\n1,a\n2,b,c\n", "row 3 has 3 cells, expected 2 as in the first row."),
         ("x,word\n1,a\nmany,b\n", "row 3, column 'x': 'many' is not a number."),
         ("x,words\n1,a\n", "lacks column 'word' that the model was fitted to. Did you mean 'words'?"),
         ("y,z\n1,a\n", "lacks 2 columns (x, word) that the model was fitted to."),
@@ -156,30 +156,32 @@ def test_columns_by_place_where_there_is_no_header(tmp_path):
 def test_bad_rows(tmp_path, text, message):
     path = written(tmp_path, text)
     with pytest.raises(DataError) as caught:
-        list(read_chunks(path, layout_of(path), Known((Column("x", "number", 0), Column("word", "string", 1)), True, 2)))
+        list(read_chunks(path, layout_of(path), TableSchema((Column("x", "number", 0), Column("word", "string", 1)), True, 2)))
     assert message in str(caught.value)
 
 
 def test_a_parquet_column_of_another_type_is_refused(tmp_path):
     parquet.write_table(pa.table({"x": [datetime.date(2020, 1, 1)]}), tmp_path / "t.parquet")
-    with pytest.raises(DataError, match="column 'x' should hold a number in every row"):
+    with pytest.raises(DataError, match="column 'x' should have a number in every row"):
         list(
-            read_chunks(tmp_path / "t.parquet", layout_of(tmp_path / "t.parquet"), Known((Column("x", "number", 0),), True, 1))
+            read_chunks(
+                tmp_path / "t.parquet", layout_of(tmp_path / "t.parquet"), TableSchema((Column("x", "number", 0),), True, 1)
+            )
         )
 
 
 def test_columns_survive_json():
-    known = Known((Column("x", "number", 0), Column("day", "date", 2, "%d.%m.%Y")), False, 3)
-    assert Known.from_json(known.as_json()) == known
+    schema = TableSchema((Column("x", "number", 0), Column("day", "date", 2, "%d.%m.%Y")), False, 3)
+    assert TableSchema.from_json(schema.as_json()) == schema
     for change in ({"type": "code"}, {"name": "day"}):
-        found = known.as_json()
+        found = schema.as_json()
         found["columns"][0] |= change
         with pytest.raises(ValueError, match="unknown types or repeated names"):
-            Known.from_json(found)
+            TableSchema.from_json(found)
 
 
-def task(labels):
-    return task_of(pa.table({"x": list(range(len(labels))), "label": pa.array(labels)}), "label", "t.csv")
+def labelled(labels):
+    return split_target(pa.table({"x": list(range(len(labels))), "label": pa.array(labels)}), "label", "t.csv")
 
 
 @pytest.mark.parametrize(
@@ -196,56 +198,56 @@ def task(labels):
     ],
 )
 def test_labels_are_kept_as_they_were(labels, kind):
-    found = task(labels)
+    found = labelled(labels)
     assert found.labels.dtype.kind == kind
     assert found.labels.tolist() == labels
     assert found.features.column_names == ["x"]
 
 
 def test_labels_that_are_written_as_whole_numbers_are_these():
-    assert task(["-1", "10", "2"] * 3).labels.tolist() == [-1, 10, 2] * 3
-    assert task([0.5, 1.5] * 3).labels.tolist() == ["0.5", "1.5"] * 3
+    assert labelled(["-1", "10", "2"] * 3).labels.tolist() == [-1, 10, 2] * 3
+    assert labelled([0.5, 1.5] * 3).labels.tolist() == ["0.5", "1.5"] * 3
 
 
 def test_rows_without_a_label_are_left_out():
-    found = task(["a", "b", None, "a", "b"])
-    assert found.without_label == 1
+    found = labelled(["a", "b", None, "a", "b"])
+    assert found.n_unlabelled == 1
     assert found.features["x"].to_pylist() == [0, 1, 3, 4]
 
 
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (["a", "a"], "holds one class only: 'a'"),
-        (["a", "a", "NA"], "There is nothing to tell apart. 1 rows without a value are left out."),
-        ([1.0, float("inf")] * 3, "holds infinite numbers or NaN"),
-        ([[1], [2]] * 3, "holds values of type list"),
-        ([None, None], "no row has a value to learn from"),
-        (["a", "a", "b", "b", "c"], "class 'c' has one row, so"),
+        (["a", "a"], "has only one class: 'a'"),
+        (["a", "a", "NA"], "At least two are needed. 1 rows without a label were dropped."),
+        ([1.0, float("inf")] * 3, "has infinite numbers or NaN"),
+        ([[1], [2]] * 3, "has values of type list"),
+        ([None, None], "column 'label' has no values."),
+        (["a", "a", "b", "b", "c"], "class 'c' has one row; cross-validation needs two."),
         (["a", "a", "b", "c"], "class 'b' has one row (and 1 more classes)"),
-        ([n + 0.5 for n in range(30)], "looks like a number to be estimated (30 different values, 0.5 to 29.5)"),
-        (list(range(200)), "looks like a number to be estimated (200 different values, 0 to 199)"),
+        ([n + 0.5 for n in range(30)], "looks like a regression target (30 distinct values from 0.5 to 29.5)"),
+        (list(range(200)), "looks like a regression target (200 distinct values from 0 to 199)"),
     ],
 )
 def test_targets_that_cannot_be_predicted(labels, message):
     with pytest.raises(DataError) as caught:
-        task(labels)
+        labelled(labels)
     assert message in str(caught.value)
 
 
 def test_thirty_numbered_classes_are_classes():
-    assert len(np.unique(task(list(range(30)) * 10).labels)) == 30
+    assert len(np.unique(labelled(list(range(30)) * 10).labels)) == 30
 
 
 def test_no_column_beside_the_target():
-    with pytest.raises(DataError, match="has no column beside the target"):
-        task_of(pa.table({"label": ["a", "b"] * 3}), "label", "t.csv")
+    with pytest.raises(DataError, match="has no columns except the target"):
+        split_target(pa.table({"label": ["a", "b"] * 3}), "label", "t.csv")
 
 
 def test_columns_by_name_and_number():
     names = ["age", "city", "7"]
     assert [column_named(wanted, names, "--target") for wanted in ("city", "1", "-1", "7")] == ["city", "age", "7", "7"]
-    for wanted, message in (("cty", "Did you mean 'city'?"), ("4", "there are 3, numbered from 1"), ("0", "is not a column")):
+    for wanted, message in (("cty", "Did you mean 'city'?"), ("4", "numbered from 1 to 3"), ("0", "is not a column")):
         with pytest.raises(UsageError) as caught:
             column_named(wanted, names, "--target")
         assert message in str(caught.value)

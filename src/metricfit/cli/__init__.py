@@ -1,7 +1,7 @@
-"""``metricfit``: from a table and a metric to "is it worth it?" in one command.
+"""The command ``metricfit``.
 
-Nothing here imports torch before a command needs it, so that help comes at once. Nothing here imports a package of the extra
-``cli`` before it is known to be installed, so that :func:`main` can say what to install.
+Commands import torch only when they run, so that ``--help`` is fast. The packages of the extra ``cli`` are imported only after
+:func:`main` has checked that they are installed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PACKAGES = ("typer", "rich", "pyarrow", "charset_normalizer", "jinja2", "markups
 
 
 def main() -> None:
-    """Run it; a user's mistake is one line on stderr, a bug is a traceback."""
+    """Run the command and exit with its code; a missing extra is one line on stderr."""
     try:
         _check_extra()
     except MissingExtraError as error:

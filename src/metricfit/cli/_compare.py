@@ -1,4 +1,4 @@
-"""``metricfit compare``: is training for the metric worth it on these data?"""
+"""``metricfit compare``: does training for the metric help on these data?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metricfit.cli import _options as options
 
 def compare(
     data: Annotated[
-        Path | None, typer.Argument(help="CSV, TSV (packed by gzip or not) or Parquet.", show_default="an example")
+        Path | None, typer.Argument(help="CSV or TSV (also gzipped) or Parquet file.", show_default="an example")
     ] = None,
     target: options.Target = None,
     metric: options.MetricName = "f1",
@@ -26,17 +26,17 @@ def compare(
     repeats: options.Repeats = 2,
     jobs: options.Jobs = 1,
     seed: options.Seed = 0,
-    report: Annotated[Path | None, typer.Option(help="Write a page with figures to this file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
     overwrite: options.Overwrite = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Is it worth it? Every loss for the metric on the same splits.
+    """Compare all methods for a metric on the same cross-validation splits.
 
-    Without DATA it runs on an example: pictures of handwritten digits, of which one in ten is an eight.
+    Without DATA it runs on an example: images of handwritten digits, where the positive class is the digit eight.
     """
     from metricfit._files import check_free, new_file
     from metricfit._progress import Bar
-    from metricfit.cli._example import an_eight
+    from metricfit.cli._example import digits_example
     from metricfit.cli._show import show_comparison
     from metricfit.comparison import compare as compare_methods
 
@@ -44,15 +44,15 @@ def compare(
         check_free(report, "pass --overwrite", overwrite)
     if data is None:
         options.check_metric(metric)
-        given = options.given("handwritten digits (scikit-learn)", an_eight(), metric, positive)
+        inputs = options.check_inputs("handwritten digits (scikit-learn)", digits_example(), metric, positive)
     else:
-        given = options.read(data, target, metric, positive, drop, header, delimiter, encoding)
+        inputs = options.read_inputs(data, target, metric, positive, drop, header, delimiter, encoding)
     with Bar(transient=True) as bar:
         found = compare_methods(
-            given.task.features,
-            given.task.labels,
-            given.metric,
-            pos_label=given.positive,
+            inputs.table.features,
+            inputs.table.labels,
+            inputs.metric,
+            pos_label=inputs.pos_label,
             n_splits=folds,
             n_repeats=repeats,
             n_jobs=jobs,
@@ -63,9 +63,9 @@ def compare(
         from metricfit.report import Run, page
 
         with new_file(report, overwrite) as file:
-            file.write_text(page(found, Run.now(given.name, given.task.target)), encoding="utf-8")
-        options.say(f"Page: {report}")
+            file.write_text(page(found, Run.now(inputs.name, inputs.table.target)), encoding="utf-8")
+        options.say(f"Report: {report}")
     if as_json:
-        print(json.dumps({"data": given.name, "target": given.task.target, **found.as_json()}, indent=1))
+        print(json.dumps({"data": inputs.name, "target": inputs.table.target, **found.as_json()}, indent=1))
     else:
         show_comparison(found)

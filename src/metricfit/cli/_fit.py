@@ -1,4 +1,4 @@
-"""``metricfit fit``: a model in a folder, with an honest figure of what it is worth."""
+"""``metricfit fit``: write a model and its cross-validated scores to a folder."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import typer
 
 from metricfit.cli import _options as options
 
-METHODS = ("cross_entropy", "threshold", "leaky", "auto")  # what the automatic choice is compared with
+METHODS = ("cross_entropy", "threshold", "leaky", "auto")  # fewer than `compare`, to save time
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="CSV, TSV (packed by gzip or not) or Parquet.", show_default=False)],
-    out: Annotated[
-        Path, typer.Option(help="Folder for the model and report.html; it must not exist yet.", show_default=False)
-    ],
+    data: Annotated[Path, typer.Argument(help="CSV or TSV (also gzipped) or Parquet file.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder to create for the model and report.html.", show_default=False)],
     target: options.Target = None,
     metric: options.MetricName = "f1",
     positive: options.Positive = None,
@@ -31,9 +29,9 @@ def fit(
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Fit a model and write it, with a report, to a folder.
+    """Fit a model and write it to a folder, with a report.
 
-    The figures come from models of parts of the data, judged on the other parts; the model that is written has seen all rows.
+    The report's scores come from cross-validation; the model itself is fitted to all rows.
     """
     from metricfit._files import check_free
     from metricfit._progress import Bar
@@ -45,16 +43,16 @@ def fit(
     from metricfit.report import Run, page
 
     check_free(out)
-    given = options.read(data, target, metric, positive, drop, header, delimiter, encoding)
-    task, known = given.task, given.known
-    assert known is not None
+    inputs = options.read_inputs(data, target, metric, positive, drop, header, delimiter, encoding)
+    table, schema = inputs.table, inputs.schema
+    assert schema is not None
     with Bar(transient=True) as bar:
         found = compare(
-            task.features,
-            task.labels,
-            given.metric,
+            table.features,
+            table.labels,
+            inputs.metric,
             methods=METHODS,
-            pos_label=given.positive,
+            pos_label=inputs.pos_label,
             n_splits=folds,
             n_repeats=repeats,
             n_jobs=jobs,
@@ -62,18 +60,18 @@ def fit(
             progress=bar,
         )
     options.say("Fitting to all rows.")
-    model = MetricClassifier(given.metric, pos_label=given.positive, random_state=seed)
-    with options.quiet():
-        model.fit(task.features, task.labels)
-    table = {"target": task.target, **known.as_json()}
-    scores = {"data": given.name, "target": task.target, **found.as_json()}
-    beside_it = {
-        TABLE_FILE: json.dumps(table, indent=1),
+    model = MetricClassifier(inputs.metric, pos_label=inputs.pos_label, random_state=seed)
+    with options.ignore_warnings():
+        model.fit(table.features, table.labels)
+    columns = {"target": table.target, **schema.as_json()}
+    scores = {"data": inputs.name, "target": table.target, **found.as_json()}
+    extra_files = {
+        TABLE_FILE: json.dumps(columns, indent=1),
         SCORES_FILE: json.dumps(scores, indent=1),
-        REPORT_FILE: page(found, Run.now(given.name, task.target), model),
+        REPORT_FILE: page(found, Run.now(inputs.name, table.target), model),
     }
-    with options.quiet():
-        save(model, out, beside_it)
+    with options.ignore_warnings():
+        save(model, out, extra_files)
     if as_json:
         print(json.dumps({"model": str(out), "chosen": model.chosen_, **scores}, indent=1))
         return

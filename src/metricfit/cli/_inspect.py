@@ -1,4 +1,4 @@
-"""``metricfit inspect``: what is in a model."""
+"""``metricfit inspect``: show the contents of a model."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def inspect(
     model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote.", show_default=False)],
     as_json: options.AsJson = False,
 ) -> None:
-    """What is in a model: metric, columns, classes, scores."""
+    """Show the contents of a model: metric, columns, classes, scores."""
     from metricfit.cli._model import open_model
 
     opened = open_model(model)
     try:
         found = _contents(opened, json.loads((model / "model.json").read_text(encoding="utf-8")))
-        lines = [line for name, value in found.items() for line in _lines(name, value)]
+        lines = [line for name, value in found.items() for line in _format_lines(name, value)]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(f"{model} holds a damaged model: {error!r}") from error
     if as_json:
@@ -42,7 +42,7 @@ def _contents(opened: Model, written: dict[str, Any]) -> dict[str, Any]:
         "classes": classifier.classes_.tolist(),
         "positive class": classifier.pos_label,
         "target": opened.target,
-        "columns": {column.name: column.type for column in opened.known.columns},
+        "columns": {column.name: column.type for column in opened.schema.columns},
         "model": f"{written['model']['kind']}, {classifier.n_inputs_} inputs",
         "method": f"{classifier.chosen_} ({classifier.method_.title})",
         "candidates": list(classifier.candidates_),
@@ -53,7 +53,7 @@ def _contents(opened: Model, written: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _lines(name: str, value: Any) -> list[str]:
+def _format_lines(name: str, value: Any) -> list[str]:
     if value in ("", None, [], {}):
         return []
     if name == "candidates":

@@ -1,4 +1,4 @@
-"""``metricfit metrics``: what a model can be judged by."""
+"""``metricfit metrics``: list the metrics."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import re
 from metricfit.cli import _options as options
 
 _AVERAGES = {
-    "binary": "for the positive class of two",
-    "macro": "the mean over classes",
-    "micro": "over all classes together",
-    "weighted": "the mean over classes by their size",
+    "binary": "of the positive class",
+    "macro": "mean over classes",
+    "micro": "all classes pooled",
+    "weighted": "mean over classes, weighted by size",
 }
 
 
 def metrics(as_json: options.AsJson = False) -> None:
-    """List the metrics by name."""
+    """List the names for --metric."""
     from metricfit.metrics import get, names
 
     if as_json:

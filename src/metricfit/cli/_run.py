@@ -1,4 +1,4 @@
-"""How a command ends: an exit code and, after a mistake, one line on stderr."""
+"""Exit codes and error messages of a command."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from metricfit._errors import DataError, UsageError
 from metricfit._extras import MissingExtraError
 
 USAGE, DATA, INTERRUPTED = 2, 1, 130
-STOPPED = "Stopped; nothing was written."
+STOPPED = "Interrupted; nothing was written."
 
 
 def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
-    """Run it and return the exit code; a user's mistake is one line on stderr, a bug is a traceback.
+    """Run the app and return the exit code; a user's mistake prints one line to stderr, a bug prints a traceback.
 
-    ``command`` is what the user types, ``stopped`` what Ctrl-C prints.
+    ``command`` starts every error line; ``stopped`` is the message after Ctrl-C.
     """
 
     def complain(message: object, code: int) -> int:
@@ -40,9 +40,9 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
             return complain(f"The disk is full: {error.filename or 'the output'} was not written.", DATA)
         return complain(f"{error.filename}: {error.strerror}." if error.filename else error, DATA)
     except Exception as error:
-        if hasattr(error, "format_message"):  # typer's own, about options and arguments
-            if type(error).__name__ == "NoArgsIsHelpError":  # by its name: where the class lives depends on typer's version
-                print(error.format_message(), file=sys.stderr)  # the help as it is, where click prints it
+        if hasattr(error, "format_message"):  # an error of typer about options or arguments
+            if type(error).__name__ == "NoArgsIsHelpError":  # by name: its module depends on typer's version
+                print(error.format_message(), file=sys.stderr)  # the whole help, as click prints it
                 return USAGE
             return complain(f"{error.format_message()} See `{command} --help`.", USAGE)
         raise

@@ -1,4 +1,4 @@
-"""Results on stdout."""
+"""Print results to stdout."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 
 def console() -> Console:
-    """As wide as the terminal, or wide enough for all where there is none."""
+    """A console as wide as the terminal, or 120 characters wide without one."""
     found = Console(highlight=False)
     return found if found.is_terminal else Console(highlight=False, width=120)
 
 
 def show_comparison(comparison: Comparison) -> None:
-    """The table and the sentence."""
+    """Print the table of methods and the verdict."""
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("method")
-    for heading in (comparison.metric, f"to {BASELINE}", "p (Holm)", "fit, s"):
+    for heading in (comparison.metric, f"vs {BASELINE}", "p (Holm)", "fit, s"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, result in comparison.results.items():
         own, other = result.estimate, result.difference
-        against = ["", ""] if name == BASELINE else [_shown(other, "+"), f"{result.p_holm:.3f}"]
-        table.add_row(name, _shown(own), *against, f"{result.seconds:.2f}")
+        against = ["", ""] if name == BASELINE else [_format(other, "+"), f"{result.p_holm:.3f}"]
+        table.add_row(name, _format(own), *against, f"{result.seconds:.2f}")
     screen = console()
     screen.print(table)
-    often = {1: "once", 2: "twice"}.get(comparison.n_repeats, f"{comparison.n_repeats} times")
-    screen.print(f"95 % intervals; {comparison.n_splits} folds, {often}; seed {comparison.seed}.")
+    repeats = f"{comparison.n_repeats} repeat{'s' if comparison.n_repeats > 1 else ''}"
+    screen.print(f"95 % intervals; {comparison.n_splits} folds, {repeats}; seed {comparison.seed}.")
     screen.print(comparison.verdict.sentence, soft_wrap=True)
 
 
-def _shown(estimate: Estimate, sign: str = "") -> str:
-    """The mean, and how far the interval reaches to either side."""
+def _format(estimate: Estimate, sign: str = "") -> str:
+    """The mean and the half-width of its interval."""
     return f"{estimate.mean:{sign}.4f} ± {estimate.high - estimate.mean:.3f}"

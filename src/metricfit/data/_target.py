@@ -1,4 +1,4 @@
-"""The column to predict, apart from the others; and whether it is one that can be predicted."""
+"""Separate the target from the features, and check that its values are classes."""
 
 from __future__ import annotations
 
@@ -16,64 +16,64 @@ from metricfit._checks import did_you_mean
 from metricfit._errors import DataError, UsageError
 from metricfit.data._layout import MISSING, is_number
 
-MOST_CLASSES = 20  # of numbers, if there are also less than ten rows for each
-MOST_FRACTIONS = 10  # different numbers that are not whole
-_NO_LABEL = pa.array([word for word in MISSING if word != "None"])  # which may well be a class
+MAX_NUMBERED_CLASSES = 20  # more are accepted if there are ten rows per class
+MAX_FRACTIONS = 10  # distinct values of a target with non-integers
+_NO_LABEL = pa.array([word for word in MISSING if word != "None"])  # "None" may be a class
 
 
 @dataclass(frozen=True)
-class Task:
-    """Features, labels, and how many rows were left out because they have no label."""
+class LabelledTable:
+    """Features and labels; ``n_unlabelled`` rows without a label were dropped."""
 
     features: pa.Table
     labels: NDArray[Any]
     target: str
-    without_label: int
+    n_unlabelled: int
 
 
-def task_of(table: pa.Table, target: str, path: Path) -> Task:
-    """Cut the table in two."""
+def split_target(table: pa.Table, target: str, path: Path) -> LabelledTable:
+    """Split a table into features and labels; rows without a label are dropped."""
     features, column = table.drop_columns(target), table[target]
     if not features.num_columns:
-        raise DataError(f"{path} has no column beside the target {target!r}.")
+        raise DataError(f"{path} has no columns except the target {target!r}.")
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_null(column.type):
         column = pc.utf8_trim_whitespace(column.cast(pa.string()))
         column = pc.if_else(pc.is_in(column, _NO_LABEL), None, column)
     known = pc.is_valid(column)
-    labels = _labels(column.filter(known), target, path)
-    _check(labels, target, path, len(column) - len(labels))
-    return Task(features.filter(known), labels, target, len(column) - len(labels))
+    labels = _to_labels(column.filter(known), target, path)
+    _check_labels(labels, target, path, len(column) - len(labels))
+    return LabelledTable(features.filter(known), labels, target, len(column) - len(labels))
 
 
 def column_named(wanted: str, names: Sequence[str], option: str) -> str:
-    """A column by its name, or by its number from 1, or from the end by a negative one."""
+    """The name of a column, given its name or its number: from 1, or negative from the end."""
     if wanted in names:
         return wanted
     try:
-        place = int(wanted)
+        index = int(wanted)
     except ValueError:
         known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-        raise UsageError(f"{option} {wanted!r} is not a column.{did_you_mean(wanted, names)} There are: {known}.") from None
-    if not 1 <= abs(place) <= len(names):
-        raise UsageError(f"{option} {wanted} is not a column: there are {len(names)}, numbered from 1.")
-    return names[place - 1 if place > 0 else place]
+        raise UsageError(f"{option} {wanted!r} is not a column.{did_you_mean(wanted, names)} Columns: {known}.") from None
+    if not 1 <= abs(index) <= len(names):
+        raise UsageError(f"{option} {wanted} is not a column. Columns are numbered from 1 to {len(names)}.")
+    return names[index - 1 if index > 0 else index]
 
 
 def label_like(text: str, classes: NDArray[Any], option: str) -> Any:
-    """The class that is written like this, or the only one that is but for capital letters."""
+    """The class with this text, or the only class with this text if case is ignored."""
     known = [str(label) for label in classes]
-    same = [place for place, name in enumerate(known) if name == text]
-    alike = same or [place for place, name in enumerate(known) if name.lower() == text.lower()]
+    same = [index for index, name in enumerate(known) if name == text]
+    alike = same or [index for index, name in enumerate(known) if name.lower() == text.lower()]
     if len(alike) == 1:
         return classes.tolist()[alike[0]]
     shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-    raise UsageError(f"{option} {text!r} is not a class of the target.{did_you_mean(text, known)} There are: {shown}.")
+    raise UsageError(f"{option} {text!r} is not a class of the target.{did_you_mean(text, known)} Classes: {shown}.")
 
 
-def _labels(column: pa.ChunkedArray, target: str, path: Path) -> NDArray[Any]:
-    """As they are; text that is whole numbers, written as these are, as such; dates as ISO writes them."""
+def _to_labels(column: pa.ChunkedArray, target: str, path: Path) -> NDArray[Any]:
+    """Labels are unchanged, except that integer-like text and floats become int64 and dates become ISO strings."""
     if pa.types.is_string(column.type):
         words = np.array(column.to_pylist(), dtype=str)
         classes = np.unique(words)
@@ -86,33 +86,32 @@ def _labels(column: pa.ChunkedArray, target: str, path: Path) -> NDArray[Any]:
     if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
         values = column.cast(pa.float64()).to_numpy()
         if not np.isfinite(values).all():
-            raise DataError(f"{path}, column {target!r} holds infinite numbers or NaN, which are no classes.")
+            raise DataError(f"{path}, column {target!r} has infinite numbers or NaN, which cannot be classes.")
         whole = np.array_equal(values, np.round(values)) and np.abs(values).max(initial=0.0) < 2**53
         return values.astype(np.int64) if whole else np.array([str(value) for value in values.tolist()], dtype=str)
-    raise DataError(f"{path}, column {target!r} holds values of type {column.type}, which are no classes.")
+    raise DataError(f"{path}, column {target!r} has values of type {column.type}, which cannot be classes.")
 
 
-def _check(labels: NDArray[Any], target: str, path: Path, without: int) -> None:
+def _check_labels(labels: NDArray[Any], target: str, path: Path, n_unlabelled: int) -> None:
     classes, counts = np.unique(labels, return_counts=True)
     where = f"{path}, column {target!r}"
     if not len(classes):
-        raise DataError(f"{where}: no row has a value to learn from.")
+        raise DataError(f"{where} has no values.")
     if len(classes) == 1:
-        hint = f" {without:,} rows without a value are left out." if without else ""
-        raise DataError(f"{where} holds one class only: {classes.tolist()[0]!r}. There is nothing to tell apart.{hint}")
+        hint = f" {n_unlabelled:,} rows without a label were dropped." if n_unlabelled else ""
+        raise DataError(f"{where} has only one class: {classes.tolist()[0]!r}. At least two are needed.{hint}")
     if labels.dtype.kind in "iu" or all(map(is_number, classes.astype(str))):
         numbers = classes.astype(np.float64)
-        fractions = (numbers != np.round(numbers)).any() and len(classes) > MOST_FRACTIONS
-        if fractions or len(classes) > max(MOST_CLASSES, len(labels) / 10):
-            values = f"{len(classes)} different values, {numbers.min():g} to {numbers.max():g}"
+        fractions = (numbers != np.round(numbers)).any() and len(classes) > MAX_FRACTIONS
+        if fractions or len(classes) > max(MAX_NUMBERED_CLASSES, len(labels) / 10):
+            values = f"{len(classes)} distinct values from {numbers.min():g} to {numbers.max():g}"
             raise DataError(
-                f"{where} looks like a number to be estimated ({values}), not like a class. "
-                "Name another column by --target, or make classes of it."
+                f"{where} looks like a regression target ({values}), expected classes. "
+                "Pass another column to --target, or bin the values into classes."
             )
     if counts.min() == 1:
         rare = classes.tolist()[counts.argmin()]
         others = f" (and {int((counts == 1).sum()) - 1} more classes)" if (counts == 1).sum() > 1 else ""
         raise DataError(
-            f"{where}: class {rare!r} has one row{others}, so nothing can be held out to check it. "
-            "Add rows, or remove the class."
+            f"{where}: class {rare!r} has one row{others}; cross-validation needs two. Add rows, or remove the class."
         )

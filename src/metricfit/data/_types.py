@@ -1,4 +1,4 @@
-"""What a column of text holds: numbers, truth values, dates, times of day, or text after all."""
+"""Column types: number, boolean, date, time of day, or string."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import pyarrow.compute as pc
 from metricfit._errors import DataError
 from metricfit.data._layout import MISSING
 
-LARGEST = 1e100  # beyond, squares overflow
-NEARLY_ALL = 0.95  # numbers among the values of a column that is no column of numbers: worth a word
-_CODE = r"^[-+]?0[0-9]"  # 007 is a code and no number
+MAX_NUMBER = 1e100  # squares of larger numbers may overflow
+NEARLY_ALL = 0.95  # a text column with this share of numbers gets a note
+_CODE = r"^[-+]?0[0-9]"  # 007 is a code, not a number
 _FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%Y%m%dT%H%M%S")
 _ISO = (pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC"))
-WORDS = {"number": "a number", "boolean": "true or false", "date": "a date", "time": "a time of day", "string": "text"}
+TYPES = {"number": "a number", "boolean": "true or false", "date": "a date", "time": "a time of day", "string": "text"}
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column that a model was fitted to: name, type, place in the file from 0, and how dates are written if not as ISO."""
+    """A column that a model was fitted to; ``position`` counts from 0, ``format`` is empty for ISO dates."""
 
     name: str
     type: str
@@ -29,8 +29,8 @@ class Column:
     format: str = ""
 
 
-def type_of(found: pa.DataType) -> str:
-    """One of the five, or "" for what is of no use here."""
+def type_name(found: pa.DataType) -> str:
+    """One of the five column types, or "" for an Arrow type that cannot be used."""
     if pa.types.is_boolean(found):
         return "boolean"
     if pa.types.is_time(found):
@@ -43,55 +43,55 @@ def type_of(found: pa.DataType) -> str:
     return "string" if any(is_text(found) for is_text in texts) else ""
 
 
-def trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text without blanks around it, null where it is one of the words for a missing value."""
+def trim(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text without surrounding spaces; missing-value words become null."""
     text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     return pc.if_else(pc.is_in(text, pa.array(MISSING)), None, text)
 
 
-def guessed(text: pa.ChunkedArray, decimal: str) -> tuple[str, str]:
-    """Type and format of a trimmed column: the first that all values can be read as."""
+def guess_type(text: pa.ChunkedArray, decimal: str) -> tuple[str, str]:
+    """Type and date format of a trimmed column: the first that all values can be parsed as."""
     if text.null_count == len(text):
         return "string", ""
     coded = pc.any(pc.match_substring_regex(text, _CODE)).as_py()
     for kind in ("number", "boolean", "time", "date"):
-        if not (kind == "number" and coded) and _read(text, kind, "", decimal) is not None:
+        if not (kind == "number" and coded) and _parse(text, kind, "", decimal) is not None:
             return kind, ""
     for format in _FORMATS:
-        if _read(text, "date", format, decimal) is not None:
+        if _parse(text, "date", format, decimal) is not None:
             return "date", format
     return "string", ""
 
 
-def share_of_numbers(text: pa.ChunkedArray, decimal: str) -> float:
-    """How much of a column of text reads as numbers."""
-    words = pc.drop_null(_with_points(text, decimal))
+def number_share(text: pa.ChunkedArray, decimal: str) -> float:
+    """The share of values in a text column that are numbers."""
+    words = pc.drop_null(_use_decimal_point(text, decimal))
     return pc.mean(pc.match_substring_regex(words, r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$").cast(pa.int8())).as_py() or 0.0
 
 
-def as_column(text: pa.ChunkedArray, column: Column, decimal: str, where: Callable[[int], str]) -> pa.ChunkedArray:
-    """A trimmed column as its type; ``where`` names the place of a value that is not of that type."""
-    values = _read(text, column.type, column.format, decimal)
+def parse_column(text: pa.ChunkedArray, column: Column, decimal: str, where: Callable[[int], str]) -> pa.ChunkedArray:
+    """Parse a trimmed column as its type; ``where`` gives file and row for the error message."""
+    values = _parse(text, column.type, column.format, decimal)
     if values is None:
         for row, value in enumerate(text.to_pylist()):
-            if value is not None and _read(pa.chunked_array([[value]]), column.type, column.format, decimal) is None:
-                raise DataError(f"{where(row)}, column {column.name!r}: {value!r} is not {WORDS[column.type]}.")
-    return finite(values, column.name, where) if column.type == "number" else values
+            if value is not None and _parse(pa.chunked_array([[value]]), column.type, column.format, decimal) is None:
+                raise DataError(f"{where(row)}, column {column.name!r}: {value!r} is not {TYPES[column.type]}.")
+    return to_floats(values, column.name, where) if column.type == "number" else values
 
 
-def finite(values: pa.ChunkedArray, name: str, where: Callable[[int], str]) -> pa.ChunkedArray:
-    """Floats, infinite ones and NaN being missing; an error for those that are too large to be used."""
+def to_floats(values: pa.ChunkedArray, name: str, where: Callable[[int], str]) -> pa.ChunkedArray:
+    """Floats, with null for infinity and NaN; a number that is too large is an error."""
     values = values.cast(pa.int64()) if pa.types.is_duration(values.type) else values
     values = values.cast(pa.float64(), safe=False)
     values = pc.if_else(pc.is_finite(values), values, None)
-    large = pc.index(pc.greater(pc.abs(values), LARGEST), True).as_py()
+    large = pc.index(pc.greater(pc.abs(values), MAX_NUMBER), True).as_py()
     if large >= 0:
-        raise DataError(f"{where(large)}, column {name!r}: {values[large].as_py():g} is too large a number.")
+        raise DataError(f"{where(large)}, column {name!r}: {values[large].as_py():g} is too large (maximum {MAX_NUMBER:g}).")
     return values
 
 
-def _read(text: pa.ChunkedArray, kind: str, format: str, decimal: str) -> pa.ChunkedArray | None:
-    """The values, or None if one of them cannot be read like this."""
+def _parse(text: pa.ChunkedArray, kind: str, format: str, decimal: str) -> pa.ChunkedArray | None:
+    """The values, or None if one of them cannot be parsed."""
     if kind == "string":
         return text
     if format:
@@ -101,7 +101,7 @@ def _read(text: pa.ChunkedArray, kind: str, format: str, decimal: str) -> pa.Chu
         moments = _first_cast(pc.binary_join_element_wise("1970-01-01", text, " "), (pa.timestamp("us"),))
         return None if moments is None else moments.cast(pa.time64("us"))
     if kind == "number":
-        return _first_cast(_with_points(text, decimal), (pa.float64(),))
+        return _first_cast(_use_decimal_point(text, decimal), (pa.float64(),))
     return _first_cast(text, (pa.bool_(),) if kind == "boolean" else _ISO)
 
 
@@ -114,5 +114,5 @@ def _first_cast(text: pa.ChunkedArray, types: Sequence[pa.DataType]) -> pa.Chunk
     return None
 
 
-def _with_points(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
+def _use_decimal_point(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
     return text if decimal == "." else pc.replace_substring(text, decimal, ".")
