@@ -34,7 +34,7 @@ def outliers():
 
 def test_training_for_the_metric_pays_where_outliers_lead_cross_entropy_astray(outliers):
     assert outliers.verdict.answer == "yes"
-    assert outliers.verdict.sentence.startswith("Yes: training for f1 pays here: ")
+    assert outliers.verdict.sentence.startswith("Yes: training for f1 helps here; ")
     assert outliers.results["auto"].estimate.mean > outliers.results[BASELINE].estimate.mean + 0.03
 
 
@@ -91,8 +91,8 @@ def test_a_rare_class_makes_fewer_folds():
         ({"n_splits": 1}, "`n_splits` should be at least 2"),
         ({"metric": "f11"}, "Did you mean 'f1'"),
         ({"pos_label": 7}, "`pos_label` should be one of"),
-        ({"y": np.repeat([0, 1], [59, 1])}, "two rows or more each, got 1 of"),
-        ({"y": np.zeros(60)}, "`y` should have two classes or more"),
+        ({"y": np.repeat([0, 1], [59, 1])}, "at least two rows each, got 1 of"),
+        ({"y": np.zeros(60)}, "`y` should have at least two classes"),
     ],
 )
 def test_bad_arguments(change, message):
@@ -117,7 +117,7 @@ def test_a_choice_not_to_train_gets_no_credit(outliers):
     assert outliers.results["auto"].trained_for_metric
     few = dataclasses.replace(outliers, results={BASELINE: outliers.results[BASELINE], "auto": auto})
     assert few.verdict.answer == "no"
-    assert "the automatic choice was mostly not to train for f1" in few.verdict.sentence
+    assert "the automatic choice mostly did not train for f1" in few.verdict.sentence
 
 
 EXACT, HINGE = standing("EXACT", 0.7, 0.01), standing("hinge", 0.9, 0.01, for_metric=False)
@@ -131,15 +131,15 @@ EXACT, HINGE = standing("EXACT", 0.7, 0.01), standing("hinge", 0.9, 0.01, for_me
         (
             [standing("EXACT", 0.7, 0.04, p_holm=0.2)],
             "perhaps",
-            "may be chance; more repeats may tell, or tune the threshold and be done",
+            "may be chance. Run more repeats to decide, or use a tuned threshold.",
         ),
-        ([standing("EXACT", 0.7, 0.2)], "no", "changes that by +0.1000"),
-        ([standing("EXACT", 0.5, 0.01)], "no", "and nothing trained for f1 gets beyond (EXACT: 0.5000)"),
-        ([HINGE, standing("EXACT", 0.5, 0.01)], "no", "No: tune the threshold and be done"),
+        ([standing("EXACT", 0.7, 0.2)], "no", "differs by +0.1000"),
+        ([standing("EXACT", 0.5, 0.01)], "no", "no method trained for f1 is better (best: EXACT, 0.5000)"),
+        ([HINGE, standing("EXACT", 0.5, 0.01)], "no", "No: a tuned threshold is enough."),
         (
             [standing("plain", 0.6, 1.0, for_metric=False, is_plain=True), standing("EXACT", 0.5, 0.01)],
             "no",
-            "No: take plain cross-entropy",
+            "No: plain cross-entropy is enough.",
         ),
     ],
 )

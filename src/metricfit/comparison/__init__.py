@@ -1,4 +1,4 @@
-"""Does training for the metric help on these data? Every method on the same splits, and one verdict."""
+"""Compare methods on the same cross-validation splits, and decide whether training for the metric helps."""
 
 from metricfit.comparison._compare import compare
 from metricfit.comparison._result import Comparison, MethodResult

@@ -1,4 +1,4 @@
-"""The same splits for every method, with preprocessing and tuning inside of them."""
+"""Cross-validate every method on the same splits; preprocessing and tuning see training rows only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One method on one split."""
+    """Score, held-out predictions and fitted values of one method on one split."""
 
     score: float
     seconds: float
@@ -60,28 +60,29 @@ def compare(
 ) -> Comparison:
     """Does training for the metric beat cross-entropy with a tuned threshold on these data?
 
-    Repeated stratified cross-validation; scaling, encoding, penalties and thresholds are fitted on the training rows of each
-    split alone. Differences are paired, their test knows that training sets overlap and how many methods are compared.
+    It uses repeated stratified cross-validation. Preprocessing, penalties and thresholds are fitted on the training rows of
+    each split. Differences are paired; p-values are corrected for overlapping training sets and for multiple comparisons.
 
     Args:
-        X: features as ``MetricClassifier`` takes them.
+        X: features, as for ``MetricClassifier``.
         y: labels, (n,).
         metric: a name, a metric or a function of the confusion matrix.
-        methods: names or :class:`metricfit.methods.Method`; all registered ones by default. ``"threshold"``, the baseline, is
-            always among them.
-        pos_label: the label that "f1" and the like are about, for two classes; by default the larger.
+        methods: names or :class:`metricfit.methods.Method`; by default all registered methods. The baseline ``"threshold"`` is
+            always included.
+        pos_label: the positive class for "f1" and similar metrics of two classes; by default the larger label.
         model: what is trained, as in ``MetricClassifier``.
-        n_splits: number of folds, fewer where a class has fewer rows.
+        n_splits: number of folds; at most the number of rows of the rarest class.
         n_repeats: number of cross-validation repeats.
-        n_jobs: number of splits in parallel; the result is the same for any number.
+        n_jobs: number of splits that run in parallel; it does not change the result.
         random_state: seed of splits and fits.
+        progress: progress reporter.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> features, target = load_breast_cancer(return_X_y=True)
     >>> compare(features, target, "mcc", methods=["cross_entropy", "auto"], n_repeats=1).verdict.answer
     'no'
     """
-    chosen = _in_order(methods)
+    chosen = _methods_in_order(methods)
     check_number(n_splits, "n_splits", 2)
     check_number(n_repeats, "n_repeats", 1)
     target = column_or_1d(y)
@@ -89,19 +90,19 @@ def compare(
     counts = np.bincount(labels)
     if len(classes) < 2 or counts.min() < 2:
         rare = classes.tolist()[counts.argmin()]
-        raise ValueError(f"`y` should have two classes or more with two rows or more each, got {counts.min()} of {rare!r}.")
+        raise ValueError(f"`y` should have at least two classes with at least two rows each, got {counts.min()} of {rare!r}.")
     measure = resolve_metric(metric, None, pos_label, classes)
     n_folds = min(n_splits, int(counts.min()))
     splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=random_state)
     splits = list(splitter.split(np.empty((len(labels), 1)), labels))
     classifier = MetricClassifier(metric, pos_label=pos_label, model=model, random_state=random_state)
-    tell = progress or Progress()
-    tell.start(len(splits) * len(chosen))
+    reporter = progress or Progress()
+    reporter.start(len(splits) * len(chosen))
 
     def score(predicted: Ints, test: Ints) -> float:
         return float(metric_values(measure, hard_confusion(predicted, labels[test], np.ones(len(test)), len(classes))))
 
-    runs = list(_over_splits(classifier, X, target, splits, chosen, score, n_jobs, tell))
+    runs = list(_run_splits(classifier, X, target, splits, chosen, score, n_jobs, reporter))
     return Comparison(
         metric=metric if isinstance(metric, str) else str(measure),
         measure=measure,
@@ -115,18 +116,18 @@ def compare(
     )
 
 
-def _in_order(wanted: Sequence[MethodLike] | None) -> list[Method | Choice]:
-    """The methods to compare, the baseline among them: in the order of the registry, then a user's own."""
+def _methods_in_order(wanted: Sequence[MethodLike] | None) -> list[Method | Choice]:
+    """The methods to compare, including the baseline: registered ones in the registry's order, then the others."""
     registered, chosen = known_methods.names(), dict[str, Method | Choice]()
     for method in map(known_methods.get, registered if wanted is None else [*wanted, BASELINE]):
         if chosen.setdefault(method.name, method) is not method:
-            raise ValueError(f"`methods` should have different names, got {method.name!r} for two different methods.")
+            raise ValueError(f"`methods` should have distinct names, got {method.name!r} for two methods.")
     return sorted(
         chosen.values(), key=lambda method: registered.index(method.name) if method.name in registered else len(registered)
     )
 
 
-def _over_splits(
+def _run_splits(
     classifier: MetricClassifier,
     data: Any,
     target: NDArray[Any],
@@ -137,25 +138,25 @@ def _over_splits(
     progress: Progress,
 ) -> Iterator[dict[str, Outcome]]:
     if n_jobs == 1:
-        for place, (train, test) in enumerate(splits, 1):
+        for index, (train, test) in enumerate(splits, 1):
             outcomes = {}
-            for name, outcome in _one_split(classifier, data, target, train, test, chosen, score):
+            for name, outcome in _run_split(classifier, data, target, train, test, chosen, score):
                 outcomes[name] = outcome
-                progress.step(f"split {place} of {len(splits)}, {name}", None)
+                progress.step(f"split {index} of {len(splits)}, {name}", None)
             yield outcomes
         return
-    work = (delayed(_whole_split)(classifier, data, target, train, test, chosen, score) for train, test in splits)
-    for place, outcomes in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(work), 1):
+    work = (delayed(_split_outcomes)(classifier, data, target, train, test, chosen, score) for train, test in splits)
+    for index, outcomes in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(work), 1):
         for _ in chosen:
-            progress.step(f"{place} of {len(splits)} splits", None)
+            progress.step(f"{index} of {len(splits)} splits", None)
         yield outcomes
 
 
-def _whole_split(*arguments: Any) -> dict[str, Outcome]:
-    return dict(_one_split(*arguments))
+def _split_outcomes(*arguments: Any) -> dict[str, Outcome]:
+    return dict(_run_split(*arguments))
 
 
-def _one_split(
+def _run_split(
     classifier: MetricClassifier,
     data: Any,
     target: NDArray[Any],
@@ -164,11 +165,11 @@ def _one_split(
     chosen: Sequence[Method | Choice],
     score: Callable[[Ints, Ints], float],
 ) -> Iterator[tuple[str, Outcome]]:
-    given, rest = _safe_indexing(data, train), _safe_indexing(data, test)
+    train_rows, test_rows = _safe_indexing(data, train), _safe_indexing(data, test)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a rare class in a fold, a descent cut short: what counts is the score
-        for fitted, seconds in fit_each(classifier, given, target[train], chosen):
-            held_out = HeldOutPrediction(*fitted.scores_and_probabilities(rest))
+        warnings.simplefilter("ignore")  # rare classes and incomplete convergence show in the score
+        for fitted, seconds in fit_each(classifier, train_rows, target[train], chosen):
+            held_out = HeldOutPrediction(*fitted.scores_and_probabilities(test_rows))
             yield (
                 known_methods.get(fitted.method).name,
                 Outcome(
@@ -197,7 +198,7 @@ def _results(
     for method in chosen:
         name = method.name
         outcomes = [run[name] for run in runs]
-        of_first = outcomes[: len(first)]
+        first_repeat = outcomes[: len(first)]
         results[name] = MethodResult(
             method=method,
             scores=scores[name],
@@ -206,19 +207,19 @@ def _results(
             p_holm=adjusted.get(name, 1.0),
             seconds=float(np.median([outcome.seconds for outcome in outcomes])),
             held_out=HeldOutPrediction(
-                _back_in_place(first, [outcome.held_out.scores for outcome in of_first]),
-                _back_in_place(first, [outcome.held_out.probability for outcome in of_first]),
+                _join_rows(first, [outcome.held_out.scores for outcome in first_repeat]),
+                _join_rows(first, [outcome.held_out.probability for outcome in first_repeat]),
             ),
-            offsets=np.stack([outcome.offsets for outcome in of_first]),
-            temperatures=np.array([outcome.temperature for outcome in of_first]),
+            offsets=np.stack([outcome.offsets for outcome in first_repeat]),
+            temperatures=np.array([outcome.temperature for outcome in first_repeat]),
             history=outcomes[0].history,
             chosen=dict(Counter(outcome.chosen for outcome in outcomes)),
         )
     return results
 
 
-def _back_in_place(places: Sequence[Ints], parts: Sequence[Floats]) -> Floats:
-    """Parts of all rows, each row back in its place."""
-    whole = np.empty((sum(map(len, places)), parts[0].shape[1]))
-    whole[np.concatenate(places)] = np.concatenate(parts)
+def _join_rows(indices: Sequence[Ints], parts: Sequence[Floats]) -> Floats:
+    """Join the folds' rows in the order of the data."""
+    whole = np.empty((sum(map(len, indices)), parts[0].shape[1]))
+    whole[np.concatenate(indices)] = np.concatenate(parts)
     return whole

@@ -1,4 +1,4 @@
-"""What a comparison found: scores of every method on every split, and all that a table or a page is drawn from."""
+"""The result of a comparison: scores of every method on every split, and the data for tables and figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class HeldOutPrediction:
-    """What a method says of every row when it has not seen it: (n, k) scores to decide by and calibrated probabilities."""
+    """Out-of-fold predictions of a method: scores (n, k), whose argmax is the label, and calibrated probabilities (n, k)."""
 
     scores: Floats
     probability: Floats
@@ -33,7 +33,7 @@ class HeldOutPrediction:
 
 @dataclass(frozen=True)
 class MethodResult:
-    """One method: a score per split, their mean, the difference to the baseline on the same splits, and what it cost."""
+    """One method: its score on each split, their mean, the paired difference to the baseline, and the time of a fit."""
 
     method: Method | Choice
     scores: list[float]
@@ -41,15 +41,15 @@ class MethodResult:
     difference: Estimate
     p_holm: float
     seconds: float  # median over the splits
-    held_out: HeldOutPrediction  # of the first repetition
-    offsets: Floats  # (splits of the first repetition, k)
+    held_out: HeldOutPrediction  # of the first repeat
+    offsets: Floats  # (splits of the first repeat, k)
     temperatures: Floats
     history: Table  # of the first split
-    chosen: dict[str, int]  # what was taken on how many splits
+    chosen: dict[str, int]  # candidate: number of splits on which it was chosen
 
     @property
     def trained_for_metric(self) -> bool:
-        """Whether it was, on most splits: a method that chooses may have chosen not to."""
+        """Whether the method, or its choice on most splits, trains for the metric."""
         if isinstance(self.method, Method):
             return self.method.trains_metric
         candidates = ((self.method.candidate(name), times) for name, times in self.chosen.items())
@@ -59,7 +59,7 @@ class MethodResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Printed, it is a table and a sentence; ``results`` has the rest."""
+    """The results of all methods; it prints as a table and the verdict."""
 
     metric: str
     measure: Metric
@@ -73,7 +73,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether training for the metric is worth it here."""
+        """Whether training for the metric helps on these data."""
         standings = [
             Standing(
                 result.method.title,
@@ -91,14 +91,14 @@ class Comparison:
 
     @property
     def choice(self) -> MethodResult:
-        """The method to look at closely: one that chooses by itself, or else the best of those compared with the baseline."""
+        """The method that the report shows in detail: the automatic choice, or else the best one except the baseline."""
         choosing = [result for result in self.results.values() if isinstance(result.method, Choice)]
         others = [result for name, result in self.results.items() if name != BASELINE]
         return (choosing or sorted(others, key=lambda result: -result.estimate.mean) or [self.results[BASELINE]])[0]
 
     @property
     def table(self) -> Table:
-        """One row per method, in the order in which they were run."""
+        """One row per method, in the order of the runs."""
         return Table(
             {
                 "method": result.method.name,
@@ -116,12 +116,12 @@ class Comparison:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Everything but rows and curves, as plain data."""
+        """Everything except rows and curves, as plain data."""
         return {
             "metric": self.metric,
             "rows": len(self.labels),
             "columns": self.n_columns,
-            "classes": {str(label): int((self.labels == place).sum()) for place, label in enumerate(self.classes)},
+            "classes": {str(label): int((self.labels == index).sum()) for index, label in enumerate(self.classes)},
             "n_splits": self.n_splits,
             "n_repeats": self.n_repeats,
             "seed": self.seed,
@@ -144,5 +144,5 @@ class Comparison:
 
 
 def _finite(value: Any) -> Any:
-    """JSON knows no infinity."""
+    """None for an infinite number, which JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
