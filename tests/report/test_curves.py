@@ -49,9 +49,9 @@ def test_offset_curve(four):
 
 def test_reliability(two):
     found = curves.reliability(two, two.results["cross_entropy"])
-    came_true, said = calibration_curve(two.labels, two.results["cross_entropy"].held_out.probability[:, 1], n_bins=10)
-    np.testing.assert_allclose(found.came_true, came_true)
-    np.testing.assert_allclose(found.said, said)
+    observed, predicted = calibration_curve(two.labels, two.results["cross_entropy"].held_out.probability[:, 1], n_bins=10)
+    np.testing.assert_allclose(found.observed, observed)
+    np.testing.assert_allclose(found.predicted, predicted)
     assert found.counts.sum() == 400
     assert found.error < 0.1  # logistic regression is calibrated
 

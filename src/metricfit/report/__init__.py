@@ -1,4 +1,4 @@
-"""A comparison as one page that opens offline: no script, no font, nothing that is fetched."""
+"""An HTML report of a comparison: one file without scripts, fonts or network requests."""
 
 from metricfit._extras import require
 

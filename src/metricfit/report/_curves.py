@@ -1,4 +1,4 @@
-"""The numbers behind the figures, from what a method says of rows it has not seen."""
+"""The numbers in the figures, computed from out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ BINS = 10
 
 
 def confusion(comparison: Comparison, result: MethodResult) -> Floats:
-    """Counts (k, k) of held-out rows, true classes in rows."""
+    """Confusion matrix (k, k) of held-out rows; matrix rows are true classes."""
     n_rows = len(comparison.labels)
     return hard_confusion(result.held_out.predicted, comparison.labels, np.ones(n_rows), len(comparison.classes))
 
 
 def threshold_curve(comparison: Comparison, result: MethodResult) -> Floats:
-    """For two classes: the metric of giving a row to the second where its probability is above each of ``THRESHOLDS``."""
+    """For two classes: the metric if the second class is predicted above each of ``THRESHOLDS``."""
     probability, second = result.held_out.probability[:, 1], comparison.labels == 1
     above = [len(p) - np.searchsorted(np.sort(p), THRESHOLDS, "right") for p in (probability[~second], probability[second])]
     sizes = (~second).sum(), second.sum()
@@ -38,12 +38,12 @@ def threshold_curve(comparison: Comparison, result: MethodResult) -> Floats:
 
 
 def chosen_threshold(result: MethodResult) -> float:
-    """Where a method of two classes puts its threshold, on the scale of its probabilities; the mean over the folds."""
+    """For two classes: the method's threshold as a probability, averaged over the folds."""
     return float(np.mean(expit(-(result.offsets[:, 1] - result.offsets[:, 0]) / result.temperatures)))
 
 
 def offset_curve(comparison: Comparison, result: MethodResult, label: int) -> Floats:
-    """The metric when one class gets ``SHIFTS`` more than its offset, the others staying where they are."""
+    """The metric if each of ``SHIFTS`` is added to the offset of one class."""
     scores, n_classes = result.held_out.scores, len(comparison.classes)
     others = scores.copy()
     others[:, label] = -np.inf
@@ -57,47 +57,47 @@ def offset_curve(comparison: Comparison, result: MethodResult, label: int) -> Fl
 
 @dataclass(frozen=True)
 class Reliability:
-    """Bins of predicted probability: what was said on average, how often it came true, and for how many."""
+    """For each non-empty bin: mean predicted probability, observed frequency and number of rows."""
 
-    said: Floats
-    came_true: Floats
+    predicted: Floats
+    observed: Floats
     counts: Ints
-    error: float  # the mean gap, weighted by the counts
+    error: float  # expected calibration error
 
 
 def reliability(comparison: Comparison, result: MethodResult) -> Reliability:
-    """Of the second class for two, of the most probable class for more."""
+    """Calibration of the second of two classes, or of the most probable of more than two classes."""
     probability, labels = result.held_out.probability, comparison.labels
     if len(comparison.classes) == 2:
-        said, true = probability[:, 1], labels == 1
+        predicted, correct = probability[:, 1], labels == 1
     else:
-        said, true = probability.max(1), probability.argmax(1) == labels
-    bins = np.minimum((said * BINS).astype(int), BINS - 1)
+        predicted, correct = probability.max(1), probability.argmax(1) == labels
+    bins = np.minimum((predicted * BINS).astype(int), BINS - 1)
     counts = np.bincount(bins, minlength=BINS)
     used = counts > 0
-    mean_said = np.bincount(bins, said, BINS)[used] / counts[used]
-    came_true = np.bincount(bins, true.astype(float), BINS)[used] / counts[used]
-    error = float((np.abs(mean_said - came_true) * counts[used]).sum() / counts.sum())
-    return Reliability(mean_said, came_true, counts[used].astype(np.int64), error)
+    mean_predicted = np.bincount(bins, predicted, BINS)[used] / counts[used]
+    observed = np.bincount(bins, correct.astype(float), BINS)[used] / counts[used]
+    error = float((np.abs(mean_predicted - observed) * counts[used]).sum() / counts.sum())
+    return Reliability(mean_predicted, observed, counts[used].astype(np.int64), error)
 
 
 def per_class(comparison: Comparison, result: MethodResult) -> list[dict[str, Any]]:
-    """Precision, recall and size of every class."""
+    """Precision, recall and number of rows of every class."""
     matrix = confusion(comparison, result)
     hits, rows, columns = matrix.diagonal(), matrix.sum(1), matrix.sum(0)
     return [
         {
             "label": str(label),
-            "rows": int(rows[place]),
-            "precision": float(hits[place] / columns[place]) if columns[place] else None,
-            "recall": float(hits[place] / rows[place]) if rows[place] else None,
+            "rows": int(rows[index]),
+            "precision": float(hits[index] / columns[index]) if columns[index] else None,
+            "recall": float(hits[index] / rows[index]) if rows[index] else None,
         }
-        for place, label in enumerate(comparison.classes)
+        for index, label in enumerate(comparison.classes)
     ]
 
 
 def alignment(history: Sequence[dict[str, Any]]) -> float | None:
-    """Rank correlation of the true metric and minus the surrogate over the steps: 1 if they rise and fall together."""
+    """Rank correlation over the steps of the metric and the negative surrogate; 1 if lower surrogate means better metric."""
     surrogate, metric = [row["surrogate"] for row in history], [row["metric"] for row in history]
     if len(history) < 3 or len(set(surrogate)) == 1 or len(set(metric)) == 1:
         return None

@@ -1,4 +1,4 @@
-"""The figures of the page."""
+"""The figures of the report."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from metricfit.methods import BASELINE, CROSS_ENTROPY
 from metricfit.report import _curves as curves
 from metricfit.report._svg import TOP, Chart, span
 
-MOST_LINES = 8  # classes with a line of their own
-N_COLOURS = 12  # of the page's palette
+MAX_LINES = 8  # classes in the offset figure
+N_COLOURS = 12  # in the page's palette
 
 
 def comparison_figure(comparison: Comparison) -> Markup:
-    """Mean and interval of every method, the baseline as a line through all."""
+    """Mean and interval of every method; a dashed line marks the baseline."""
     results = list(comparison.results.values())
     ends = [end for result in results for end in (result.estimate.low, result.estimate.high, result.estimate.mean)]
     chart = Chart(
         f"{comparison.metric} of every method with 95 % intervals",
         x=span(ends),
         y=(0.0, float(len(results))),
-        x_label=f"{comparison.metric}, mean over held-out parts",
+        x_label=f"mean held-out {comparison.metric}",
         height=TOP + 38 + 34 * len(results),
         y_ticks=False,
     )
     baseline = comparison.results[BASELINE].estimate.mean
     chart.segment((baseline, 0.0), (baseline, float(len(results))), "grid strong")
-    for place, result in enumerate(results):
-        row = len(results) - place - 0.7
+    for index, result in enumerate(results):
+        row = len(results) - index - 0.7
         low, high = (min(max(end, chart.x[0]), chart.x[1]) for end in (result.estimate.low, result.estimate.high))
         colour = colour_of(result.method.name)
         chart.segment((low, row), (high, row), f"whisker c{colour}")
@@ -68,13 +68,13 @@ def _threshold_figure(comparison: Comparison) -> Markup:
 
 
 def _offset_figure(comparison: Comparison) -> Markup:
-    largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MOST_LINES]
+    largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MAX_LINES]
     drawn = {int(label): curves.offset_curve(comparison, comparison.choice, int(label)) for label in largest}
     chart = Chart(
         f"{comparison.metric} by the offset of each class",
         x=(float(curves.SHIFTS[0]), float(curves.SHIFTS[-1])),
         y=span([value for ys in drawn.values() for value in ys]),
-        x_label="offset of one class, from the chosen one",
+        x_label="shift of one class's offset",
         y_label=comparison.metric,
     )
     for colour, ys in enumerate(drawn.values()):
@@ -82,21 +82,21 @@ def _offset_figure(comparison: Comparison) -> Markup:
     middle = len(curves.SHIFTS) // 2
     here = float(next(iter(drawn.values()))[middle])
     chart.segment((0.0, chart.y[0]), (0.0, chart.y[1]), "grid strong")
-    chart.point(0.0, here, 7, f"as chosen: {here:.4f}", 6.0)
+    chart.point(0.0, here, 7, f"fitted offsets: {here:.4f}", 6.0)
     return chart.svg()
 
 
 def decision_legend(comparison: Comparison) -> list[tuple[int, str]]:
-    """Colours and names of the lines in the figure above."""
+    """Colours and names of the lines in the decision figure."""
     if len(comparison.classes) == 2:
         lines = [(colour_of(name), name) for name in (BASELINE, comparison.choice.method.name)]
         return [*lines, (colour_of(CROSS_ENTROPY), f"{CROSS_ENTROPY} at 0.5")]
-    largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MOST_LINES]
+    largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MAX_LINES]
     return [(colour, str(comparison.classes[label])) for colour, label in enumerate(largest)]
 
 
 def history_figures(history: list[dict[str, Any]]) -> list[Markup]:
-    """Metric, surrogate, width and norm of the gradient by step, one below the other."""
+    """Metric, surrogate, width and gradient norm by step, one figure each."""
     steps = [float(row["step"]) for row in history]
     names = {
         "metric": "true metric",
@@ -126,13 +126,13 @@ def history_figures(history: list[dict[str, Any]]) -> list[Markup]:
 
 
 def reliability_figure(comparison: Comparison) -> tuple[Markup, list[tuple[int, str]]]:
-    """How often what was said came true, and who is who."""
+    """Reliability diagram and its legend."""
     chart = Chart(
-        "Predicted probability and observed share",
+        "Predicted probability and observed frequency",
         x=(0.0, 1.0),
         y=(0.0, 1.0),
         x_label="predicted probability",
-        y_label="observed share",
+        y_label="observed frequency",
     )
     chart.segment((0.0, 0.0), (1.0, 1.0), "grid strong")
     legend = []
@@ -142,15 +142,15 @@ def reliability_figure(comparison: Comparison) -> tuple[Markup, list[tuple[int, 
         result = comparison.results[name]
         found = curves.reliability(comparison, result)
         colour = colour_of(result.method.name)
-        chart.line(found.said.tolist(), found.came_true.tolist(), colour)
-        for said, true, count in zip(found.said, found.came_true, found.counts, strict=True):
+        chart.line(found.predicted.tolist(), found.observed.tolist(), colour)
+        for x, y, count in zip(found.predicted, found.observed, found.counts, strict=True):
             radius = 2.5 + 5.0 * math.sqrt(count / found.counts.sum())
-            chart.point(said, true, colour, f"{count} rows: said {said:.2f}, came true {true:.2f}", radius)
-        legend.append((colour, f"{result.method.name} (mean gap {found.error:.3f})"))
+            chart.point(x, y, colour, f"{count} rows: predicted {x:.2f}, observed {y:.2f}", radius)
+        legend.append((colour, f"{result.method.name} (calibration error {found.error:.3f})"))
     return chart.svg(), legend
 
 
 def colour_of(name: str) -> int:
-    """A method's colour on the whole page: its place in the registry, or the next one for a method that is not there."""
+    """A method's colour: its index in the registry, or the next one for a method that is not registered."""
     known = methods.names()
     return (known.index(name) if name in known else len(known)) % N_COLOURS

@@ -1,4 +1,4 @@
-"""From a comparison to HTML."""
+"""Render a comparison as HTML."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from metricfit.report._run import Run
 if TYPE_CHECKING:
     from metricfit.estimators import MetricClassifier
 
-MOST_FOR_MATRIX = 15  # classes that a matrix is readable for
-MOST_PAIRS = 20
+MAX_MATRIX_CLASSES = 15  # a larger matrix is hard to read
+MAX_CONFUSIONS = 20
 
 
 def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None) -> str:
-    """The whole page; with a model, also what became of its own candidates."""
+    """The report as HTML; with a model, it also lists the model's candidates."""
     environment = Environment(
         loader=PackageLoader("metricfit.report"),
         autoescape=True,
@@ -40,10 +40,10 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         choice=comparison.choice,
         colour_of=figures.colour_of,
         n_colours=figures.N_COLOURS,
-        sizes=[(str(label), int((comparison.labels == place).sum())) for place, label in enumerate(comparison.classes)],
+        sizes=[(str(label), int((comparison.labels == index).sum())) for index, label in enumerate(comparison.classes)],
         comparison_figure=figures.comparison_figure(comparison),
-        matrices=[_matrix(comparison, result) for result in shown] if len(comparison.classes) <= MOST_FOR_MATRIX else [],
-        pairs=_pairs(comparison) if len(comparison.classes) > MOST_FOR_MATRIX else [],
+        matrices=[_matrix(comparison, result) for result in shown] if len(comparison.classes) <= MAX_MATRIX_CLASSES else [],
+        pairs=_frequent_confusions(comparison) if len(comparison.classes) > MAX_MATRIX_CLASSES else [],
         decision_figure=figures.decision_figure(comparison),
         decision_legend=figures.decision_legend(comparison),
         trainings=_trainings(comparison, model),
@@ -59,23 +59,23 @@ def _matrix(comparison: Comparison, result: Any) -> dict[str, Any]:
     rows = [
         (
             str(label),
-            [(int(count), float(share), place == column) for column, (count, share) in enumerate(zip(*both, strict=True))],
+            [(int(count), float(share), index == column) for column, (count, share) in enumerate(zip(*both, strict=True))],
         )
-        for place, (label, both) in enumerate(zip(comparison.classes, zip(counts, shares, strict=True), strict=True))
+        for index, (label, both) in enumerate(zip(comparison.classes, zip(counts, shares, strict=True), strict=True))
     ]
     return {"name": result.method.name, "rows": rows, "labels": [str(label) for label in comparison.classes]}
 
 
-def _pairs(comparison: Comparison) -> list[dict[str, Any]]:
-    """What is taken for what most often."""
+def _frequent_confusions(comparison: Comparison) -> list[dict[str, Any]]:
+    """The most frequent pairs of true and predicted class that differ."""
     counts = curves.confusion(comparison, comparison.choice)
     found: list[dict[str, Any]] = [
-        {"true": str(true), "taken_for": str(taken), "rows": int(counts[i, j])}
+        {"true": str(true), "predicted": str(predicted), "rows": int(counts[i, j])}
         for i, true in enumerate(comparison.classes)
-        for j, taken in enumerate(comparison.classes)
+        for j, predicted in enumerate(comparison.classes)
         if i != j and counts[i, j]
     ]
-    return sorted(found, key=lambda pair: -pair["rows"])[:MOST_PAIRS]
+    return sorted(found, key=lambda pair: -pair["rows"])[:MAX_CONFUSIONS]
 
 
 def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What was run, so that it can be run again."""
+"""The command, data and versions of a run, so that it can be repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metricfit._extras import is_installed
 
 @dataclass(frozen=True)
 class Run:
-    """Data, command, moment and versions."""
+    """Data, command, time and versions of a run."""
 
     data: str
     target: str
@@ -25,7 +25,7 @@ class Run:
 
     @classmethod
     def now(cls, data: str, target: str) -> Run:
-        """This process."""
+        """The run of the current process."""
         read_by = ("pyarrow",) if is_installed("pyarrow") else ()  # a comparison in Python works without
         names = ("metricfit", "torch", "scikit-learn", "numpy", "scipy", *read_by)
         return cls(

@@ -1,6 +1,6 @@
-"""Just enough of a chart as inline SVG: axes, lines, points, bars. Colours come from the page, so they follow light and dark.
+"""Charts as inline SVG: axes, lines and points. The page's CSS sets the colours, for light and dark mode.
 
-Drawn 420 wide, so that the letters are still letters on a telephone.
+Charts are 420 units wide, so that text stays readable on a phone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 12, 10, 38
 
 @dataclass
 class Chart:
-    """A frame with two axes; what is drawn into it is kept until :meth:`svg`."""
+    """A chart with two axes; :meth:`svg` returns everything drawn so far."""
 
     title: str
     x: tuple[float, float]
@@ -53,11 +53,11 @@ class Chart:
 
     def px(self, x: float) -> float:
         left = LEFT if self.y_ticks else RIGHT
-        return left + (WIDTH - left - RIGHT) * _share(x, *self.x)
+        return left + (WIDTH - left - RIGHT) * _fraction(x, *self.x)
 
     def py(self, y: float) -> float:
         low, high = self.y
-        share = _share(math.log(max(y, low)), math.log(low), math.log(high)) if self.log_y else _share(y, low, high)
+        share = _fraction(math.log(max(y, low)), math.log(low), math.log(high)) if self.log_y else _fraction(y, low, high)
         return self.height - BOTTOM - (self.height - TOP - BOTTOM) * share
 
     def svg(self) -> Markup:
@@ -71,12 +71,12 @@ class Chart:
         floor, ground = self.height - BOTTOM, '<line class="axis" x1="{}" y1="{}" x2="{}" y2="{}"/>'
         self._add(ground, f"{self.px(self.x[0]):.1f}", floor, WIDTH - RIGHT, floor)
         for tick in ticks(*self.x) if self.x_ticks else ():
-            self._add('<text class="tick middle" x="{}" y="{}">{}</text>', f"{self.px(tick):.1f}", floor + 15, shown(tick))
+            self._add('<text class="tick middle" x="{}" y="{}">{}</text>', f"{self.px(tick):.1f}", floor + 15, tick_text(tick))
         if self.y_ticks:
             for tick in log_ticks(*self.y) if self.log_y else ticks(*self.y, most=6 if self.height > 200 else 3):
                 height = f"{self.py(tick):.1f}"
                 self._add('<line class="grid" x1="{}" y1="{}" x2="{}" y2="{}"/>', LEFT, height, WIDTH - RIGHT, height)
-                self._add('<text class="tick end" x="{}" y="{}" dy="4">{}</text>', LEFT - 6, height, shown(tick))
+                self._add('<text class="tick end" x="{}" y="{}" dy="4">{}</text>', LEFT - 6, height, tick_text(tick))
         if self.x_label:
             self._add(
                 '<text class="label middle" x="{}" y="{}">{}</text>', (LEFT + WIDTH - RIGHT) / 2, floor + 32, self.x_label
@@ -92,7 +92,7 @@ class Chart:
 
 
 def span(values: Sequence[float], margin: float = 0.05) -> tuple[float, float]:
-    """From the least to the largest, with some room."""
+    """The range of the finite values, with a margin."""
     finite = [value for value in values if math.isfinite(value)]
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     room = margin * (high - low) or 0.05 * max(abs(high), 1e-3)
@@ -100,7 +100,7 @@ def span(values: Sequence[float], margin: float = 0.05) -> tuple[float, float]:
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers between the two.
+    """Round numbers between ``low`` and ``high``.
 
     >>> ticks(0.0, 1.0)
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
@@ -109,11 +109,11 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * factor for factor in (1.0, 2.0, 5.0, 10.0) if unit * factor >= rough * (1.0 - 1e-9))
     first = math.ceil(low / step - 1e-9)
-    return [round(step * place, 12) for place in range(first, math.floor(high / step + 1e-9) + 1)]
+    return [round(step * index, 12) for index in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten between the two, or the ends if there are fewer than two.
+    """Powers of ten between ``low`` and ``high``, or these two if there are fewer than two powers.
 
     >>> log_ticks(0.05, 20.0)
     [0.1, 1.0, 10.0]
@@ -123,10 +123,10 @@ def log_ticks(low: float, high: float) -> list[float]:
     return powers[::every] if len(powers) > 1 else [low, high]
 
 
-def shown(value: float) -> str:
-    """A number on an axis: no more digits than it has."""
+def tick_text(value: float) -> str:
+    """A tick label with at most three digits."""
     return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
 
 
-def _share(value: float, low: float, high: float) -> float:
+def _fraction(value: float, low: float, high: float) -> float:
     return (value - low) / (high - low) if high > low else 0.5
