@@ -30,7 +30,7 @@ def compare(
     overwrite: options.Overwrite = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Compare all methods for a metric on the same cross-validation splits.
+    """Compare all methods on the same cross-validation splits.
 
     Without DATA it runs on an example: images of handwritten digits, where the positive class is the digit eight.
     """
