@@ -1,5 +1,5 @@
-"""The papers' tables on their own data: what was published beside what comes out here.
+"""Reproductions of the papers' tables: published numbers and ours, on the same data.
 
-One folder per paper, with its code and its results. An experiment is a list of cells (a data set, a method, a seed); each
-cell runs by itself, and its numbers are kept as soon as it ends. ``python -m reproductions list`` names the experiments.
+Each paper has a folder with code and results. An experiment is a list of cells (data set, method, seed). Each cell runs
+independently, and its numbers are saved when it ends. ``python -m reproductions list`` lists the experiments.
 """

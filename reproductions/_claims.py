@@ -1,4 +1,4 @@
-"""What a paper says that one method gains over another, beside what it gains here."""
+"""Claims: the gain of one method over another, as published and in our runs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from metricfit.comparison._statistics import corrected_estimate
 from reproductions._markdown import table
 
-TIE = 0.5  # points: published differences up to this are no difference, unless the paper calls them one
+TIE = 0.5  # points; smaller published differences count as no difference, unless the paper claims one
 
 
 @dataclass(frozen=True)
 class Claim:
     """A gain in points: published, and ours with the half width of its 95 % interval.
 
-    A text that only says better or worse has a direction, 1 or -1, instead of a published number. Published differences up to
-    ``tie`` are read as none.
+    A claim without a number has ``direction`` 1 (better) or -1 (worse) instead of ``published``. Published differences up to
+    ``tie`` count as no difference.
     """
 
     text: str
@@ -30,15 +30,15 @@ class Claim:
     def __post_init__(self) -> None:
         if (self.published is None) != (self.direction in (-1, 1)):
             raise ValueError(
-                f"`direction` should be -1 or 1 where `published` is None, and 0 elsewhere, got {self.direction!r} with "
-                f"{self.published!r}."
+                f"`direction` should be -1 or 1 if `published` is None, else 0; got `direction` {self.direction!r} and "
+                f"`published` {self.published!r}."
             )
 
     @property
     def verdict(self) -> str:
-        """Whether it holds; that there is no difference, only if the interval leaves no room for more than two ties.
+        """Whether the claim holds. A claim of no difference holds if the interval is within two ties of zero.
 
-        An interval with zero in it refutes a published gain if it does not reach half of that, and says nothing if it does.
+        An interval that contains zero refutes a published gain if it excludes half of the gain; otherwise it is inconclusive.
 
         >>> Claim("EXACT over cross-entropy on car", 3.29, 3.41, 0.15).verdict
         'holds'
@@ -65,7 +65,7 @@ class Claim:
 
     @property
     def published_text(self) -> str:
-        """As it stands in a table.
+        """The published gain as text for a table.
 
         >>> Claim("EXACT on car", 3.29, 3.41, 0.15).published_text, Claim("worse", None, 0.8, 0.3, -1).published_text
         ('+3.29', '< 0')
@@ -81,7 +81,7 @@ def claim(
     tie: float = TIE,
     test_share: float = 0.0,
 ) -> Claim:
-    """Of paired differences over seeds; or over folds that overlap, with the share of test to training rows.
+    """A claim from paired differences over seeds, or over folds if ``test_share`` is the ratio of test to training rows.
 
     >>> claim("leaky over plain", 0.3, [1.0, 3.0]).ours
     2.0
@@ -90,18 +90,18 @@ def claim(
     return Claim(text, published, found.mean, found.high - found.mean, direction, tie)
 
 
-def with_interval(differences: Sequence[float]) -> str:
-    """Mean and 95 % interval; of a single value there is none.
+def mean_with_interval(differences: Sequence[float]) -> str:
+    """Mean and 95 % interval as text; a single value has no interval.
 
-    >>> with_interval([1.0]), with_interval([1.0, 1.2])
+    >>> mean_with_interval([1.0]), mean_with_interval([1.0, 1.2])
     ('+1.00', '+1.10 (-0.17 … +2.37)')
     """
     found = corrected_estimate(differences, 0.0)
     return f"{found.mean:+.2f}" + (f" ({found.low:+.2f} … {found.high:+.2f})" if len(differences) > 1 else "")
 
 
-def as_table(claims: Sequence[Claim]) -> str:
-    """Claims in Markdown."""
+def claims_table(claims: Sequence[Claim]) -> str:
+    """The claims as a Markdown table."""
     rows = []
     for one in claims:
         low, high = one.ours - one.half_width, one.ours + one.half_width
@@ -111,6 +111,6 @@ def as_table(claims: Sequence[Claim]) -> str:
 
 
 CAVEAT = (
-    "Intervals are over seeds, or over folds and then corrected for their overlap. Where all seeds share one split, the luck "
-    "of its test rows is not in them."
+    "Intervals are over seeds, or over folds and then corrected for their overlap. If all seeds share one split, the "
+    "intervals do not include the variation between test sets."
 )

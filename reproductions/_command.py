@@ -1,6 +1,6 @@
-"""``python -m reproductions``: one experiment by its name, or the list of them.
+"""``python -m reproductions``: run an experiment, or list them.
 
-Nothing here imports torch before an experiment needs it, so that help comes at once.
+It imports torch only when an experiment runs, so that ``--help`` is fast.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reproductions._experiment import Experiment
 
 COMMAND = "python -m reproductions"
-STOPPED = "Stopped; the cells that had ended are kept, and the same command goes on from there."
+STOPPED = "Interrupted; finished cells are saved. Run the same command again to continue."
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -30,34 +30,36 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 def reproduce(
-    name: Annotated[str, typer.Argument(help="Experiment; `list` names them.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="Folder for the results; a run that was killed goes on there.")] = Path(
+    name: Annotated[str, typer.Argument(help="Experiment, or `list` to list them.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder for the results; an interrupted run continues there.")] = Path(
         "build/reproductions"
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="A small part of it, in a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run a small version, in about a minute.")] = False,
     datasets: Annotated[list[str] | None, typer.Option(help="Data set; can be repeated.", show_default="all")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each method.", show_default="the experiment's")] = None,
-    search: Annotated[int, typer.Option(min=0, help="Random searches for hyper-parameters; 0 takes the paper's.")] = 0,
-    jobs: Annotated[int, typer.Option(min=1, help="Cells that run at the same time.")] = 1,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Number of seeds per method.", show_default="the experiment's")
+    ] = None,
+    search: Annotated[int, typer.Option(min=0, help="Draws of a random search for hyper-parameters; 0 uses the paper's.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of cells that run in parallel.")] = 1,
     data: Annotated[Path | None, typer.Option(help="Folder with the papers' data.", show_default="METRICFIT_DATA")] = None,
 ) -> None:
-    """The papers' tables again, published beside ours."""
+    """Reproduce a paper's table: published numbers and ours."""
     from metricfit._checks import did_you_mean
     from metricfit._progress import Bar, Lines
     from reproductions._experiment import Scope, get_experiment, names
     from reproductions._runner import run
-    from reproductions._tables import folder
+    from reproductions._tables import data_folder
 
     if name == "list":
         for known in names():
             print(f"{known:20}{get_experiment(known).title}")
         return
     if name not in names():
-        raise UsageError(f"{name!r} is not an experiment.{did_you_mean(name, names())} There are: {', '.join(names())}.")
+        raise UsageError(f"{name!r} is not an experiment.{did_you_mean(name, names())} Experiments: {', '.join(names())}.")
     experiment = get_experiment(name)
-    _check(experiment, datasets or [], search)
+    _check_options(experiment, datasets or [], search)
     scope = Scope(
-        (data or folder()).absolute(), quick, tuple(dict.fromkeys(datasets or ())), seeds or experiment.seeds, search
+        (data or data_folder()).absolute(), quick, tuple(dict.fromkeys(datasets or ())), seeds or experiment.seeds, search
     )
     with Bar(transient=True) if sys.stderr.isatty() else Lines() as progress:
         text = run(experiment, scope, out, jobs, progress, f"{COMMAND} {shlex.join(sys.argv[1:])}")
@@ -66,21 +68,21 @@ def reproduce(
     say(f"Written: {out / name}{'-quick' if quick else ''}.csv, .md{figure}")
 
 
-def _check(experiment: Experiment, datasets: list[str], search: int) -> None:
-    """Refuse options that mean nothing to the experiment."""
+def _check_options(experiment: Experiment, datasets: list[str], search: int) -> None:
+    """Raise UsageError for options that do not apply to the experiment."""
     from metricfit._checks import did_you_mean
 
     name = experiment.name
     if search and not experiment.searches:
-        raise UsageError(f"--search means nothing to {name}: its hyper-parameters are fixed, or searched by itself.")
+        raise UsageError(f"--search does not apply to {name}: it fixes or searches its hyper-parameters itself.")
     if datasets and not experiment.datasets:
-        raise UsageError(f"--datasets means nothing to {name}, which has none.")
+        raise UsageError(f"--datasets does not apply to {name}: it has no data sets.")
     for wanted in datasets:
         if wanted not in experiment.datasets:
             near = did_you_mean(wanted, experiment.datasets)
-            raise UsageError(f"--datasets {wanted!r} is not in {name}.{near} There are: {', '.join(experiment.datasets)}.")
+            raise UsageError(f"--datasets {wanted!r} is not in {name}.{near} Data sets: {', '.join(experiment.datasets)}.")
 
 
 def main() -> None:
-    """Run it and exit; a user's mistake is one line on stderr, a bug is a traceback."""
+    """Run the command and exit with its code."""
     sys.exit(run_app(app, COMMAND, STOPPED))

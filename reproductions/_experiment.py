@@ -1,4 +1,4 @@
-"""What an experiment is, and which there are."""
+"""The class of an experiment, and the experiments by name."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from reproductions._claims import Claim
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Cell = dict[str, str | int]  # what is run at once: data set, method, seed
+Cell = dict[str, str | int]  # the unit of work: data set, method, seed
 Numbers = dict[str, float]
-Found = list[tuple[Cell, Numbers]]
+Results = list[tuple[Cell, Numbers]]
 
 # name of the experiment: its module
-_HOME = {
+_MODULES = {
     "exact-tabular": "exact_2022.tabular",
     "exact-ablation": "exact_2022.ablation",
     "exact-integral": "exact_2022.integral",
@@ -39,39 +39,39 @@ class Scope:
     quick: bool = False
     datasets: tuple[str, ...] = ()  # all if empty
     seeds: int = 5
-    search: int = 0  # hyper-parameters: those of the paper, or the best of so many random ones
+    search: int = 0  # draws of a random search for hyper-parameters; 0 uses the paper's
 
 
-def _none(found: Found) -> list[Claim]:
+def _no_claims(found: Results) -> list[Claim]:
     return []
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Cells, how one of them is run, and what they say together."""
+    """Cells, a function that runs one of them, and functions that summarise all results."""
 
     name: str
     title: str
     datasets: tuple[str, ...]
     cells: Callable[[Scope], list[Cell]]
-    run: Callable[[Cell, Scope], Numbers | list[Numbers]]  # a curve has a row per point
-    summary: Callable[[Found], str]
-    claims: Callable[[Found], list[Claim]] = _none
-    figure: Callable[[Found], Figure] | None = None
+    run: Callable[[Cell, Scope], Numbers | list[Numbers]]  # a list for a curve, one entry per point
+    summary: Callable[[Results], str]
+    claims: Callable[[Results], list[Claim]] = _no_claims
+    figure: Callable[[Results], Figure] | None = None
     seeds: int = 5
-    searches: bool = False  # whether --search means something to it
-    version: int = 1  # one more where cells that are kept from before would no longer be right
+    searches: bool = False  # whether --search applies
+    version: int = 1  # increase it when saved cells become invalid
 
 
 def names() -> list[str]:
-    return list(_HOME)
+    return list(_MODULES)
 
 
-def home(name: str) -> str:
-    """The folder of its paper."""
-    return _HOME[name].partition(".")[0]
+def paper_folder(name: str) -> str:
+    """The name of the folder of the experiment's paper."""
+    return _MODULES[name].partition(".")[0]
 
 
 def get_experiment(name: str) -> Experiment:
-    """The experiment of that name."""
-    return import_module(f"reproductions.{_HOME[name]}").EXPERIMENT
+    """The experiment with this name."""
+    return import_module(f"reproductions.{_MODULES[name]}").EXPERIMENT

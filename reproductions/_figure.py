@@ -1,4 +1,4 @@
-"""Figures as SVG that does not change where the numbers do not."""
+"""Figures as SVG; equal numbers give equal files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def blank(width: float = 8.0, height: float = 3.2) -> Figure:
-    """An empty figure."""
+def empty_figure(width: float = 8.0, height: float = 3.2) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")

@@ -1,4 +1,4 @@
-"""What a result was measured on."""
+"""The hardware and software of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def processor() -> str:
-    """Its name, as far as the system tells."""
+    """The name of the processor, or an empty string."""
     info = Path("/proc/cpuinfo")
     for line in info.read_text().splitlines() if info.exists() else []:
         if line.startswith("model name"):
@@ -18,6 +18,6 @@ def processor() -> str:
 
 
 def hardware() -> str:
-    """Processor and cores, and the versions of what computes."""
+    """Processor, number of cores, and versions of Python, torch, numpy and scikit-learn."""
     parts = [f"{processor()} with {os.cpu_count()} cores", f"Python {platform.python_version()}"]
     return ", ".join([*parts, *(f"{name} {version(name)}" for name in ("torch", "numpy", "scikit-learn"))])

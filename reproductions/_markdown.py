@@ -1,4 +1,4 @@
-"""Tables in Markdown."""
+"""Markdown tables and their cells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The first column to the left, the others to the right.
+    """A Markdown table; the first column is left-aligned, the others are right-aligned.
 
     >>> print(table(["set", "ours"], [["car", "96.67"]]))
     | set | ours |
@@ -21,10 +21,10 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def spread(values: Sequence[float]) -> str:
-    """Mean and standard deviation over seeds, as the papers give them.
+def mean_and_std(values: Sequence[float]) -> str:
+    """Mean and standard deviation over seeds as text, as in the papers.
 
-    >>> spread([1.0, 3.0])
+    >>> mean_and_std([1.0, 3.0])
     '2.00 ± 1.00'
     """
     return f"{np.mean(values):.2f} ± {np.std(values):.2f}"
@@ -34,12 +34,12 @@ NEAR = 0.5  # points
 LEGEND = f"= agrees with the paper: within {NEAR} points, or twice the deviation over our seeds. ↑ ↓ does not."
 
 
-def beside(published: float, values: Sequence[float], near: float = NEAR) -> str:
-    """Ours as in ``spread``, and whether it agrees with what was published.
+def with_agreement(published: float, values: Sequence[float], near: float = NEAR) -> str:
+    """Mean and standard deviation as text, with a sign for agreement with the published value.
 
-    >>> beside(96.67, [96.60, 96.74]), beside(87.42, [84.7, 84.7])
+    >>> with_agreement(96.67, [96.60, 96.74]), with_agreement(87.42, [84.7, 84.7])
     ('96.67 ± 0.07 =', '84.70 ± 0.00 ↓')
     """
     off = float(np.mean(values)) - published
     agrees = abs(off) <= max(near, 2.0 * float(np.std(values)))
-    return f"{spread(values)} {'=' if agrees else '↑' if off > 0 else '↓'}"
+    return f"{mean_and_std(values)} {'=' if agrees else '↑' if off > 0 else '↓'}"

@@ -1,4 +1,4 @@
-"""Sets by OpenML's names, for those who have no files."""
+"""Download data sets from OpenML if the files are missing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import warnings
 
 import pandas as pd
 
-# our name: OpenML's, and its version. Not ringnorm, whose copy there has lost decimal points, nor adult and annealing, whose
-# own test parts cannot be told from the order of the rows there
+# our name: name and version on OpenML. ringnorm is absent because its copy lost decimal points; adult and annealing because
+# their order of rows does not show the original test rows
 NAMES = {
     "balance-scale": ("balance-scale", 1),
     "breast-cancer": ("wdbc", 1),
@@ -23,7 +23,7 @@ NAMES = {
     "satellite": ("satimage", 1),
     "wine": ("wine", 1),
 }
-LEFT_OUT = (  # identifiers, and what the class was derived from
+LEFT_OUT = (  # identifiers, and columns that determine the class
     *("ID", "molecule_name", "conformation_name"),
     *("timestamp", "cylinder_number", "customer", "job_number"),
     *("MouseID", "Genotype", "Treatment", "Behavior"),
@@ -31,12 +31,12 @@ LEFT_OUT = (  # identifiers, and what the class was derived from
 
 
 def fetch(name: str) -> tuple[pd.DataFrame, pd.Series]:
-    """Features and labels; an OSError if OpenML cannot be reached, a LookupError if it is not known to have the set."""
+    """Features and labels. Raises OSError if OpenML cannot be reached, LookupError if ``NAMES`` lacks the data set."""
     from sklearn.datasets import fetch_openml
 
     known, version = NAMES[name]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it tries again
+        warnings.simplefilter("ignore")  # about retries
         found = fetch_openml(known, version=version, as_frame=True, n_retries=1, delay=0.5)
     features = found.data.drop(columns=list(LEFT_OUT), errors="ignore")
     words = features.select_dtypes(exclude="number").columns

@@ -1,21 +1,21 @@
-"""Looking up what was found."""
+"""Select values from results."""
 
 from __future__ import annotations
 
-from reproductions._experiment import Found
+from reproductions._experiment import Results
 
 
-def distinct(found: Found, key: str, **wanted: str) -> list[str]:
-    """What the cells have there, in their order.
+def distinct_values(found: Results, key: str, **wanted: str) -> list[str]:
+    """The distinct values of ``key`` in the cells that match ``wanted``, in the order of the cells.
 
-    >>> distinct([({"set": "car", "seed": 0}, {}), ({"set": "car", "seed": 1}, {})], "set")
+    >>> distinct_values([({"set": "car", "seed": 0}, {}), ({"set": "car", "seed": 1}, {})], "set")
     ['car']
     """
     return list(dict.fromkeys(str(cell[key]) for cell, _ in found if wanted.items() <= cell.items()))
 
 
-def values(found: Found, score: str, **wanted: str) -> list[float]:
-    """Of the cells with these entries: over seeds, in their order.
+def values(found: Results, score: str, **wanted: str) -> list[float]:
+    """The scores of the cells that match ``wanted``, in the order of the cells.
 
     >>> found = [({"set": "car", "seed": 0}, {"test": 95.0}), ({"set": "wine", "seed": 0}, {"test": 100.0})]
     >>> values(found, "test", set="car")
@@ -25,7 +25,7 @@ def values(found: Found, score: str, **wanted: str) -> list[float]:
 
 
 def differences(first: list[float], second: list[float]) -> list[float]:
-    """Seed by seed.
+    """Paired differences.
 
     >>> differences([3.0, 2.0], [1.0, 1.0])
     [2.0, 1.0]

@@ -1,7 +1,7 @@
-"""Runs the cells of an experiment, keeps each as it ends, and writes the tables.
+"""Run the cells of an experiment, save each when it ends, and write the tables.
 
-A run that was killed goes on where it stood: a cell has a file of its own, written beside and renamed, and is run from its own
-seed alone, so that neither the order nor the number of processes nor an interruption changes a number.
+An interrupted run can continue: each cell has its own file, written under a temporary name and renamed. A cell depends on its
+own seed only, so the order, the number of processes and interruptions do not change the numbers.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from joblib import Parallel, delayed
 from metricfit._files import new_file
 from metricfit._progress import Progress
 from metricfit._threads import single_threaded
-from reproductions._claims import CAVEAT, as_table
-from reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
+from reproductions._claims import CAVEAT, claims_table
+from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._figure import save_svg
 from reproductions._machine import hardware
 
@@ -28,66 +28,66 @@ from reproductions._machine import hardware
 def run(
     experiment: Experiment, scope: Scope, out: Path, jobs: int = 1, progress: Progress | None = None, command: str = ""
 ) -> str:
-    """Run what is not there yet; write ``NAME.csv`` and ``NAME.md`` into the folder, and return the latter.
+    """Run the cells that are not saved yet, write ``NAME.csv`` and ``NAME.md`` to ``out``, and return the Markdown.
 
-    A quick run has names of its own, so that it does not take the place of a whole one.
+    A quick run has different file names, so that it does not overwrite a full one.
     """
     cells = experiment.cells(scope)
     name = experiment.name + ("-quick" if scope.quick else "")
     folder = out / f".{experiment.name}-cells{experiment.version if experiment.version > 1 else ''}"
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / file_name(cell, scope) for cell in cells]
-    missing = [(cell, file) for cell, file in zip(cells, files, strict=True) if _read(file) is None]
-    tell = progress or Progress()
-    tell.start(len(cells))
+    missing = [(cell, file) for cell, file in zip(cells, files, strict=True) if _read_cell(file) is None]
+    reporter = progress or Progress()
+    reporter.start(len(cells))
     for _ in range(len(cells) - len(missing)):
-        tell.step("kept from before", None)
-    work = (delayed(_one)(experiment.run, cell, scope, file) for cell, file in _every_set_first(missing))
+        reporter.step("already saved", None)
+    work = (delayed(_run_and_save)(experiment.run, cell, scope, file) for cell, file in _each_dataset_first(missing))
     for done in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
-        tell.step(done, None)
-    found = [(cell, row) for cell, file in zip(cells, files, strict=True) for row in _read(file) or []]
+        reporter.step(done, None)
+    found = [(cell, row) for cell, file in zip(cells, files, strict=True) for row in _read_cell(file) or []]
     how = f"Written by `{command}` on {hardware()}."
     parts = [f"# {experiment.title}", how, experiment.summary(found).strip()]
     if claims := experiment.claims(found):
-        parts.append(f"## Claims, in points\n\n{as_table(claims)}\n\n{CAVEAT}")
+        parts.append(f"## Claims, in points\n\n{claims_table(claims)}\n\n{CAVEAT}")
     if experiment.figure is not None:
         parts.append(f"![{experiment.title}]({name}.svg)")
         with new_file(out / f"{name}.svg", overwrite=True) as file:
             save_svg(experiment.figure(found), file)
     text = "\n\n".join(parts) + "\n"
-    for suffix, content in ((".csv", _as_csv(found)), (".md", text)):
+    for suffix, content in ((".csv", _to_csv(found)), (".md", text)):
         with new_file(out / (name + suffix), overwrite=True) as file:
             file.write_text(content, encoding="utf-8")
     return text
 
 
-def _every_set_first(work: list[tuple[Cell, Path]]) -> list[tuple[Cell, Path]]:
-    """A cell of every set, then the others, so that a file that is missing is told at once and not after an hour."""
+def _each_dataset_first(work: list[tuple[Cell, Path]]) -> list[tuple[Cell, Path]]:
+    """Put one cell of each data set first, so that a missing data file fails at the start and not after an hour."""
     by_set: dict[object, list[tuple[Cell, Path]]] = {}
     for cell, file in work:
         by_set.setdefault(cell.get("set"), []).append((cell, file))
     return [one[0] for one in by_set.values()] + [pair for one in by_set.values() for pair in one[1:]]
 
 
-def read_results(experiment: Experiment, file: Path) -> Found:
+def read_results(experiment: Experiment, file: Path) -> Results:
     """Read the CSV that a run wrote.
 
-    The columns of a cell come first and are those that the experiment's cells have.
+    Columns with the names of a cell's entries form the cell; the others are its numbers.
     """
     with file.open(newline="", encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
-    of_cell = list(experiment.cells(Scope(Path()))[0])
+    cell_columns = list(experiment.cells(Scope(Path()))[0])
     return [
         (
-            {name: int(row[name]) if row[name].isdigit() else row[name] for name in of_cell},
-            {name: float(value) for name, value in row.items() if name not in of_cell and value},
+            {name: int(row[name]) if row[name].isdigit() else row[name] for name in cell_columns},
+            {name: float(value) for name, value in row.items() if name not in cell_columns and value},
         )
         for row in rows
     ]
 
 
 def file_name(cell: Cell, scope: Scope) -> str:
-    """One name per cell and way to run it.
+    """The file name of a cell, which also depends on ``quick`` and ``search``.
 
     >>> file_name({"set": "car", "method": "EXACT", "seed": 0}, Scope(Path(), search=50))
     'car-EXACT-0-search50.json'
@@ -100,8 +100,8 @@ def file_name(cell: Cell, scope: Scope) -> str:
     return re.sub(r"[^\w.-]", "_", "-".join(parts)) + ".json"
 
 
-def _read(file: Path) -> list[Numbers] | None:
-    """The rows of a cell; None if there is no such file, or if the machine went down before it was whole."""
+def _read_cell(file: Path) -> list[Numbers] | None:
+    """The rows of a cell; None if its file is missing, or incomplete because the machine stopped."""
     try:
         numbers = json.loads(file.read_text())
     except (FileNotFoundError, json.JSONDecodeError):
@@ -109,16 +109,16 @@ def _read(file: Path) -> list[Numbers] | None:
     return numbers if isinstance(numbers, list) else [numbers]
 
 
-def _one(run_cell: Callable[[Cell, Scope], Numbers | list[Numbers]], cell: Cell, scope: Scope, file: Path) -> str:
+def _run_and_save(run_cell: Callable[[Cell, Scope], Numbers | list[Numbers]], cell: Cell, scope: Scope, file: Path) -> str:
     with single_threaded(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         numbers = run_cell(cell, scope)
-    with new_file(file, overwrite=True) as beside:
-        beside.write_text(json.dumps(numbers))
+    with new_file(file, overwrite=True) as temporary:
+        temporary.write_text(json.dumps(numbers))
     return ", ".join(map(str, cell.values()))
 
 
-def _as_csv(found: Found) -> str:
+def _to_csv(found: Results) -> str:
     text = io.StringIO()
     rows = [{**cell, **{name: f"{value:.6g}" for name, value in numbers.items()}} for cell, numbers in found]
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n", restval="")

@@ -1,7 +1,7 @@
-"""The tabular data sets of the papers, read from the folder that METRICFIT_DATA names, as DataFrame and labels.
+"""Read the papers' tabular data sets from the folder METRICFIT_DATA, as DataFrame and labels.
 
-Identifiers, and columns from which the class was derived, are left out: audit-risk's scores of the auditors, cylinder-bands'
-dates, customers and jobs, mice-protein's treatment. Labels stay as they are in the files.
+Identifiers and columns that determine the class are dropped: the auditors' scores in audit-risk; dates, customers and jobs in
+cylinder-bands; the treatment in mice-protein. Labels are unchanged.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from reproductions import _openml
 Read = Callable[[Path], tuple[pd.DataFrame, pd.Series]]
 
 
-ORIGINAL_TEST = {"adult": 16281, "annealing": 100}  # rows at the end that are the set's own test part
+ORIGINAL_TEST = {"adult": 16281, "annealing": 100}  # number of original test rows, at the end of the table
 
 
-def folder() -> Path:
-    """What METRICFIT_DATA names, or the folder beside the repository."""
+def data_folder() -> Path:
+    """The folder in METRICFIT_DATA, or by default shared/data next to the repository."""
     return Path(os.environ.get("METRICFIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
 def _csv(*names: str, target: int = -1, drop: tuple[int, ...] = (), **options: object) -> Read:
-    """Files without a header, the class in one column."""
+    """A function that reads files without a header, with the class in column ``target``."""
 
     def read(data: Path) -> tuple[pd.DataFrame, pd.Series]:
         table = pd.concat([pd.read_csv(data / name, header=None, **options) for name in names], ignore_index=True)
@@ -91,7 +91,7 @@ def _satellite47(data: Path) -> tuple[pd.DataFrame, pd.Series]:
     try:
         features, target = SETS["satellite"](data)
     except FileNotFoundError as missing:
-        features, target = _fetched("satellite", missing)
+        features, target = _fetch("satellite", missing)
     kept = target.astype(float).isin([4.0, 7.0])
     return features[kept].reset_index(drop=True), target[kept].reset_index(drop=True)
 
@@ -117,11 +117,11 @@ SETS: dict[str, Read] = {
     "adult": _adult,
 }
 
-_AS_PUBLISHED = {"cylinder-bands-as-spelled": _bands_as_spelled}  # YES and yes are two
+_AS_PUBLISHED = {"cylinder-bands-as-spelled": _bands_as_spelled}  # YES and yes are two categories
 
 
-def numeric(features: pd.DataFrame, known: np.ndarray) -> np.ndarray:
-    """All rows as numbers: missing ones the mean, words one-hot with "?" for a missing one, scaled; fitted on known rows."""
+def numeric_features(features: pd.DataFrame, known: np.ndarray) -> np.ndarray:
+    """Impute, one-hot encode ("?" for missing categories) and scale all rows; preprocessing is fitted on ``known`` rows."""
     unknown = SimpleImputer(strategy="constant", fill_value="?")
     words = make_pipeline(unknown, OneHotEncoder(handle_unknown="ignore", sparse_output=False))
     reader = make_column_transformer(
@@ -131,23 +131,23 @@ def numeric(features: pd.DataFrame, known: np.ndarray) -> np.ndarray:
 
 
 def load(name: str, data: Path | None = None) -> tuple[pd.DataFrame, np.ndarray]:
-    """Features, with names for columns, and labels."""
-    data = folder() if data is None else data
+    """Features, with columns x0, x1, ..., and labels."""
+    data = data_folder() if data is None else data
     try:
         features, target = (SETS | _AS_PUBLISHED)[name](data)
     except FileNotFoundError as missing:
-        features, target = _fetched(name, missing)
+        features, target = _fetch(name, missing)
     features.columns = [f"x{place}" for place in range(features.shape[1])]
     return features, target.to_numpy()
 
 
-def _fetched(name: str, missing: FileNotFoundError) -> tuple[pd.DataFrame, pd.Series]:
-    """From OpenML, or an error that says what to fetch."""
+def _fetch(name: str, missing: FileNotFoundError) -> tuple[pd.DataFrame, pd.Series]:
+    """Download from OpenML; if that fails, the error names the files to download."""
     try:
         return _openml.fetch(name)
     except (OSError, LookupError) as error:
         called = "{!r} (version {}) from OpenML".format(*_openml.NAMES[name]) if name in _openml.NAMES else "it from OpenML"
         raise DataError(
-            f"The data set {name!r} is not there: {missing.filename} is missing, and OpenML gave nothing. Fetch {called} or "
-            "the UCI repository, and name the folder by --data or METRICFIT_DATA."
+            f"Data set {name!r} not found: {missing.filename} is missing, and OpenML did not answer. Download {called} or "
+            "the UCI repository, and pass its folder by --data or METRICFIT_DATA."
         ) from error

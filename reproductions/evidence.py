@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metricfit._files import new_file
-from reproductions._claims import CAVEAT, Claim, as_table
-from reproductions._experiment import get_experiment, home, names
-from reproductions._figure import blank, save_svg
+from reproductions._claims import CAVEAT, Claim, claims_table
+from reproductions._experiment import get_experiment, names, paper_folder
+from reproductions._figure import empty_figure, save_svg
 from reproductions._runner import read_results
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def gather(results: Path) -> Gathered:
     """The claims of all experiments that have a result."""
     gathered = {}
     for name in names():
-        experiment, file = get_experiment(name), results / home(name) / "results" / f"{name}.csv"
+        experiment, file = get_experiment(name), results / paper_folder(name) / "results" / f"{name}.csv"
         if file.exists() and (claims := experiment.claims(read_results(experiment, file))):
             gathered[name] = claims
     return gathered
@@ -43,7 +43,7 @@ def page(gathered: Gathered) -> str:
     verdicts = Counter(kind(claim) for claims in gathered.values() for claim in claims)
     counted = ", ".join(f"{verdicts[name]} {name}" for name in COLOURS)
     parts = [f"{sum(verdicts.values())} claims: {counted}.", CAVEAT]
-    parts += [f"### {name}\n\n{as_table(claims)}" for name, claims in gathered.items()]
+    parts += [f"### {name}\n\n{claims_table(claims)}" for name, claims in gathered.items()]
     return "\n\n".join(parts)
 
 
@@ -67,7 +67,7 @@ def kind(claim: Claim) -> str:
 def figure(gathered: Gathered) -> Figure:
     """Published gains (open) beside ours (filled, with 95 % intervals over seeds), a row per claim."""
     n_rows = sum(len(claims) + 1 for claims in gathered.values())
-    drawing = blank(9.0, 0.8 + ROW * n_rows)
+    drawing = empty_figure(9.0, 0.8 + ROW * n_rows)
     axes = drawing.subplots()
     labels, place = [], 0
     for name, claims in gathered.items():

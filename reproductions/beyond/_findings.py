@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricfit.comparison._statistics import corrected_estimate
-from reproductions._claims import Claim, claim, with_interval
-from reproductions._experiment import Found
-from reproductions._found import distinct, values
-from reproductions._markdown import NEAR, spread, table
+from reproductions._claims import Claim, claim, mean_with_interval
+from reproductions._experiment import Results
+from reproductions._markdown import NEAR, mean_and_std, table
+from reproductions._results import distinct_values, values
 from reproductions.beyond._linear import METHODS
 from reproductions.beyond._network import CROSS_ENTROPY, NETWORKS
 from reproductions.east_2024._protocol import courses
@@ -32,7 +32,7 @@ class Comparison:
     other: tuple[str, str]
     direction: int = 0  # 1 where a paper says that it does gain
 
-    def gains(self, found: Found, name: str) -> list[float]:
+    def gains(self, found: Results, name: str) -> list[float]:
         """Over seeds, a method without seeds being the same in all; empty if one is missing."""
         pairs = (self.method, self.other)
         ours, theirs = (values(found, score, paper="east", set=name, method=method) for method, score in pairs)
@@ -55,16 +55,16 @@ def _comparisons() -> Iterator[Comparison]:
     yield Comparison("EAST with batches of 64 and a memory over 1024, F1", free, large)
 
 
-def summary(found: Found) -> str:
+def summary(found: Results) -> str:
     sections = {"exact": _of_exact, "leaky": _of_leaky, "east": _of_east}
     parts = []
     for paper, section in sections.items():
-        if sets := distinct(found, "set", paper=paper):
+        if sets := distinct_values(found, "set", paper=paper):
             parts.append(section(found, sets))
     return "\n\n".join(parts) + "\n"
 
 
-def _of_exact(found: Found, sets: list[str]) -> str:
+def _of_exact(found: Results, sets: list[str]) -> str:
     text = []
     for part, paper in (("train", exact.TRAIN), ("test", exact.TEST)):
         rows = []
@@ -83,7 +83,7 @@ def _of_exact(found: Found, sets: list[str]) -> str:
     return "\n\n".join(text)
 
 
-def _of_leaky(found: Found, sets: list[str]) -> str:
+def _of_leaky(found: Results, sets: list[str]) -> str:
     """p is Nadeau and Bengio's: the folds' training rows overlap."""
     rows = []
     for name in sets:
@@ -91,7 +91,7 @@ def _of_leaky(found: Found, sets: list[str]) -> str:
         for method in ("NegLog", "LEErr"):
             row.append("{:.2f} ± {:.2f}".format(*leaky.tabular_error(name, method)))
         errors = {method: values(found, "test_error", paper="leaky", set=name, method=method) for method in METHODS}
-        row += [spread(one) for one in errors.values()]
+        row += [mean_and_std(one) for one in errors.values()]
         for other in (PLAIN, THRESHOLD):
             gain = corrected_estimate(np.subtract(errors[other], errors[OURS]).tolist(), 1.0)
             row += [f"{gain.mean:+.2f}", f"{gain.p:.3f}"]
@@ -108,24 +108,24 @@ def _of_leaky(found: Found, sets: list[str]) -> str:
     )
 
 
-def _of_east(found: Found, sets: list[str]) -> str:
+def _of_east(found: Results, sets: list[str]) -> str:
     """A table per set, and the gains that nobody has foretold."""
     text = []
     for name in sets:
-        rows = [_east_row(found, name, method) for method in distinct(found, "method", paper="east", set=name)]
+        rows = [_east_row(found, name, method) for method in distinct_values(found, "method", paper="east", set=name)]
         heads = ["method", *(head for title in SCORES.values() for head in (f"{title}, paper", "ours", "with threshold"))]
         positives = int(values(found, "positives", paper="east", set=name, method=CROSS_ENTROPY)[0])
         text.append(f"## EAST's {name}: test, %\n\n{table(heads, rows)}\n\n{positives} of the test rows are positive.")
     rows = []
     for one, name, gains in _compared(found):
         if not one.direction:
-            rows.append([f"{one.text}, {name}", with_interval(gains)])
+            rows.append([f"{one.text}, {name}", mean_with_interval(gains)])
     heads = ["gain, in points", "ours (95 % interval over seeds)"]
     text.append(courses(found))
     return "\n\n".join([*text, f"## Of which no paper says anything\n\n{table(heads, rows)}"])
 
 
-def _east_row(found: Found, name: str, method: str) -> list[str]:
+def _east_row(found: Results, name: str, method: str) -> list[str]:
     """A linear fit has no seeds to spread over, and its threshold already."""
     told = TABLE_1[name].get(NETWORKS[method].published) if method in NETWORKS else None
     row = [method]
@@ -133,13 +133,13 @@ def _east_row(found: Found, name: str, method: str) -> list[str]:
         ours = values(found, score, paper="east", set=name, method=method)
         row.append("" if told is None else f"{100.0 * getattr(told, score):.1f}")
         if method in NETWORKS:
-            row += [spread(ours), spread(values(found, f"{score}_tuned", paper="east", set=name, method=method))]
+            row += [mean_and_std(ours), mean_and_std(values(found, f"{score}_tuned", paper="east", set=name, method=method))]
         else:
             row += [f"{ours[0]:.2f}", ""]
     return row
 
 
-def _by_method(found: Found, paper: str, name: str, score: str) -> dict[str, float]:
+def _by_method(found: Results, paper: str, name: str, score: str) -> dict[str, float]:
     return {method: float(np.mean(values(found, score, paper=paper, set=name, method=method))) for method in METHODS}
 
 
@@ -148,13 +148,13 @@ def _counted(sets: Sequence[str], some: Sequence[str]) -> str:
     return f"{len(some)} of {len(sets)} sets" + (f" (not {', '.join(others)})" if others else "")
 
 
-def _compared(found: Found) -> list[tuple[Comparison, str, list[float]]]:
-    sets = distinct(found, "set", paper="east")
+def _compared(found: Results) -> list[tuple[Comparison, str, list[float]]]:
+    sets = distinct_values(found, "set", paper="east")
     every = [(one, name, one.gains(found, name)) for name in sets for one in _comparisons()]
     return [(one, name, gains) for one, name, gains in every if gains]
 
 
-def claims(found: Found) -> list[Claim]:
+def claims(found: Results) -> list[Claim]:
     """Of networks, where a paper says in which direction it should go."""
     return [
         claim(f"{one.text}, network, {name}", None, gains, one.direction)

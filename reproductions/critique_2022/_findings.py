@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metricfit.comparison._statistics import corrected_estimate
-from reproductions._claims import Claim, claim, with_interval
-from reproductions._experiment import Found, Numbers
-from reproductions._figure import blank
-from reproductions._markdown import spread, table
+from reproductions._claims import Claim, claim, mean_with_interval
+from reproductions._experiment import Numbers, Results
+from reproductions._figure import empty_figure
+from reproductions._markdown import mean_and_std, table
 from reproductions.critique_2022 import _toy as toy
 from reproductions.critique_2022 import published
 from reproductions.critique_2022._training import GOAL
@@ -24,7 +24,7 @@ BASE = "cross-entropy"
 SOLVED = 1e-6
 
 
-def summary(found: Found) -> str:
+def summary(found: Results) -> str:
     parts = []
     if any(cell["set"] == "toy" for cell, _ in found):
         parts.append(f"## Toys: where the losses are least\n\n{_toy_table(found)}\n\n{_toy_words(found)}")
@@ -33,7 +33,7 @@ def summary(found: Found) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def claims(found: Found) -> list[Claim]:
+def claims(found: Results) -> list[Claim]:
     """Of the toys there is one value each, and it is exact."""
     solved, made = _of_toy(found), []
     for (name, method), gain in published.TOY_GAINS.items():
@@ -48,10 +48,10 @@ def claims(found: Found) -> list[Claim]:
     return made
 
 
-def figure(found: Found) -> Figure:
+def figure(found: Results) -> Figure:
     """What each loss gains over cross-entropy, with its interval."""
     models = _of_trec(found)
-    drawn = blank(9.0, 3.6)
+    drawn = empty_figure(9.0, 3.6)
     panels = drawn.subplots(1, max(1, len(models)), sharey=True, squeeze=False)[0]
     for axes, (model, methods) in zip(panels, models.items(), strict=False):
         others = [method for method in methods if method != BASE]
@@ -65,7 +65,7 @@ def figure(found: Found) -> Figure:
     return drawn
 
 
-def _of_toy(found: Found) -> dict[str, dict[str, Numbers]]:
+def _of_toy(found: Results) -> dict[str, dict[str, Numbers]]:
     by_name: dict[str, dict[str, Numbers]] = {}
     for cell, numbers in found:
         if cell["set"] == "toy":
@@ -73,7 +73,7 @@ def _of_toy(found: Found) -> dict[str, dict[str, Numbers]]:
     return by_name
 
 
-def _of_trec(found: Found) -> dict[str, ByMethod]:
+def _of_trec(found: Results) -> dict[str, ByMethod]:
     by_model: dict[str, ByMethod] = {}
     for cell, numbers in found:
         if cell["set"] == "trec":
@@ -81,7 +81,7 @@ def _of_trec(found: Found) -> dict[str, ByMethod]:
     return by_model
 
 
-def _toy_table(found: Found) -> str:
+def _toy_table(found: Results) -> str:
     rows = []
     for name, methods in _of_toy(found).items():
         for method, numbers in methods.items():
@@ -104,7 +104,7 @@ def _range(low: float, high: float) -> str:
     return " … ".join(dict.fromkeys(ends))
 
 
-def _toy_words(found: Found) -> str:
+def _toy_words(found: Results) -> str:
     """Which losses have their minimum where the most points are right."""
     lines = [
         "EXACT is normal noise at scale 0.01, where its schedule ends; the others have scale 1. Weight is the one chosen;",
@@ -130,14 +130,14 @@ def _trec_table(methods: ByMethod) -> str:
     rows = []
     for method, by_seed in methods.items():
         runs, gain = list(by_seed.values()), _differences(methods, method, BASE)
-        interval = "" if method == BASE else with_interval(gain)
+        interval = "" if method == BASE else mean_with_interval(gain)
         reached = [run["goal"] for run in runs if "goal" in run]
         epochs = f"{np.mean(reached):.1f}" if reached else "never"
         if 0 < len(reached) < len(runs):
             epochs += f" ({len(reached)} of {len(runs)})"
         rates = " ".join(f"{rate:g}" for rate in sorted({run["rate"] for run in runs}))
         live = f"{100.0 * np.mean([run['live'] for run in runs]):.0f} %"
-        accuracies = [spread([run[part] for run in runs]) for part in ("test", "held_out", "train")]
+        accuracies = [mean_and_std([run[part] for run in runs]) for part in ("test", "held_out", "train")]
         rows.append([method, accuracies[0], interval, *accuracies[1:], epochs, live, rates])
     heads = ["loss", "test, %", "minus cross-entropy (95 %)", "held out, %", "train, %"]
     return table([*heads, f"epochs to {100 * GOAL:.0f} % held out", "live gradients, first epochs", "rates chosen"], rows)

@@ -16,7 +16,7 @@ import torch
 import metricfit as mf
 from metricfit.training import Batches, Trainer
 from reproductions._experiment import Numbers
-from reproductions._training import accuracy, kept_epoch, on_cpu
+from reproductions._training import accuracy, best_epoch, cpu_fabric
 from reproductions.critique_2022._methods import EXACT, MARGINS, PLAIN, SCALE, Loss
 from reproductions.critique_2022._text import Questions, model_of
 
@@ -51,7 +51,7 @@ def _trained(data: Questions, model: str, loss: Loss, rate: float, seed: int, ep
         lr=mf.schedules.geometric(rate, LAST_RATE, steps),
         scale=mf.schedules.geometric(*SCALE[model], steps) if is_exact else None,
         normalizer=mf.GradientNormalizer() if is_exact else None,
-        fabric=on_cpu(),
+        fabric=cpu_fabric(),
     )
     history = trainer.fit(batches, data.held_out, epochs=epochs, patience=epochs)
     accuracies = [row["metric"] for row in history]
@@ -61,7 +61,7 @@ def _trained(data: Questions, model: str, loss: Loss, rate: float, seed: int, ep
     }
     found |= {
         "rate": rate,
-        "epoch": float(kept_epoch(trainer)),
+        "epoch": float(best_epoch(trainer)),
         "live": np.mean([row["live"] for row in history[:FIRST]]).item(),
     }
     if isinstance(loss, mf.ExactLoss) and loss.margin is not None:

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 import metricfit as mf
 from metricfit.training import Batches, Trainer, anneal
-from reproductions._experiment import Found, Numbers
-from reproductions._training import Rows, kept_epoch, on_cpu
+from reproductions._experiment import Numbers, Results
+from reproductions._training import Rows, best_epoch, cpu_fabric
 
 FIRST_TEMPERATURE = 0.2
 
@@ -77,7 +77,7 @@ def trained(
         loss,
         torch.optim.AdamW(module.parameters(), lr=options.rate, fused=True),
         score=judge,
-        fabric=on_cpu(),
+        fabric=cpu_fabric(),
     )
     batches = Batches(*parts.train, size=options.batch, seed=seed)
     if isinstance(loss, mf.MetricLoss):
@@ -100,11 +100,11 @@ def course(trainer: Trainer, effort: Effort) -> Numbers:
     """How training went: its epochs, whether they were all that there were, and the temperature of the weights it kept."""
     numbers = {"epochs": float(trainer.epoch), "capped": float(trainer.epoch >= effort.epochs)}
     if trainer.scale is not None:
-        numbers["temperature"] = trainer.history[kept_epoch(trainer) - 1]["scale"]
+        numbers["temperature"] = trainer.history[best_epoch(trainer) - 1]["scale"]
     return numbers
 
 
-def courses(found: Found) -> str:
+def courses(found: Results) -> str:
     """How many runs had not ended by themselves, and how far annealing came."""
     runs = [numbers for _, numbers in found if "capped" in numbers]
     capped = sum(numbers["capped"] > 0.0 for numbers in runs)

@@ -39,7 +39,7 @@ def prepared(name: str, data: Path, n_rows: int | None = None) -> Parts:
         every, _ = train_test_split(every, train_size=n_rows, random_state=0, stratify=labels)
     rest, test = train_test_split(every, test_size=0.2, random_state=0, stratify=labels[every])
     train, validation = train_test_split(rest, test_size=0.2, random_state=0, stratify=labels[rest])
-    values = tables.numeric(features, train)
+    values = tables.numeric_features(features, train)
 
     def part(rows: np.ndarray) -> Rows:
         return torch.from_numpy(values[rows]).float(), torch.from_numpy(labels[rows])

@@ -21,10 +21,10 @@ from torch import nn
 
 import metricfit as mf
 from reproductions._claims import Claim, claim
-from reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
-from reproductions._figure import blank
-from reproductions._found import differences, values
-from reproductions._markdown import LEGEND, beside, table
+from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
+from reproductions._figure import empty_figure
+from reproductions._markdown import LEGEND, table, with_agreement
+from reproductions._results import differences, values
 from reproductions.east_2024 import published
 from reproductions.east_2024._cifar import CLASSES, pictures
 from reproductions.east_2024._filters import learned
@@ -96,7 +96,7 @@ def _scores(predicted: np.ndarray, true: np.ndarray) -> Numbers:
     return numbers
 
 
-def summary(found: Found) -> str:
+def summary(found: Results) -> str:
     parts = [_table_4(found, name) for name in JUDGED] + [
         _table_5(found),
         _table_6(found),
@@ -107,7 +107,7 @@ def summary(found: Found) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _table_4(found: Found, name: str) -> str:
+def _table_4(found: Results, name: str) -> str:
     rows = []
     for beta, paper in published.TABLE_4[name].items():
         method = beta if beta == "CE" else f"{name} {beta}"
@@ -115,18 +115,18 @@ def _table_4(found: Found, name: str) -> str:
     return _beside(found, f"Table 4: beta of {name}", rows)
 
 
-def _table_5(found: Found) -> str:
+def _table_5(found: Results) -> str:
     scores = tuple(f"{title}_{name}" for name in JUDGED for title in ("precision", "recall"))
     rows = [(f"dog {beta}", _title(f"dog {beta}"), paper, scores) for beta, paper in published.TABLE_5.items()]
     return _beside(found, "Table 5: what the dogs' beta does to frogs", rows)
 
 
-def _table_6(found: Found) -> str:
+def _table_6(found: Results) -> str:
     rows = [(f"dog {beta}", beta, paper, ("precision_dog", "recall_dog")) for beta, paper in published.TABLE_6.items()]
     return _beside(found, "Table 6: dogs by their beta", rows) + _trend(found)
 
 
-def _trend(found: Found) -> str:
+def _trend(found: Results) -> str:
     """Rank correlations of beta with precision and recall of dogs, where all betas were run."""
     betas = [float(beta) for beta in published.TABLE_6]
     texts = []
@@ -140,7 +140,7 @@ def _trend(found: Found) -> str:
     return f"\n\nRank correlation of beta with mean {' and '.join(texts)}."
 
 
-def _table_7(found: Found) -> str:
+def _table_7(found: Results) -> str:
     rows = [
         (method, _title(method), published.TABLE_7[beta], ("precision_dog", "recall_dog", "macro_f1"))
         for method, beta in (("CE", "CE"), ("dog 2.5", "2.5"))
@@ -148,13 +148,13 @@ def _table_7(found: Found) -> str:
     return _beside(found, "Table 7: the beta that the paper found to have cross-entropy's precision", rows)
 
 
-def _beside(found: Found, title: str, rows: Sequence[tuple[str, str, tuple[float, ...], tuple[str, ...]]]) -> str:
+def _beside(found: Results, title: str, rows: Sequence[tuple[str, str, tuple[float, ...], tuple[str, ...]]]) -> str:
     """Rows of method, its title, published values and the names of ours; nothing if there are none of ours."""
     lines = []
     for method, head, paper, scores in rows:
         if values(found, scores[0], method=method):
             pairs = [
-                (f"{100.0 * value:.1f}", beside(100.0 * value, values(found, score, method=method)))
+                (f"{100.0 * value:.1f}", with_agreement(100.0 * value, values(found, score, method=method)))
                 for value, score in zip(paper, scores, strict=True)
             ]
             lines.append([head, *(text for pair in pairs for text in pair)])
@@ -169,7 +169,7 @@ def _title(method: str) -> str:
     return method if method == "CE" else f"beta {method.split()[1]}"
 
 
-def claims(found: Found) -> list[Claim]:
+def claims(found: Results) -> list[Claim]:
     """Gains in points; a claim about a method that was not run is left out."""
     made = []
     for name in JUDGED:
@@ -200,14 +200,14 @@ def claims(found: Found) -> list[Claim]:
     return [one for one in made if one is not None]
 
 
-def _gain(found: Found, text: str, paper: float, method: str, other: str, score: str) -> Claim | None:
+def _gain(found: Results, text: str, paper: float, method: str, other: str, score: str) -> Claim | None:
     ours, theirs = values(found, score, method=method), values(found, score, method=other)
     return claim(text, round(100.0 * paper, 1), differences(ours, theirs)) if ours and theirs else None
 
 
-def figure(found: Found) -> Figure:
+def figure(found: Results) -> Figure:
     """Precision and recall of dogs by their beta, published (dashed) and ours, with deviations over seeds."""
-    drawing = blank(6.0, 3.4)
+    drawing = empty_figure(6.0, 3.4)
     axes = drawing.subplots()
     betas = [beta for beta in published.TABLE_6 if values(found, "macro_f1", method=f"dog {beta}")]
     for place, (title, colour) in enumerate((("precision", "C0"), ("recall", "C1"))):

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 import metricfit as mf
 from metricfit.training import Trainer
 from reproductions._claims import Claim, claim
-from reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
-from reproductions._found import differences, distinct, values
-from reproductions._markdown import LEGEND, beside, spread, table
+from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
+from reproductions._markdown import LEGEND, mean_and_std, table, with_agreement
+from reproductions._results import differences, distinct_values, values
 from reproductions.east_2024 import published
 from reproductions.east_2024._protocol import Effort, Options, Parts, course, courses, trained
 from reproductions.east_2024._sets import KAGGLE, prepared
@@ -132,19 +132,15 @@ def scores_of(predicted: np.ndarray, labels: Tensor) -> Numbers:
     }
 
 
-def summary(found: Found) -> str:
+def summary(found: Results) -> str:
     """A table per set, how often EAST is best at what it trains for, and the forest."""
-    return (
-        "\n\n".join(
-            [*(_of_set(name, found) for name in distinct(found, "set")), LEGEND, courses(found), _best(found), _forest(found)]
-        )
-        + "\n"
-    )
+    by_set = (_of_set(name, found) for name in distinct_values(found, "set"))
+    return "\n\n".join([*by_set, LEGEND, courses(found), _best(found), _forest(found)]) + "\n"
 
 
-def _best(found: Found) -> str:
+def _best(found: Results) -> str:
     aims = {"F1*": "f1", "Acc*": "accuracy", "MCC*": "mcc"}
-    every = [(name, method) for name in distinct(found, "set") for method in aims]
+    every = [(name, method) for name in distinct_values(found, "set") for method in aims]
     best = []
     for name, method in every:
         means = {other: np.mean(values(found, aims[method], set=name, method=other)) for other in LOSSES}
@@ -155,7 +151,7 @@ def _best(found: Found) -> str:
     return f"Of the five losses, EAST's is best, or as good as the best, in the metric that it trains for in {share}."
 
 
-def _of_set(name: str, found: Found) -> str:
+def _of_set(name: str, found: Results) -> str:
     rows = []
     for method in (*LOSSES, FOREST):
         row = [method]
@@ -163,35 +159,35 @@ def _of_set(name: str, found: Found) -> str:
         for score in SCORES:
             ours = values(found, score, set=name, method=method)
             told = None if paper is None else 100.0 * getattr(paper, score)
-            row += ["", spread(ours)] if told is None else [f"{told:.1f}", beside(told, ours)]
+            row += ["", mean_and_std(ours)] if told is None else [f"{told:.1f}", with_agreement(told, ours)]
         rows.append(row)
     heads = ["trained for", *(head for title in SCORES.values() for head in (f"{title}, paper", "ours"))]
     return f"## {name}: test, %\n\n{table(heads, rows)}"
 
 
-def _forest(found: Found) -> str:
+def _forest(found: Results) -> str:
     """Table 3, whose F1 looks like the mean of both classes for the forest, and is the positive class' for its networks."""
     rows = []
-    for name in distinct(found, "set"):
+    for name in distinct_values(found, "set"):
         macro, accuracy = published.FOREST[name]
-        ours = {score: spread(values(found, score, set=name, method=FOREST)) for score in ("f1", "macro_f1", "accuracy")}
+        ours = {score: mean_and_std(values(found, score, set=name, method=FOREST)) for score in ("f1", "macro_f1", "accuracy")}
         rows.append([name, f"{100.0 * macro:.1f}", ours["macro_f1"], ours["f1"], f"{100.0 * accuracy:.1f}", ours["accuracy"]])
     heads = ["set", "F1, paper", "macro F1, ours", "F1 of the positive class, ours", "accuracy, paper", "ours"]
-    near = sum(_is_macro(name, found) for name in distinct(found, "set"))
+    near = sum(_is_macro(name, found) for name in distinct_values(found, "set"))
     says = f"The paper's F1 is nearer to our macro F1 than to that of the positive class on {near} of {len(rows)} sets."
     return f"## Random forest (Table 3): test, %\n\n{table(heads, rows)}\n\n{says}"
 
 
-def _is_macro(name: str, found: Found) -> bool:
+def _is_macro(name: str, found: Results) -> bool:
     paper = 100.0 * published.FOREST[name][0]
     off = {score: abs(np.mean(values(found, score, set=name, method=FOREST)) - paper) for score in ("f1", "macro_f1")}
     return bool(off["macro_f1"] < off["f1"])
 
 
-def claims(found: Found) -> list[Claim]:
+def claims(found: Results) -> list[Claim]:
     """What EAST gains in the metric that it trains for."""
     made = []
-    for name in distinct(found, "set"):
+    for name in distinct_values(found, "set"):
         for method, other, score in GAINS:
             paper = published.TABLE_1[name]
             gain = round(100.0 * (getattr(paper[method], score) - getattr(paper[other], score)), 1)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 import metricfit as mf
 from metricfit.training import Batches, Trainer
 from reproductions import _tables as tables
-from reproductions._training import Rows, accuracy, on_cpu
+from reproductions._training import Rows, accuracy, cpu_fabric
 
 STEPS, BATCH, MOMENTUM, WEIGHT_DECAY, LAST_RATE = 8000, 256, 0.9, 1e-4, 1e-4
 SIGMA = (10.0, 0.01)
@@ -56,7 +56,7 @@ def prepared(name: str, data: Path) -> Prepared:
     n_test = tables.ORIGINAL_TEST.get(name)
     every = np.arange(len(labels))
     train, test = (every[:-n_test], every[-n_test:]) if n_test else train_test_split(every, test_size=0.2, random_state=0)
-    values = torch.from_numpy(tables.numeric(features, train)).float()
+    values = torch.from_numpy(tables.numeric_features(features, train)).float()
     parts = [(values[part], torch.from_numpy(labels[part])) for part in (train, test)]
     return Prepared(parts[0], parts[1], len(classes))
 
@@ -95,7 +95,7 @@ def train_linear(
         scale=scale,
         clip=clip,
         normalizer=mf.GradientNormalizer() if normalize else None,
-        fabric=on_cpu(),
+        fabric=cpu_fabric(),
     )
     trainer.fit(Batches(*data.train, size=BATCH, steps=steps, seed=seed), data.test, epochs=1)
     return accuracy(trainer, data.train), accuracy(trainer, data.test)

@@ -7,9 +7,9 @@ from torch import nn
 
 import metricfit as mf
 from reproductions._claims import TIE, Claim, claim
-from reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
-from reproductions._found import differences, distinct, values
-from reproductions._markdown import LEGEND, beside, table
+from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
+from reproductions._markdown import LEGEND, table, with_agreement
+from reproductions._results import differences, distinct_values, values
 from reproductions.exact_2022 import published
 from reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, prepared, train_exact, train_linear
 
@@ -53,23 +53,23 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     return {"train": train, "test": test}
 
 
-def summary(found: Found) -> str:
-    sets, methods = distinct(found, "set"), list(published.ABLATION)
+def summary(found: Results) -> str:
+    sets, methods = distinct_values(found, "set"), list(published.ABLATION)
     rows = []
     for name in sets:
         row = [name]
         for method in methods:
             paper = published.ABLATION[method][published.SETS.index(name)]
-            row += [f"{paper:.2f}", beside(paper, values(found, "test", set=name, method=method))]
+            row += [f"{paper:.2f}", with_agreement(paper, values(found, "test", set=name, method=method))]
         rows.append(row)
     means = [f"{cell:.2f}" for method in methods for cell in (_published_mean(sets, method), np.mean(_means(found, method)))]
     heads = ["set", *(head for method in methods for head in (f"{method}, paper", "ours"))]
     return f"## Accuracy on test, %\n\n{table(heads, [*rows, ['mean', *means]])}\n\n{LEGEND}\n"
 
 
-def claims(found: Found) -> list[Claim]:
+def claims(found: Results) -> list[Claim]:
     """What each part gains, in the mean over the sets."""
-    sets = distinct(found, "set")
+    sets = distinct_values(found, "set")
     return [
         claim(
             f"{text}, accuracy, mean of {len(sets)} sets",
@@ -81,9 +81,9 @@ def claims(found: Found) -> list[Claim]:
     ]
 
 
-def _means(found: Found, method: str) -> list[float]:
+def _means(found: Results, method: str) -> list[float]:
     """Over the sets, for each seed."""
-    return np.mean([values(found, "test", set=name, method=method) for name in distinct(found, "set")], axis=0).tolist()
+    return np.mean([values(found, "test", set=name, method=method) for name in distinct_values(found, "set")], axis=0).tolist()
 
 
 def _published_mean(sets: list[str], method: str) -> float:

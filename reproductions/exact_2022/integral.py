@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 import metricfit as mf
-from reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
-from reproductions._figure import blank
+from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
+from reproductions._figure import empty_figure
 from reproductions._markdown import table
 from reproductions.exact_2022 import _cost as cost
 from reproductions.exact_2022._estimates import Draw, Estimate, by_mpmath, by_smoothing, drawing
@@ -72,22 +72,22 @@ def _errors(estimates: Estimate, truth: Estimate) -> Numbers:
     return {"value": value, "gradient": gradient}
 
 
-def summary(found: Found) -> str:
+def summary(found: Results) -> str:
     return "\n\n".join([_error_table(found), _error_claims(found), _cost_table(found), _exponents(found)]) + "\n"
 
 
-def _of(found: Found, what: str, method: str) -> dict[int, Numbers]:
+def _of(found: Results, what: str, method: str) -> dict[int, Numbers]:
     return {int(cell["samples"]): numbers for cell, numbers in found if cell["what"] == what and cell["method"] == method}
 
 
-def _trusted(found: Found) -> int:
+def _trusted(found: Results) -> int:
     """The least sample size at which Monte-Carlo's error is known."""
     truth = by_smoothing(mf.smoothing.Normal()).value.item()
     sizes = _of(found, "error", "Monte-Carlo")
     return min(max(sizes), math.ceil(HITS / (next(iter(sizes.values()))["repeats"] * truth)))
 
 
-def _error_table(found: Found) -> str:
+def _error_table(found: Results) -> str:
     errors, trusted = {method: _of(found, "error", method) for method in RANDOM}, _trusted(found)
     rows = [
         [
@@ -110,7 +110,7 @@ def _error_table(found: Found) -> str:
     )
 
 
-def _error_claims(found: Found) -> str:
+def _error_claims(found: Results) -> str:
     """The two sentences of Appendix C, and whether they hold here, for either form of Genz's algorithm."""
     monte_carlo, trusted = _of(found, "error", "Monte-Carlo"), _trusted(found)
     largest = max(monte_carlo)
@@ -136,14 +136,14 @@ def _holds(claim: bool) -> str:
     return "holds" if claim else "does not hold"
 
 
-def _costs(found: Found, by: str) -> Found:
+def _costs(found: Results, by: str) -> Results:
     """Those in which the number of classes, or that of samples, varies."""
     other, usual = ("samples", USUAL_SAMPLES) if by == "classes" else ("classes", USUAL_CLASSES)
     kept = [(cell, numbers) for cell, numbers in found if cell["what"] == "cost" and cell[other] == usual]
     return sorted(kept, key=lambda one: one[0][by])
 
 
-def _cost_table(found: Found) -> str:
+def _cost_table(found: Results) -> str:
     tables = []
     for by in ("classes", "samples"):
         heads = [by, *(f"{method}, {unit}" for unit in ("ms", "MB") for method in COSTS), "quadrature : Genz"]
@@ -161,7 +161,7 @@ def _cost_table(found: Found) -> str:
     return "\n\n".join([head, *tables])
 
 
-def _exponents(found: Found) -> str:
+def _exponents(found: Results) -> str:
     """Slopes on doubly logarithmic axes over the larger half of the classes."""
     rows = _costs(found, "classes")
     rows = rows[len(rows) // 2 :]
@@ -180,8 +180,8 @@ def _exponents(found: Found) -> str:
     )
 
 
-def figure(found: Found) -> Figure:
-    drawing = blank(11.0, 3.4)
+def figure(found: Results) -> Figure:
+    drawing = empty_figure(11.0, 3.4)
     panels = drawing.subplots(1, 4)
     for axes, what in zip(panels[:2], ("value", "gradient"), strict=True):
         for method in RANDOM:

@@ -12,9 +12,9 @@ from torch import nn
 
 import metricfit as mf
 from reproductions._claims import Claim, claim
-from reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
-from reproductions._found import differences, distinct, values
-from reproductions._markdown import LEGEND, NEAR, beside, table
+from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
+from reproductions._markdown import LEGEND, NEAR, table, with_agreement
+from reproductions._results import differences, distinct_values, values
 from reproductions.exact_2022 import published
 from reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, Prepared, prepared, train_exact, train_linear
 
@@ -99,9 +99,9 @@ def _trained(data: Prepared, method: str, seed: int, steps: int, **options: Any)
     return train_linear(data, loss, seed=seed, steps=steps, **options)
 
 
-def summary(found: Found) -> str:
+def summary(found: Results) -> str:
     """Both tables, published and ours, and the two claims about the training part."""
-    sets = distinct(found, "set")
+    sets = distinct_values(found, "set")
     text = []
     means: dict[str, dict[str, dict[str, float]]] = {}
     for part, paper in (("train", published.TRAIN), ("test", published.TEST)):
@@ -111,7 +111,7 @@ def summary(found: Found) -> str:
             for method in METHODS:
                 scores = values(found, part, set=name, method=method)
                 means.setdefault(part, {}).setdefault(name, {})[method] = float(np.mean(scores))
-                row += [f"{paper[method][place]:.2f}", beside(paper[method][place], scores)]
+                row += [f"{paper[method][place]:.2f}", with_agreement(paper[method][place], scores)]
             rows.append(row)
         heads = ["set", *(head for method in METHODS for head in (f"{method}, paper", "ours"))]
         text.append(f"## Accuracy on {part}, %\n\n{table(heads, rows)}")
@@ -127,10 +127,10 @@ def summary(found: Found) -> str:
     return "\n\n".join([*text, LEGEND]) + "\n"
 
 
-def claims(found: Found) -> list[Claim]:
+def claims(found: Results) -> list[Claim]:
     """EXACT over cross-entropy on test, seed by seed."""
     made = []
-    for name in distinct(found, "set"):
+    for name in distinct_values(found, "set"):
         place = published.SETS.index(name)
         exact, plain = (values(found, "test", set=name, method=method) for method in ("EXACT", "Cross-entropy"))
         gain = published.TEST["EXACT"][place] - published.TEST["Cross-entropy"][place]

@@ -22,9 +22,9 @@ import torch
 from torch import nn
 
 from metricfit.training import Batches, Trainer
-from reproductions._experiment import Found, Numbers
-from reproductions._figure import blank
-from reproductions._markdown import spread, table
+from reproductions._experiment import Numbers, Results
+from reproductions._figure import empty_figure
+from reproductions._markdown import mean_and_std, table
 from reproductions._training import Rows
 from reproductions.leaky_2019 import published
 from reproductions.leaky_2019._digits import N_CLASSES
@@ -75,7 +75,7 @@ def as_bytes(rows: Rows) -> Rows:
     return BYTES * rows[0], rows[1]
 
 
-def summary(found: Found) -> str:
+def summary(found: Results) -> str:
     """Errors and gradients by epoch, and what the three figures are said to show."""
     text = []
     for name, head in (("train_error", "Error on train, %"), ("test_error", "Error on test, %")):
@@ -85,15 +85,15 @@ def summary(found: Found) -> str:
     return "\n\n".join(text)
 
 
-def _by_epoch(found: Found, name: str) -> str:
+def _by_epoch(found: Results, name: str) -> str:
     rows = [
-        [str(epoch), *(spread(_at(found, method, name)[:, epoch].tolist()) for method in published.METHODS)]
+        [str(epoch), *(mean_and_std(_at(found, method, name)[:, epoch].tolist()) for method in published.METHODS)]
         for epoch in _shown(found)
     ]
     return table(["epoch", *published.METHODS], rows)
 
 
-def _gradients(found: Found) -> str:
+def _gradients(found: Results) -> str:
     rows = []
     for epoch in _shown(found):
         means = {method: _at(found, method, "gradient")[:, epoch].mean() for method in published.METHODS}
@@ -102,7 +102,7 @@ def _gradients(found: Found) -> str:
     return table(["epoch", *published.METHODS, "NegLog / EErr"], rows)
 
 
-def _told(found: Found) -> str:
+def _told(found: Results) -> str:
     errors = {method: _at(found, method, "test_error") for method in published.METHODS}
     ratio = (_at(found, "NegLog", "gradient") / _at(found, "EErr", "gradient"))[:, 1:]
     behind = [int((plain[1:] > log[1:]).sum()) for plain, log in zip(errors["EErr"], errors["NegLog"], strict=True)]
@@ -115,17 +115,17 @@ def _told(found: Found) -> str:
     )
 
 
-def last_gains(found: Found) -> list[float]:
+def last_gains(found: Results) -> list[float]:
     """By how many points EErr's error on test is below NegLog's after the last epoch, per fold."""
     return (_at(found, "NegLog", "test_error") - _at(found, "EErr", "test_error"))[:, -1].tolist()
 
 
-def _shown(found: Found) -> list[int]:
+def _shown(found: Results) -> list[int]:
     n_epochs = _at(found, "NegLog", "epoch").shape[1]
     return [epoch for epoch in SHOWN if epoch < n_epochs]
 
 
-def _at(found: Found, method: str, name: str) -> np.ndarray:
+def _at(found: Results, method: str, name: str) -> np.ndarray:
     """Of one method: a row per fold, a column per epoch."""
     folds: dict[int, list[float]] = {}
     for cell, numbers in found:
@@ -134,13 +134,13 @@ def _at(found: Found, method: str, name: str) -> np.ndarray:
     return np.array(list(folds.values()))
 
 
-def of_model(found: Found, model: str) -> Found:
+def of_model(found: Results, model: str) -> Results:
     return [(cell, numbers) for cell, numbers in found if cell["model"] == model]
 
 
-def figure(found: Found) -> Figure:
+def figure(found: Results) -> Figure:
     """A line per fold; above with pixels from 0 to 1, below from 0 to 255."""
-    drawn = blank(10.0, 6.0)
+    drawn = empty_figure(10.0, 6.0)
     panels = (("train_error", "error on train, %"), ("test_error", "error on test, %"), ("gradient", "norm of gradient"))
     for line_of_axes, (model, head) in zip(drawn.subplots(2, 3), HEADS.items(), strict=True):
         for axes, (name, label) in zip(line_of_axes, panels, strict=True):
@@ -150,7 +150,7 @@ def figure(found: Found) -> Figure:
     return drawn
 
 
-def _draw(axes: Axes, found: Found, name: str) -> None:
+def _draw(axes: Axes, found: Results, name: str) -> None:
     for method in published.METHODS:
         for place, line in enumerate(_at(found, method, name)):
             axes.plot(line, color=COLOURS[method], linewidth=1.0, label=method if place == 0 else None)

@@ -9,7 +9,7 @@ from torch import nn
 
 import metricfit as mf
 from metricfit.training import Trainer
-from reproductions._training import Rows, accuracy, on_cpu
+from reproductions._training import Rows, accuracy, cpu_fabric
 
 ALPHA = 0.1  # Eq. (6)
 
@@ -33,7 +33,7 @@ def by_xavier(module: nn.Module) -> nn.Module:
 def adam(module: nn.Module, method: str, rate: float) -> Trainer:
     """A trainer that looks at the accuracy after every epoch."""
     optimizer = torch.optim.Adam(module.parameters(), lr=rate, fused=True)
-    return Trainer(module, LOSSES[method](), optimizer, fabric=on_cpu())
+    return Trainer(module, LOSSES[method](), optimizer, fabric=cpu_fabric())
 
 
 def error(trainer: Trainer, rows: Rows) -> float:

@@ -22,9 +22,9 @@ from torch import nn
 from metricfit.comparison._statistics import corrected_estimate
 from metricfit.training import Batches
 from reproductions._claims import Claim, claim
-from reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
-from reproductions._found import differences, values
-from reproductions._markdown import beside, table
+from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
+from reproductions._markdown import table, with_agreement
+from reproductions._results import differences, values
 from reproductions._training import Rows
 from reproductions.leaky_2019 import _curves, published
 from reproductions.leaky_2019._digits import N_CLASSES, N_FOLDS, fold
@@ -75,12 +75,12 @@ def perceptron(n_features: int) -> nn.Module:
     return nn.Sequential(*layers, nn.Dropout(DROPOUT), nn.Linear(HIDDEN[-1], N_CLASSES))
 
 
-def summary(found: Found) -> str:
+def summary(found: Results) -> str:
     rows = []
     for labels, methods in published.MLP.items():
         row = [NAMES[labels]]
         for method, (mean, deviation) in methods.items():
-            row += [f"{mean:.2f} ± {deviation:.2f}", beside(mean, _errors(found, labels, method), 2.0 * deviation)]
+            row += [f"{mean:.2f} ± {deviation:.2f}", with_agreement(mean, _errors(found, labels, method), 2.0 * deviation)]
         told = methods["NegLog"][0] - methods["LEErr"][0]
         gain = corrected_estimate(_gains(found, labels), 0.0)
         rows.append([*row, f"{told:+.2f}", f"{gain.mean:+.2f}", f"{gain.p:.3f}"])
@@ -99,15 +99,15 @@ def summary(found: Found) -> str:
     )
 
 
-def _errors(found: Found, labels: str, method: str) -> list[float]:
+def _errors(found: Results, labels: str, method: str) -> list[float]:
     return values(found, "test_error", model="mlp", labels=labels, method=method)
 
 
-def _gains(found: Found, labels: str) -> list[float]:
+def _gains(found: Results, labels: str) -> list[float]:
     return differences(_errors(found, labels, "NegLog"), _errors(found, labels, "LEErr"))
 
 
-def claims(found: Found) -> list[Claim]:
+def claims(found: Results) -> list[Claim]:
     """LEErr over NegLog, with the labels as they are and with noise; and what Figure 2 is said to show, without a number."""
     of_table = [
         claim(

@@ -29,9 +29,9 @@ from metricfit.comparison._statistics import corrected_estimate
 from metricfit.training import Batches, Trainer
 from reproductions import _tables as tables
 from reproductions._claims import TIE, Claim, claim
-from reproductions._experiment import Cell, Experiment, Found, Numbers, Scope
-from reproductions._found import differences, distinct, values
-from reproductions._markdown import LEGEND, beside, table
+from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
+from reproductions._markdown import LEGEND, table, with_agreement
+from reproductions._results import differences, distinct_values, values
 from reproductions._training import Rows
 from reproductions.leaky_2019 import published
 from reproductions.leaky_2019._protocol import adam, by_xavier, error
@@ -104,14 +104,14 @@ def _trained(train: Rows, development: Rows, method: str, rate: float, seed: int
     return trainer
 
 
-def summary(found: Found) -> str:
-    sets = distinct(found, "set")
+def summary(found: Results) -> str:
+    sets = distinct_values(found, "set")
     rows = []
     for name in sets:
         row = [name]
         for method in published.METHODS:
             mean, deviation = published.tabular_error(name, method)
-            row += [f"{mean:.2f} ± {deviation:.2f}", beside(mean, _errors(found, name, method))]
+            row += [f"{mean:.2f} ± {deviation:.2f}", with_agreement(mean, _errors(found, name, method))]
         rows.append(row)
     heads = ["set", *(head for method in published.METHODS for head in (f"{method}, paper", "ours"))]
     capped = sum(numbers["epochs"] >= MOST_EPOCHS for _, numbers in found)
@@ -127,7 +127,7 @@ def summary(found: Found) -> str:
     )
 
 
-def _compared(found: Found, sets: list[str], base: str, method: str) -> str:
+def _compared(found: Results, sets: list[str], base: str, method: str) -> str:
     """Gains in points with both p-values, and the wins, ties and losses counted."""
     rows, plain, corrected = [], [], []
     for name in sets:
@@ -163,18 +163,18 @@ def outcome(gain: float, p: float) -> str:
     return "win" if gain > 0.0 else "loss"
 
 
-def gains(found: Found, name: str, base: str, method: str) -> list[float]:
+def gains(found: Results, name: str, base: str, method: str) -> list[float]:
     """How many errors less, in points, on each fold."""
     return differences(_errors(found, name, base), _errors(found, name, method))
 
 
-def _errors(found: Found, name: str, method: str) -> list[float]:
+def _errors(found: Results, name: str, method: str) -> list[float]:
     return values(found, "test_error", set=name, method=method)
 
 
-def claims(found: Found) -> list[Claim]:
+def claims(found: Results) -> list[Claim]:
     """LEErr over NegLog on each set, a tie where the paper has one; and over EErr on pima, where that loses in the paper."""
-    sets = distinct(found, "set")
+    sets = distinct_values(found, "set")
     pairs = [(name, "NegLog") for name in sets] + [(name, "EErr") for name in sets if name == "pima"]
     return [
         claim(

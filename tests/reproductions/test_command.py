@@ -65,7 +65,7 @@ def test_mistakes(run, tmp_path, monkeypatch):
     check(
         run("exact-tabula"),
         2,
-        f"'exact-tabula' is not an experiment. Did you mean 'exact-tabular'? There are: {known}.",
+        f"'exact-tabula' is not an experiment. Did you mean 'exact-tabular'? Experiments: {known}.",
         tmp_path,
         COMMAND,
     )
@@ -74,7 +74,7 @@ def test_mistakes(run, tmp_path, monkeypatch):
     assert "--datasets 'wien' is not in exact-tabular. Did you mean 'wine'?" in err
     code, _, err = run("exact-tabular", "--datasets", "wine", "--data", "nowhere")
     assert code == 1
-    assert "The data set 'wine' is not there" in err
+    assert "Data set 'wine' not found" in err
     assert "Traceback" not in err
 
 
@@ -89,10 +89,10 @@ def test_an_option_that_there_is_not_is_told_in_one_line(run):
 def test_options_that_mean_nothing(run):
     code, _, err = run("leaky-mnist", "--search", "5")
     assert code == 2
-    assert "--search means nothing to leaky-mnist" in err
+    assert "--search does not apply to leaky-mnist" in err
     code, _, err = run("exact-integral", "--datasets", "wine")
     assert code == 2
-    assert "--datasets means nothing to exact-integral, which has none." in err
+    assert "--datasets does not apply to exact-integral: it has no data sets." in err
 
 
 def test_a_set_named_twice_is_run_once(run, data):

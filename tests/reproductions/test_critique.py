@@ -8,7 +8,7 @@ import torch
 
 import metricfit as mf
 from metricfit._errors import DataError
-from reproductions._claims import Claim, as_table
+from reproductions._claims import Claim, claims_table
 from reproductions._experiment import Scope, get_experiment
 from reproductions._runner import read_results, run
 from reproductions.critique_2022 import published
@@ -154,7 +154,7 @@ def test_a_cell_is_the_same_again(data):
 def test_a_claim_without_a_number(ours, half, direction, verdict):
     one = Claim("worse", None, ours, half, direction)
     assert one.verdict == verdict
-    assert f"| worse | {'<' if direction < 0 else '>'} 0 | {ours:+.2f} |" in as_table([one])
+    assert f"| worse | {'<' if direction < 0 else '>'} 0 | {ours:+.2f} |" in claims_table([one])
 
 
 @pytest.mark.parametrize(("number", "direction"), [(None, 0), (1.0, 1), (None, 2)])

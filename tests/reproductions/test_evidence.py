@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reproductions._claims import Claim
-from reproductions._experiment import home, names
+from reproductions._experiment import names, paper_folder
 from reproductions.evidence import BEGIN, COLOURS, END, figure, gather, kind, page
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ def test_the_page_has_the_claims_of_the_results():
 
 @pytest.mark.parametrize("name", names())
 def test_every_reproduction_has_its_results(name):
-    results = ROOT / "reproductions" / home(name) / "results"
+    results = ROOT / "reproductions" / paper_folder(name) / "results"
     text = (results / f"{name}.md").read_text(encoding="utf-8")
     assert f"Written by `python -m reproductions {name} " in text
     assert "--quick" not in text

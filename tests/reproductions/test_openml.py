@@ -38,16 +38,16 @@ def test_openml_is_asked_and_identifiers_are_left_out(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("pima", "Fetch 'diabetes' (version 1) from OpenML or"),
-        ("cylinder-bands-as-spelled", "Fetch 'cylinder-bands' (version 2) from OpenML or"),
-        ("audit-risk", "Fetch it from OpenML or"),
+        ("pima", "Download 'diabetes' (version 1) from OpenML or"),
+        ("cylinder-bands-as-spelled", "Download 'cylinder-bands' (version 2) from OpenML or"),
+        ("audit-risk", "Download it from OpenML or"),
     ],
 )
 def test_without_a_network_an_error_says_what_to_fetch(name, said, monkeypatch, tmp_path):
     answers(monkeypatch, URLError("no route"))
     with pytest.raises(DataError) as error:
         tables.load(name, tmp_path)
-    assert f"The data set {name!r} is not there: {tmp_path}" in str(error.value)
+    assert f"Data set {name!r} not found: {tmp_path}" in str(error.value)
     assert said in str(error.value)
 
 
