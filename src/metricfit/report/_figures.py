@@ -35,7 +35,7 @@ def comparison_figure(comparison: Comparison) -> Markup:
     for index, result in enumerate(results):
         row = len(results) - index - 0.7
         low, high = (min(max(end, chart.x[0]), chart.x[1]) for end in (result.estimate.low, result.estimate.high))
-        colour = colour_of(result.method.name)
+        colour = method_colour(result.method.name)
         chart.segment((low, row), (high, row), f"whisker c{colour}")
         tip = f"{result.method.name}: {result.estimate.mean:.4f} ({result.estimate.low:.4f} to {result.estimate.high:.4f})"
         chart.point(result.estimate.mean, row, colour, tip, 5.0)
@@ -59,11 +59,11 @@ def _threshold_figure(comparison: Comparison) -> Markup:
         y_label=comparison.metric,
     )
     for name, ys in drawn.items():
-        chart.line(curves.THRESHOLDS.tolist(), ys.tolist(), colour_of(name))
+        chart.line(curves.THRESHOLDS.tolist(), ys.tolist(), method_colour(name))
     dots = [(name, curves.chosen_threshold(comparison.results[name])) for name in drawn]
     for name, chosen in [(CROSS_ENTROPY, 0.5), *dots]:
         here = float(np.interp(chosen, curves.THRESHOLDS, drawn.get(name, drawn[BASELINE])))
-        chart.point(chosen, here, colour_of(name), f"{name}: threshold {chosen:.3f}, {here:.4f}", 6.0)
+        chart.point(chosen, here, method_colour(name), f"{name}: threshold {chosen:.3f}, {here:.4f}", 6.0)
     return chart.svg()
 
 
@@ -89,8 +89,8 @@ def _offset_figure(comparison: Comparison) -> Markup:
 def decision_legend(comparison: Comparison) -> list[tuple[int, str]]:
     """Colours and names of the lines in the decision figure."""
     if len(comparison.classes) == 2:
-        lines = [(colour_of(name), name) for name in (BASELINE, comparison.choice.method.name)]
-        return [*lines, (colour_of(CROSS_ENTROPY), f"{CROSS_ENTROPY} at 0.5")]
+        lines = [(method_colour(name), name) for name in (BASELINE, comparison.choice.method.name)]
+        return [*lines, (method_colour(CROSS_ENTROPY), f"{CROSS_ENTROPY} at 0.5")]
     largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MAX_LINES]
     return [(colour, str(comparison.classes[label])) for colour, label in enumerate(largest)]
 
@@ -141,7 +141,7 @@ def reliability_figure(comparison: Comparison) -> tuple[Markup, list[tuple[int, 
             continue
         result = comparison.results[name]
         found = curves.reliability(comparison, result)
-        colour = colour_of(result.method.name)
+        colour = method_colour(result.method.name)
         chart.line(found.predicted.tolist(), found.observed.tolist(), colour)
         for x, y, count in zip(found.predicted, found.observed, found.counts, strict=True):
             radius = 2.5 + 5.0 * math.sqrt(count / found.counts.sum())
@@ -150,7 +150,7 @@ def reliability_figure(comparison: Comparison) -> tuple[Markup, list[tuple[int, 
     return chart.svg(), legend
 
 
-def colour_of(name: str) -> int:
+def method_colour(name: str) -> int:
     """A method's colour: its index in the registry, or the next one for a method that is not registered."""
     known = methods.names()
     return (known.index(name) if name in known else len(known)) % N_COLOURS

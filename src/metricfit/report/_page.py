@@ -38,7 +38,7 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         verdict=comparison.verdict,
         baseline=results[BASELINE],
         choice=comparison.choice,
-        colour_of=figures.colour_of,
+        method_colour=figures.method_colour,
         n_colours=figures.N_COLOURS,
         sizes=[(str(label), int((comparison.labels == index).sum())) for index, label in enumerate(comparison.classes)],
         comparison_figure=figures.comparison_figure(comparison),
