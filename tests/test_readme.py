@@ -1,4 +1,4 @@
-"""The code in README runs as it stands, and the package stays light."""
+"""The code in the README and in the docs runs as it stands, and the package stays light."""
 
 import re
 import subprocess
@@ -7,24 +7,35 @@ from pathlib import Path
 
 import pytest
 
+from metricfit.methods._registry import REGISTRY
+
 README = Path(__file__).parents[1] / "README.md"
-TRAINING = README.parent / "docs" / "training.md"
-BLOCKS, MORE = (re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL) for path in (README, TRAINING))
+PAGES = [README, *(README.parent / "docs" / name for name in ("classifier.md", "losses.md", "training.md"))]
+BLOCKS = {page.name: re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL) for page in PAGES}
 
 
-@pytest.mark.parametrize("code", [*BLOCKS, *MORE], ids=range(len(BLOCKS) + len(MORE)))
-def test_block_runs(code):
-    exec(compile(code, "README.md", "exec"), {})
+@pytest.fixture(autouse=True)
+def _keep_registry():
+    """A block may register a method."""
+    before = dict(REGISTRY)
+    yield
+    REGISTRY.clear()
+    REGISTRY.update(before)
+
+
+@pytest.mark.parametrize(("page", "block"), [(page, place) for page, blocks in BLOCKS.items() for place in range(len(blocks))])
+def test_block_runs(page, block):
+    exec(compile(BLOCKS[page][block], page, "exec"), {})
 
 
 def test_there_are_blocks():
-    assert len(BLOCKS) >= 3
-    assert len(MORE) == 1
+    assert len(BLOCKS["README.md"]) >= 3
+    assert all(BLOCKS.values())
 
 
 @pytest.mark.parametrize("block", [0, 1])
 def test_the_first_blocks_learn_something(block, capsys):
-    exec(compile(BLOCKS[block], "README.md", "exec"), {})
+    exec(compile(BLOCKS["README.md"][block], "README.md", "exec"), {})
     assert float(capsys.readouterr().out.split()[-1]) > 0.6
 
 
