@@ -1,7 +1,7 @@
 """The docs speak of every command, every document, every method and every package."""
 
-import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,6 @@ from metricfit.cli import app
 from metricfit.methods import Choice, Method
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "metricfit"
 COMMANDS = [command.callback.__name__ for command in app.registered_commands]
 
 
@@ -49,35 +48,13 @@ def test_the_table_of_methods_is_what_the_registry_says():
     assert shown == method_table(), f"copy this into docs/losses.md:\n{method_table()}"
 
 
-def test_imports_point_down_the_drawing_in_contributing():
-    level = _drawn_levels()
-    drawn = {
-        path.stem for path in PACKAGE.iterdir() if path.name not in ("__init__.py", "__main__.py", "__pycache__", "py.typed")
-    }
-    assert set(level) == drawn - {"warmup"}
-    for path in PACKAGE.rglob("*.py"):
-        unit = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        for other in _imported(path) - {unit} if unit in level else ():
-            assert level[other] < level[unit], f"{path.relative_to(ROOT)} imports {other}"
-
-
-def _drawn_levels() -> dict[str, int]:
-    """The packages of the drawing, by line from the bottom."""
+def test_the_drawing_of_the_packages_is_what_lint_checks():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     (drawing,) = re.findall(r"((?:^    [a-z_]+\b.*\n)+    _checks .*\n)", text, re.MULTILINE)
-    lines = [re.split(r" {3,}", line.strip())[0].split() for line in drawing.splitlines()]
-    return {name: place for place, names in enumerate(reversed(lines)) for name in names}
-
-
-def _imported(path: Path) -> set[str]:
-    """The packages and modules of metricfit that a file imports, anywhere in it."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == "metricfit":
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("metricfit."):
-            found.add(node.module.split(".")[1])
-    return found
+    drawn = [re.split(r" {3,}", line.strip())[0].split() for line in drawing.splitlines()]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    assert drawn == [layer.split(" | ") for layer in layers]
 
 
 def method_table() -> str:
