@@ -18,6 +18,7 @@ from metricfit.objectives._baselines import Dice, Hinge
 from metricfit.objectives._compute import check_options, compute_loss
 from metricfit.objectives._leak import add_leak
 from metricfit.objectives._objective import Assigner, Objective, objective_for
+from metricfit.objectives._rows import RowOptions
 from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
 
 __all__ = [
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 
-class RowOptions(TypedDict, total=False):
+class LossOptions(TypedDict, total=False):
     """The keywords that every function takes."""
 
     weight: Tensor | None
@@ -54,7 +55,7 @@ def metric_loss(
     leak: float = 0.0,
     leak_weight: Tensor | None = None,
     offsets: Tensor | None = None,
-    **options: Unpack[RowOptions],
+    **options: Unpack[LossOptions],
 ) -> Tensor:
     """The loss behind :class:`metricfit.MetricLoss`: a link of a metric of the smoothed confusion matrix, plus a leak.
 
@@ -74,7 +75,7 @@ def exact_loss(
     normalize_scores: bool = True,
     link: str | Link = "linear",
     method: str = "quadrature",
-    **options: Unpack[RowOptions],
+    **options: Unpack[LossOptions],
 ) -> Tensor:
     """The loss behind :class:`metricfit.ExactLoss`: expected error under normal noise (arXiv 2205.09615).
 
@@ -88,7 +89,7 @@ def exact_loss(
 
 
 def expected_error_loss(
-    input: Tensor, target: Tensor, temperature: float | Tensor = 1.0, **options: Unpack[RowOptions]
+    input: Tensor, target: Tensor, temperature: float | Tensor = 1.0, **options: Unpack[LossOptions]
 ) -> Tensor:
     """The loss behind :class:`metricfit.ExpectedErrorLoss`, 1 - p_y under the softmax (arXiv 1905.00448, Eq. 3 to 5).
 
@@ -99,7 +100,7 @@ def expected_error_loss(
 
 
 def leaky_expected_error_loss(
-    input: Tensor, target: Tensor, alpha: float = 0.1, temperature: float | Tensor = 1.0, **options: Unpack[RowOptions]
+    input: Tensor, target: Tensor, alpha: float = 0.1, temperature: float | Tensor = 1.0, **options: Unpack[LossOptions]
 ) -> Tensor:
     """The loss behind :class:`metricfit.LeakyExpectedErrorLoss`, (1 - p_y) - alpha log p_y (arXiv 1905.00448, Eq. 6, plus 1).
 
@@ -114,7 +115,7 @@ def east_loss(
     target: Tensor,
     metric: MetricLike = "f1_macro",
     temperature: float | Tensor = 0.2,
-    **options: Unpack[RowOptions],
+    **options: Unpack[LossOptions],
 ) -> Tensor:
     """The loss behind :class:`metricfit.EastLoss`, a metric of the soft-set confusion matrix (arXiv 2405.20954, Eq. 3 to 6).
 
@@ -124,7 +125,7 @@ def east_loss(
     return metric_loss(input, target, metric, SoftSet(), "linear", scale=temperature, **options)
 
 
-def hinge_loss(input: Tensor, target: Tensor, margin: float = 1.0, **options: Unpack[RowOptions]) -> Tensor:
+def hinge_loss(input: Tensor, target: Tensor, margin: float = 1.0, **options: Unpack[LossOptions]) -> Tensor:
     """The loss behind :class:`metricfit.HingeLoss`: max(0, margin - s_y + max of the others).
 
     >>> hinge_loss(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))
@@ -133,7 +134,7 @@ def hinge_loss(input: Tensor, target: Tensor, margin: float = 1.0, **options: Un
     return _loss(Hinge(margin), input, target, None, **options)
 
 
-def dice_loss(input: Tensor, target: Tensor, **options: Unpack[RowOptions]) -> Tensor:
+def dice_loss(input: Tensor, target: Tensor, **options: Unpack[LossOptions]) -> Tensor:
     """The loss behind :class:`metricfit.DiceLoss`: soft Dice with squares in the denominator, averaged over classes.
 
     >>> dice_loss(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))              # 1 - 2 * 0.5 / (0.5 + 1)
@@ -155,14 +156,5 @@ def _loss(
     sample_weight: Tensor | None = None,
 ) -> Tensor:
     check_options(weight, ignore_index, reduction, label_smoothing)
-    return compute_loss(
-        objective,
-        input,
-        target,
-        weight=weight,
-        ignore_index=ignore_index,
-        reduction=reduction,
-        label_smoothing=label_smoothing,
-        sample_weight=sample_weight,
-        scale=scale,
-    )
+    rows: RowOptions = {"weight": weight, "ignore_index": ignore_index, "label_smoothing": label_smoothing}
+    return compute_loss(objective, input, target, sample_weight, scale, reduction, **rows)

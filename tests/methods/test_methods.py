@@ -147,7 +147,7 @@ def test_methods_can_be_copied():
         (lambda: Choice("a", ()), "`candidates` should be methods, at least one"),
         (lambda: methods.register(Method("leaky")), "There is already a method 'leaky'"),
         (lambda: methods.register("leaky"), "`method` should be a"),
-        (lambda: mf.compare([[0.0]] * 4, [0, 1, 0, 1], methods=[Method("leaky"), "leaky"]), "different names, got 'leaky'"),
+        (lambda: mf.compare([[0.0]] * 4, [0, 1, 0, 1], methods=[Method("leaky"), "leaky"]), "distinct names, got 'leaky'"),
     ],
 )
 def test_errors_say_what_to_pass(make, message):

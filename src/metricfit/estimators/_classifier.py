@@ -30,13 +30,12 @@ from sklearn.utils.validation import (
 
 from metricfit import methods, metrics
 from metricfit._checks import check_number, check_option, did_you_mean
-from metricfit._extras import require
 from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._decision import DecidesByScores
 from metricfit.estimators._preprocess import as_frame, build_preprocessor, is_frame, is_missing, library_of
-from metricfit.learners import Learner, LinearLearner, LinearModel, TrainingRows
+from metricfit.learners import Learner, LinearModel, TrainingRows, build_learner
 from metricfit.metrics import Custom, Metric
 from metricfit.metrics._averaged import Averaged
 from metricfit.selection import Fitted, Task, fit_method, fit_start, hold_out
@@ -206,20 +205,10 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self, rows: TrainingRows, used: NDArray[np.bool_], warm: Any = None, progress: Progress | None = None
     ) -> tuple[Task, Learner]:
         """The learner of ``model``, and its task with the splits that methods are judged by."""
-        progress = progress or Progress()
-        if isinstance(self.model, str) and self.model == "linear":
-            splits = self._splits(rows.labels, used)
-            return Task(rows, self.metric_, splits, self.n_jobs, warm, progress=progress), LinearLearner(self._strengths())
-        if isinstance(self.model, str):
-            check_option(self.model, "model", ("linear", "mlp"))
-        require("lightning_fabric", "train", f"model={self.model!r}" if isinstance(self.model, str) else "a network")
-        from metricfit.learners._network import NetworkLearner  # Lightning takes a second to import
-
         seed = check_random_state(self.random_state).randint(2**31)
-        sizes = tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
-        options = self.max_epochs, self.batch_size, self.learning_rate, self.patience, sizes, seed
-        task = Task(rows, self.metric_, hold_out(rows, seed), None, warm, seed, progress)
-        return task, NetworkLearner(self.model, *options)
+        learner = build_learner(self.get_params(deep=False), self._strengths(), seed)
+        splits = self._splits(rows.labels, used, seed) if learner.refits else hold_out(rows, seed)
+        return Task(rows, self.metric_, splits, self.n_jobs, warm, seed, progress or Progress()), learner
 
     def _method(self) -> methods.Method | methods.Choice:
         return methods.get(self.method).with_smoothing(self.smoothing)
@@ -303,7 +292,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             raise ValueError(f"`C` should be positive, got {self.C!r}.")
         return (float(self.C),)
 
-    def _splits(self, labels: Ints, used: NDArray[np.bool_]) -> list[tuple[Any, Any]]:
+    def _splits(self, labels: Ints, used: NDArray[np.bool_], seed: int) -> list[tuple[Any, Any]]:
         """Folds; none for a single method with a given C, where there is nothing to choose, and for too few rows."""
         if self.C is not None and isinstance(methods.get(self.method), methods.Method):
             return []
@@ -328,7 +317,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
                 "missing in a training fold counts as missed in its test fold.",
                 stacklevel=3,
             )
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=check_random_state(self.random_state).randint(2**31))
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class")
             return list(folds.split(np.empty((len(labels), 1)), labels))

@@ -26,8 +26,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from metricfit import methods, metrics
 from metricfit._files import new_folder
 from metricfit._table import Table
-from metricfit.learners import LinearModel
-from metricfit.learners._network_model import NetworkModel, build_module
+from metricfit.learners import LinearModel, describe_model, restore_model
 from metricfit.methods import Choice, Method
 from metricfit.metrics import Custom, Metric
 
@@ -58,7 +57,7 @@ def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingPro
 
     with new_folder(folder) as beside:
         (beside / JSON_FILE).write_text(json.dumps(_description(estimator), indent=1, allow_nan=True), encoding="utf-8")
-        save_file(_weights(estimator.model_), beside / WEIGHTS_FILE)
+        save_file(estimator.model_.tensors(), beside / WEIGHTS_FILE)
         if estimator.preprocessor_ is not None:
             io.dump(estimator.preprocessor_, beside / PREPROCESSOR_FILE)
         for name, text in beside_it.items():
@@ -84,7 +83,8 @@ def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metri
     estimator.metric_ = _metric(found["metric"], metric)
     weights = load_file(folder / WEIGHTS_FILE)
     estimator.preprocessor_ = _read_preprocessor(folder, trusted) if found["preprocessor"] else None
-    estimator.model_ = _model(found["model"], weights, estimator)
+    shape = estimator.n_inputs_, len(estimator.classes_)
+    estimator.model_ = restore_model(found["model"], weights, estimator.model, *shape)
     estimator.offsets_ = estimator.model_.offsets
     if isinstance(estimator.model_, LinearModel):
         estimator.coef_, estimator.intercept_ = estimator.model_.weight.T, estimator.model_.intercept
@@ -99,11 +99,7 @@ def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metri
 
 def _check_parts(estimator: Any) -> None:
     """Raise a TypeError if the parts do not fit each other."""
-    n_classes = len(estimator.classes_)
-    fits = estimator.offsets_.shape == (n_classes,)
-    if isinstance(estimator.model_, LinearModel):
-        shape = estimator.n_inputs_, 1 if n_classes == 2 else n_classes
-        fits = fits and estimator.model_.weight.shape == shape and estimator.model_.intercept.shape == shape[1:]
+    fits = estimator.offsets_.shape == (len(estimator.classes_),)
     if not fits or not isinstance(estimator.temperature_, float) or not estimator.temperature_ > 0.0:
         raise TypeError("the shapes of its parts do not fit each other")
     if not all(isinstance(row, dict) for table in (estimator.candidates_, estimator.history_) for row in table):
@@ -130,7 +126,7 @@ def _description(estimator: Any) -> dict[str, Any]:
         "reads_frames": estimator.reads_frames_,
         "frame_library": estimator.frame_library_,
         "preprocessor": estimator.preprocessor_ is not None,
-        "model": _model_description(estimator),
+        "model": describe_model(estimator.get_params(deep=False)),
         "temperature": estimator.temperature_,
         "method": _method_description(estimator.method_),
         "n_iter": estimator.n_iter_,
@@ -201,35 +197,6 @@ def _vectorizers(part: Any) -> Iterator[TfidfVectorizer]:
         yield part
     for step in [*getattr(part, "transformers_", ()), *getattr(part, "steps", ())]:
         yield from _vectorizers(step[1])
-
-
-def _weights(model: Any) -> dict[str, torch.Tensor]:
-    if isinstance(model, LinearModel):
-        arrays = {"weight": model.weight, "intercept": model.intercept, "offsets": model.offsets}
-        return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
-    state = {f"module.{name}": tensor.contiguous().clone() for name, tensor in model.module.state_dict().items()}
-    return {**state, "offsets": torch.from_numpy(model.offsets.copy())}
-
-
-def _model_description(estimator: Any) -> dict[str, Any]:
-    if isinstance(estimator.model_, LinearModel):
-        return {"kind": "linear"}
-    kind = estimator.model if isinstance(estimator.model, str) else "own"
-    return {"kind": kind, "hidden_layer_sizes": np.atleast_1d(estimator.hidden_layer_sizes).tolist()}
-
-
-def _model(description: dict[str, Any], weights: dict[str, torch.Tensor], estimator: Any) -> Any:
-    offsets = weights.pop("offsets").numpy()
-    if description["kind"] == "linear":
-        return LinearModel(weights["weight"].numpy(), weights["intercept"].numpy(), offsets)
-    if description["kind"] == "own" and isinstance(estimator.model, str):
-        raise ValueError("This model is a user's own network: pass it to load as `model=`, as it was passed to the estimator.")
-    module = build_module(
-        estimator.model, estimator.n_inputs_, len(estimator.classes_), tuple(description["hidden_layer_sizes"])
-    )
-    module.load_state_dict({name.removeprefix("module."): tensor for name, tensor in weights.items()})
-    module.eval()
-    return NetworkModel(module, offsets)
 
 
 def _plain_params(estimator: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from metricfit._typing import Floats
 
@@ -26,6 +27,19 @@ class LinearModel:
 
     def with_offsets(self, offsets: Floats) -> LinearModel:
         return LinearModel(self.weight, self.intercept, offsets - offsets.mean())
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a file keeps."""
+        arrays = {"weight": self.weight, "intercept": self.intercept, "offsets": self.offsets}
+        return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+
+    @classmethod
+    def from_tensors(cls, tensors: dict[str, torch.Tensor], n_inputs: int, n_classes: int) -> LinearModel:
+        model = cls(*(tensors[name].numpy() for name in ("weight", "intercept", "offsets")))
+        n_columns = 1 if n_classes == 2 else n_classes
+        if model.weight.shape != (n_inputs, n_columns) or model.intercept.shape != (n_columns,):
+            raise TypeError("the shapes of its parts do not fit each other")
+        return model
 
 
 def spread_columns(columns: Floats) -> Floats:

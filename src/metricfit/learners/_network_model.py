@@ -34,6 +34,18 @@ class NetworkModel:
     def with_offsets(self, offsets: Floats) -> NetworkModel:
         return NetworkModel(self.module, offsets)
 
+    def tensors(self) -> dict[str, Tensor]:
+        """What a file keeps."""
+        state = {f"module.{name}": tensor.contiguous().clone() for name, tensor in self.module.state_dict().items()}
+        return {**state, "offsets": torch.from_numpy(self.offsets.copy())}
+
+    @classmethod
+    def from_tensors(cls, tensors: dict[str, Tensor], module: nn.Module) -> NetworkModel:
+        offsets = tensors.pop("offsets").numpy()
+        module.load_state_dict({name.removeprefix("module."): tensor for name, tensor in tensors.items()})
+        module.eval()
+        return cls(module, offsets)
+
 
 def build_mlp(n_features: int, n_classes: int, hidden_layer_sizes: tuple[int, ...]) -> nn.Sequential:
     """Linear layers with ReLU between them."""

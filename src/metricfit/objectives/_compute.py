@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 from torch import Tensor
 
 from metricfit._checks import check_number, check_option
 from metricfit.objectives._fused import fused_loss
 from metricfit.objectives._objective import Objective, PerRow
-from metricfit.objectives._rows import as_rows
+from metricfit.objectives._rows import RowOptions, as_rows
 
 REDUCTIONS = ("mean", "sum", "none")
 Combine = Callable[[Objective, Tensor], Tensor]
@@ -30,32 +30,22 @@ def compute_loss(
     objective: Objective,
     input: Tensor,
     target: Tensor,
-    *,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
     sample_weight: Tensor | None,
     scale: float | Tensor | None,
+    reduction: str,
     combine: Combine | None = None,
+    **options: Unpack[RowOptions],
 ) -> Tensor:
     """The loss, from a fused kernel if one covers the case.
 
     ``combine`` may add the statistics of other batches to those of these rows before the loss is computed.
     """
-    if weight is None and sample_weight is None and combine is None and not label_smoothing and reduction != "none":
-        loss = fused_loss(objective, input, target, scale, ignore_index, reduction)
+    plain = options["weight"] is None and sample_weight is None and combine is None and not options["label_smoothing"]
+    if plain and reduction != "none":
+        loss = fused_loss(objective, input, target, scale, options["ignore_index"], reduction)
         if loss is not None:
             return loss
-    rows = as_rows(
-        input,
-        target,
-        weight=weight,
-        ignore_index=ignore_index,
-        label_smoothing=label_smoothing,
-        sample_weight=sample_weight,
-        scale=scale,
-    )
+    rows = as_rows(input, target, sample_weight, scale, **options)
     if reduction == "none":
         if not isinstance(objective, PerRow):
             raise ValueError(

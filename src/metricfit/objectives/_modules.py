@@ -20,7 +20,7 @@ from metricfit.objectives._baselines import Dice, Hinge
 from metricfit.objectives._compute import check_options, compute_loss, reduce_statistics
 from metricfit.objectives._leak import CrossEntropy, add_leak
 from metricfit.objectives._objective import Assigner, Objective, PerRow, objective_for
-from metricfit.objectives._rows import as_rows
+from metricfit.objectives._rows import RowOptions, as_rows
 from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
 
 
@@ -93,38 +93,22 @@ class ClassificationLoss(nn.Module, ABC):
         """
         self._check_scale(scale)
         combine = self._combine if self.memory is not None or self.n_processes() > 1 else None
-        return compute_loss(
-            self.objective(),
-            input,
-            target,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-            label_smoothing=self.label_smoothing,
-            sample_weight=sample_weight,
-            scale=scale,
-            combine=combine,
-        )
+        options = self._row_options()
+        return compute_loss(self.objective(), input, target, sample_weight, scale, self.reduction, combine, **options)
 
     def statistics(
         self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None, scale: float | Tensor | None = None
     ) -> Tensor:
         """The statistics of this batch alone. The loss of several batches is a function of the sum of their statistics."""
         self._check_scale(scale)
-        rows = as_rows(
-            input,
-            target,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing,
-            sample_weight=sample_weight,
-            scale=scale,
-        )
-        return self.objective().statistics(rows)
+        return self.objective().statistics(as_rows(input, target, sample_weight, scale, **self._row_options()))
 
     def from_statistics(self, statistics: Tensor) -> Tensor:
         """The loss of all rows whose statistics were summed."""
         return reduce_statistics(self.objective(), statistics, self.reduction)
+
+    def _row_options(self) -> RowOptions:
+        return {"weight": self.weight, "ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
 
     def forget(self) -> None:
         """Empty the memory."""

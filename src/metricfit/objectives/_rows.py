@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 import torch
 from torch import Tensor
@@ -46,15 +47,23 @@ class ShareRows(ScoreRows):
 AnyRows = LabelRows | ShareRows
 
 
+class RowOptions(TypedDict):
+    """The options of ``nn.CrossEntropyLoss`` that concern rows."""
+
+    weight: Tensor | None
+    ignore_index: int
+    label_smoothing: float
+
+
 def as_rows(
     input: Tensor,
     target: Tensor,
+    sample_weight: Tensor | None = None,
+    scale: float | Tensor | None = None,
     *,
     weight: Tensor | None = None,
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
-    sample_weight: Tensor | None = None,
-    scale: float | Tensor | None = None,
 ) -> AnyRows:
     """Check and flatten (k,), (n, k) or (n, k, d1, ...) scores with labels, or with class probabilities of the same shape."""
     check_floating(input, "input")
