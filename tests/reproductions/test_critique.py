@@ -159,7 +159,7 @@ def test_a_claim_without_a_number(ours, half, direction, verdict):
 
 @pytest.mark.parametrize(("number", "direction"), [(None, 0), (1.0, 1), (None, 2)])
 def test_a_claim_has_a_number_or_a_direction(number, direction):
-    with pytest.raises(ValueError, match="`direction` should be -1 or 1 where `published` is None"):
+    with pytest.raises(ValueError, match="`direction` should be -1 or 1 if `published` is None"):
         Claim("either", number, 1.0, 0.5, direction)
 
 
