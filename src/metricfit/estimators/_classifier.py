@@ -62,7 +62,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             returns one.
         pos_label: the label that "f1", "precision" and the like are about, for two classes; by default the larger.
         average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
-        class_weight: None, ``"balanced"`` or a dictionary: weights of classes in cross-entropy; the metric does not see them.
+        class_weight: None, ``"balanced"`` or a dictionary: weights of classes in cross-entropy and hinge, never in the metric.
         cv: number of folds, a splitter, or a list of splits.
         method: ``"auto"``, or one method alone: ``"cross_entropy"``, ``"threshold"``, ``"hinge"``, ``"expected_error"``,
             ``"leaky"``, ``"exact"``, ``"east"``, or a :class:`metricfit.methods.Method` of your own.

@@ -34,7 +34,8 @@ class Method:
         widths: the widths of the smoothing, one after the other. Linear models are trained at each of them, networks follow a
             geometric schedule from the first to the last. Without them the smoothing keeps its own width.
         normalize_gradients: divide gradients by their running norm (networks).
-        offsets: ``"none"``, ``"tuned"`` on scores of rows the model has not seen, or ``"trained"`` with the weights.
+        offsets: ``"none"``, ``"tuned"`` on held-out scores, or ``"trained"`` with the weights. Networks do not train
+            offsets: with a leak they take those of their start, without one the last layer has a bias.
         start: ``"scratch"``, or the name of the method whose model it starts from. Linear models always start at
             cross-entropy, the one convex problem among these.
 

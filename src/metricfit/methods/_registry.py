@@ -115,7 +115,7 @@ def get(method: MethodLike) -> Method | Choice:
 
 
 def register(method: Method | Choice) -> None:
-    """Make a method known by its name: to ``MetricClassifier``, ``compare``, reports and the command line."""
+    """Make a method known by its name: to ``MetricClassifier``, ``compare``, reports and saved models."""
     if not isinstance(method, Method | Choice):
         raise TypeError(f"`method` should be a `mf.methods.Method` or `Choice`, got {method!r}.")
     if method.name in REGISTRY:
