@@ -335,5 +335,5 @@ def test_an_extra_that_a_command_misses_on_its_way_is_one_line(run, monkeypatch,
     def needs_more():
         raise MissingExtraError("this needs the package another: pip install 'metricfit[more]'")
 
-    monkeypatch.setattr("metricfit.cli._example.an_eight", needs_more)
+    monkeypatch.setattr("metricfit.cli._example.digits_example", needs_more)
     check(run("compare"), 1, "this needs the package another: pip install 'metricfit[more]'", tmp_path)

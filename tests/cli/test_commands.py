@@ -207,7 +207,7 @@ def test_without_arguments_it_prints_the_help_as_it_is(run):
     assert (code, out) == (2, "")
     assert err == run("--help")[1]
     assert err.startswith("Usage: ")
-    assert "\n  compare  Is it worth it?" in err
+    assert "\n  compare  " in err
 
 
 def test_help_imports_neither_torch_nor_anything_else_heavy():
