@@ -1,5 +1,7 @@
 """A leak of cross-entropy under any metric, with offsets that only the metric sees."""
 
+import pickle
+
 import pytest
 import torch
 from torch import nn
@@ -95,3 +97,22 @@ def test_errors_name_the_argument():
         mf.MetricLoss("mcc", offsets=torch.zeros(2))(SCORES, LABELS)
     with pytest.raises(TypeError, match="`leak_weight` should be a"):
         mf.MetricLoss("mcc", leak=0.1, leak_weight=[1, 2, 3])
+
+
+def test_an_attribute_that_changes_after_a_call_counts():
+    """The objective is kept between calls; a changed option, dtype or copy has to build it again."""
+    loss = mf.MetricLoss("accuracy", Normal(), offsets=torch.zeros(3))
+    before = loss(SCORES, LABELS)
+    loss.margin = 0.1
+    torch.testing.assert_close(loss(SCORES, LABELS), mf.MetricLoss("accuracy", Normal(), margin=0.1)(SCORES, LABELS))
+    loss.margin, loss.offsets = None, torch.tensor([1.0, 0.0, 0.0])
+    moved = loss(SCORES, LABELS)
+    assert moved != before
+    loss.offsets.zero_()
+    assert loss(SCORES, LABELS) == before
+    loss.double()
+    loss.offsets[0] = 1.0
+    torch.testing.assert_close(loss(SCORES, LABELS), moved)
+    twin = pickle.loads(pickle.dumps(loss))
+    twin.offsets.zero_()
+    assert (twin(SCORES, LABELS), loss(SCORES, LABELS)) == (before, moved)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, Unpack
 
 import torch
@@ -94,7 +94,7 @@ class ClassificationLoss(nn.Module, ABC):
         self._check_scale(scale)
         combine = self._combine if self.memory is not None or self.n_processes() > 1 else None
         options = self._row_options()
-        return compute_loss(self.objective(), input, target, sample_weight, scale, self.reduction, combine, **options)
+        return compute_loss(self._kept_objective(), input, target, sample_weight, scale, self.reduction, combine, **options)
 
     def statistics(
         self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None, scale: float | Tensor | None = None
@@ -106,6 +106,26 @@ class ClassificationLoss(nn.Module, ABC):
     def from_statistics(self, statistics: Tensor) -> Tensor:
         """The loss of all rows whose statistics were summed."""
         return reduce_statistics(self.objective(), statistics, self.reduction)
+
+    def _kept_objective(self) -> Objective:
+        """The objective, built again only after an attribute has changed: for few classes building it is a tenth of a step."""
+        if torch.compiler.is_compiling():
+            return self.objective()
+        kept = self.__dict__.get("_objective")
+        if kept is None:
+            kept = self.__dict__["_objective"] = self.objective()
+        return kept
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__.pop("_objective", None)
+        super().__setattr__(name, value)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        self.__dict__.pop("_objective", None)  # its tensors move
+        return super()._apply(fn, recurse)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_objective"}
 
     def _row_options(self) -> RowOptions:
         return {"weight": self.weight, "ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
