@@ -15,8 +15,8 @@ import time
 import torch
 
 import metricfit as mf
-from reproductions._tables import folder
-from reproductions.exact_2022._protocol import Linear, prepared
+from reproductions._tables import data_folder
+from reproductions.exact_2022._protocol import Linear, load_data
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    data = prepared("car", folder())
+    data = load_data("car", data_folder())
     x, y = data.train
     module = Linear(x.shape[1], data.n_classes)
     loss, normalizer = mf.ExactLoss(margin=0.05), mf.GradientNormalizer()

@@ -73,7 +73,7 @@ def evaluate_split(name: str, seed: int, with_direct: bool) -> list[dict[str, An
     with threadpool_limits(1):
         plain, fixed = logistic_regression(*training, seed)
         for metric in METRICS:
-            options = {"pos_label": rarer if len(classes) == 2 else None, "random_state": seed}
+            options: dict[str, Any] = {"pos_label": rarer if len(classes) == 2 else None, "random_state": seed}
             wanted = metric_name(metric, len(classes))
             offset = mf.OffsetClassifier(fixed, wanted, **options).fit(*training)
             judge = offset  # the same metric for all methods

@@ -14,8 +14,8 @@ from lightning_fabric import Fabric
 
 import metricfit as mf
 from metricfit.training import Batches, Trainer
-from reproductions._tables import folder
-from reproductions.exact_2022._protocol import Linear, prepared
+from reproductions._tables import data_folder
+from reproductions.exact_2022._protocol import Linear, load_data
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    x, y = prepared("car", folder()).train
+    x, y = load_data("car", data_folder()).train
     scale, rate = mf.schedules.geometric(10, 0.01, options.steps), mf.schedules.geometric(0.05, 1e-4, options.steps)
 
     def new_parts() -> tuple[torch.nn.Module, mf.ExactLoss, mf.GradientNormalizer, torch.optim.Optimizer]:

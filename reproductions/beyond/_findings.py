@@ -77,8 +77,8 @@ def _of_exact(found: Results, sets: list[str]) -> str:
     near = [name for name in sets if means[name][OURS] >= exact.TEST["EXACT"][exact.SETS.index(name)] - NEAR]
     above = [name for name in sets if means[name][OURS] >= means[name][THRESHOLD] - 0.005]
     text.append(
-        f"{OURS} has the test accuracy published for EXACT (within {NEAR} points, or above) on {_counted(sets, near)}, and "
-        f"that of {THRESHOLD}, or more, on {_counted(sets, above)}."
+        f"{OURS} has the test accuracy published for EXACT (within {NEAR} points, or above) on {_count(sets, near)}, and "
+        f"that of {THRESHOLD}, or more, on {_count(sets, above)}."
     )
     return "\n\n".join(text)
 
@@ -103,8 +103,8 @@ def _of_leaky(found: Results, sets: list[str]) -> str:
     least = [name for name in sets if means[name][OURS] <= min(means[name].values()) + 0.005]
     return (
         f"## İrsoy's sets, linear models: error on test, %\n\n{table(heads, rows)}\n\n"
-        f"{OURS} has the error published for LEErr (within {NEAR} points, or less) on {_counted(sets, near)}, and the least "
-        f"of ours on {_counted(sets, least)}."
+        f"{OURS} has the error published for LEErr (within {NEAR} points, or less) on {_count(sets, near)}, and the least "
+        f"of ours on {_count(sets, least)}."
     )
 
 
@@ -117,7 +117,7 @@ def _of_east(found: Results, sets: list[str]) -> str:
         positives = int(values(found, "positives", paper="east", set=name, method=CROSS_ENTROPY)[0])
         text.append(f"## EAST's {name}: test, %\n\n{table(heads, rows)}\n\n{positives} of the test rows are positive.")
     rows = []
-    for one, name, gains in _compared(found):
+    for one, name, gains in _compare(found):
         if not one.direction:
             rows.append([f"{one.text}, {name}", mean_with_interval(gains)])
     heads = ["gain, in points", "ours (95 % interval over seeds)"]
@@ -143,12 +143,12 @@ def _by_method(found: Results, paper: str, name: str, score: str) -> dict[str, f
     return {method: float(np.mean(values(found, score, paper=paper, set=name, method=method))) for method in METHODS}
 
 
-def _counted(sets: Sequence[str], some: Sequence[str]) -> str:
+def _count(sets: Sequence[str], some: Sequence[str]) -> str:
     others = [name for name in sets if name not in some]
     return f"{len(some)} of {len(sets)} sets" + (f" (not {', '.join(others)})" if others else "")
 
 
-def _compared(found: Results) -> list[tuple[Comparison, str, list[float]]]:
+def _compare(found: Results) -> list[tuple[Comparison, str, list[float]]]:
     sets = distinct_values(found, "set", paper="east")
     every = [(one, name, one.gains(found, name)) for name in sets for one in _comparisons()]
     return [(one, name, gains) for one, name, gains in every if gains]
@@ -158,6 +158,6 @@ def claims(found: Results) -> list[Claim]:
     """Of networks, where a paper says in which direction it should go."""
     return [
         claim(f"{one.text}, network, {name}", None, gains, one.direction)
-        for one, name, gains in _compared(found)
+        for one, name, gains in _compare(found)
         if one.direction
     ]

@@ -25,9 +25,9 @@ from torch import Tensor, nn
 import metricfit as mf
 from metricfit.training import Trainer
 from reproductions._experiment import Cell, Numbers, Scope
-from reproductions.beyond._linear import fitted, joined
-from reproductions.east_2024._protocol import FIRST_TEMPERATURE, Effort, Options, Parts, course, trained
-from reproductions.east_2024._sets import prepared
+from reproductions.beyond._linear import fit_classifier, join_rows
+from reproductions.east_2024._protocol import FIRST_TEMPERATURE, Effort, Options, Parts, course, train_network
+from reproductions.east_2024._sets import load_data
 from reproductions.east_2024.tabular import (
     QUICK,
     QUICK_ROWS,
@@ -75,35 +75,35 @@ def methods(name: str) -> list[str]:
 def of_east(cell: Cell, scope: Scope) -> Numbers:
     """F1, accuracy and MCC on test in percent; for networks also each with the threshold that is best for it on validation."""
     name, method, seed = str(cell["set"]), str(cell["method"]), int(cell["seed"])
-    parts = prepared(name, scope.data, QUICK_ROWS if scope.quick else None)
+    parts = load_data(name, scope.data, QUICK_ROWS if scope.quick else None)
     features, labels = parts.test
     if method in LINEAR:
-        known, true = joined(parts.train, parts.validation)
-        return _wanted(torch.from_numpy(fitted(known, true, LINEAR[method]).predict(features.numpy())), labels)
+        known, true = join_rows(parts.train, parts.validation)
+        return _wanted_scores(torch.from_numpy(fit_classifier(known, true, LINEAR[method]).predict(features.numpy())), labels)
     effort = QUICK if scope.quick else effort_for(name)
-    trainer = _trained(name, NETWORKS[method], parts, effort, seed)
-    as_trained = _wanted(trainer.scores(features).argmax(1), labels)
-    return as_trained | _tuned(trainer, parts) | course(trainer, effort)
+    trainer = _train(name, NETWORKS[method], parts, effort, seed)
+    as_trained = _wanted_scores(trainer.scores(features).argmax(1), labels)
+    return as_trained | _tune(trainer, parts) | course(trainer, effort)
 
 
-def _trained(name: str, method: Method, parts: Parts, effort: Effort, seed: int) -> Trainer:
+def _train(name: str, method: Method, parts: Parts, effort: Effort, seed: int) -> Trainer:
     options = method.options or options_for(name, method.published)
     torch.manual_seed(seed)
     module = network(parts.train[0].shape[1], options.dropout)
-    return trained(module, method.loss(), parts, options, effort, seed, method.start)
+    return train_network(module, method.loss(), parts, options, effort, seed, method.start)
 
 
-def _tuned(trainer: Trainer, parts: Parts) -> Numbers:
+def _tune(trainer: Trainer, parts: Parts) -> Numbers:
     """Every score after its own threshold."""
     (held_out, true), (features, labels) = parts.validation, parts.test
     known, unknown = trainer.scores(held_out).double(), trainer.scores(features).double()
     numbers = {}
     for score in SCORES:
         offsets = torch.from_numpy(mf.tune_offsets(known.numpy(), true.numpy(), score))
-        numbers[f"{score}_tuned"] = _wanted((unknown + offsets).argmax(1), labels)[score]
+        numbers[f"{score}_tuned"] = _wanted_scores((unknown + offsets).argmax(1), labels)[score]
     return numbers
 
 
-def _wanted(predicted: Tensor, labels: Tensor) -> Numbers:
+def _wanted_scores(predicted: Tensor, labels: Tensor) -> Numbers:
     every = scores_of(predicted.numpy(), labels)
     return {score: every[score] for score in SCORES} | {"positives": float(labels.sum())}

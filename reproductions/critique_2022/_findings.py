@@ -114,11 +114,11 @@ def _toy_words(found: Results) -> str:
     for name, methods in _of_toy(found).items():
         right = [method for method, numbers in methods.items() if numbers["accuracy"] >= numbers["reachable"] - SOLVED]
         wrong = [method for method in methods if method not in right]
-        lines.append(f"- {name}: least where accuracy is highest: {_listed(right)}. Not so: {_listed(wrong)}.")
+        lines.append(f"- {name}: least where accuracy is highest: {_list(right)}. Not so: {_list(wrong)}.")
     return "\n".join(lines)
 
 
-def _listed(names: list[str]) -> str:
+def _list(names: list[str]) -> str:
     return "; ".join(names) or "none"
 
 
@@ -155,4 +155,4 @@ def _trec_words(methods: ByMethod) -> str:
     gains = {method: _differences(methods, method, BASE) for method in methods if method != BASE}
     behind = [method for method, gain in gains.items() if _ends(gain)[1] < 0.0]
     ahead = [method for method, gain in gains.items() if _ends(gain)[0] > 0.0]
-    return f"Behind cross-entropy, beyond the interval: {_listed(behind)}. Ahead: {_listed(ahead)}."
+    return f"Behind cross-entropy, beyond the interval: {_list(behind)}. Ahead: {_list(ahead)}."

@@ -26,9 +26,9 @@ GOAL = 0.8  # of held-out accuracy, whose first epoch is noted
 FIRST = 3  # epochs over which the share of live gradients is averaged
 
 
-def chosen(data: Questions, model: str, method: str, seed: int, *, rates: tuple[float, ...], epochs: int) -> Numbers:
+def choose_run(data: Questions, model: str, method: str, seed: int, *, rates: tuple[float, ...], epochs: int) -> Numbers:
     """Accuracies in percent of the candidate that is best on the held-out rows."""
-    runs = [_trained(data, model, loss, rate, seed, epochs) for loss in _losses(method) for rate in rates]
+    runs = [_train(data, model, loss, rate, seed, epochs) for loss in _losses(method) for rate in rates]
     return max(runs, key=lambda run: run["held_out"])
 
 
@@ -39,7 +39,7 @@ def _losses(method: str) -> Iterator[Loss]:
         yield PLAIN[method]
 
 
-def _trained(data: Questions, model: str, loss: Loss, rate: float, seed: int, epochs: int) -> Numbers:
+def _train(data: Questions, model: str, loss: Loss, rate: float, seed: int, epochs: int) -> Numbers:
     torch.manual_seed(seed)
     module = model_of(model, data.n_places, data.n_classes)
     batches = Batches(*data.train, size=BATCH, seed=seed)

@@ -9,7 +9,7 @@ from reproductions.critique_2022 import _toy as toy
 from reproductions.critique_2022._findings import claims, figure, summary
 from reproductions.critique_2022._methods import METHODS
 from reproductions.critique_2022._text import READERS, questions
-from reproductions.critique_2022._training import EPOCHS, RATES, chosen
+from reproductions.critique_2022._training import EPOCHS, RATES, choose_run
 
 QUICK_RATES, QUICK_EPOCHS = (0.03,), 3
 
@@ -31,7 +31,7 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     if cell["set"] == "toy":
         return toy.solve(model, method)
     rates, epochs = (QUICK_RATES, QUICK_EPOCHS) if scope.quick else (RATES, EPOCHS)
-    return chosen(_questions(scope.data, model, seed), model, method, seed, rates=rates, epochs=epochs)
+    return choose_run(_questions(scope.data, model, seed), model, method, seed, rates=rates, epochs=epochs)
 
 
 EXPERIMENT = Experiment(

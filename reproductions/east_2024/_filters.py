@@ -35,7 +35,7 @@ class Filters:
         return nn.functional.adaptive_avg_pool2d(nearer.unflatten(2, (height, width)), 2).flatten(1)
 
 
-def learned(pictures: Tensor, n_filters: int) -> Filters:
+def learn_filters(pictures: Tensor, n_filters: int) -> Filters:
     """From a hundred thousand patches, or as many as there are."""
     random = torch.Generator().manual_seed(0)
     some = _patches(pictures[torch.randperm(len(pictures), generator=random)[:N_PICTURES]])

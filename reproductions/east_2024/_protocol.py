@@ -49,7 +49,7 @@ class Effort:
     give_up_after: int = 3
 
 
-def trained(
+def train_network(
     module: nn.Module,
     loss: Callable[..., Tensor],
     parts: Parts,

@@ -20,7 +20,7 @@ KAGGLE = "creditcard.csv"
 
 
 @lru_cache(maxsize=2)
-def prepared(name: str, data: Path, n_rows: int | None = None) -> Parts:
+def load_data(name: str, data: Path, n_rows: int | None = None) -> Parts:
     """All rows of a set in one table, both files of adult too (23.93 % positive that way, as in the paper), then three parts.
 
     The paper does not say how it split, nor what it did with adult's words. Here: the parts have equal shares of positives

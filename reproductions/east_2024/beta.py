@@ -27,8 +27,8 @@ from reproductions._markdown import LEGEND, table, with_agreement
 from reproductions._results import differences, values
 from reproductions.east_2024 import published
 from reproductions.east_2024._cifar import CLASSES, pictures
-from reproductions.east_2024._filters import learned
-from reproductions.east_2024._protocol import Effort, Options, Parts, course, courses, trained
+from reproductions.east_2024._filters import learn_filters
+from reproductions.east_2024._protocol import Effort, Options, Parts, course, courses, train_network
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,21 +51,21 @@ def cells(scope: Scope) -> list[Cell]:
 def run(cell: Cell, scope: Scope) -> Numbers:
     method, seed = str(cell["method"]), int(cell["seed"])
     quick = QUICK_PER_CLASS, QUICK_PER_CLASS, QUICK_FILTERS
-    parts = prepared(scope.data, *(quick if scope.quick else (PER_CLASS, None, N_FILTERS)))
+    parts = load_data(scope.data, *(quick if scope.quick else (PER_CLASS, None, N_FILTERS)))
     torch.manual_seed(seed)
     effort = QUICK if scope.quick else EFFORT
-    trainer = trained(network(parts.train[0].shape[1]), _loss(method), parts, OPTIONS, effort, seed)
+    trainer = train_network(network(parts.train[0].shape[1]), _loss(method), parts, OPTIONS, effort, seed)
     features, labels = parts.test
     return _scores(trainer.scores(features).argmax(1).numpy(), labels.numpy()) | course(trainer, effort)
 
 
 @lru_cache(maxsize=1)
-def prepared(data: Path, per_class: int, test_per_class: int | None, n_filters: int) -> Parts:
+def load_data(data: Path, per_class: int, test_per_class: int | None, n_filters: int) -> Parts:
     """The first pictures of each class, four fifths to train and one to stop by; those of its own test part to report."""
     images, labels = pictures(data, "train", per_class)
     test_images, test_labels = pictures(data, "test", test_per_class)
     n_train = len(labels) - round(VALIDATION_SHARE * len(labels))
-    filters = learned(images[:n_train], n_filters)
+    filters = learn_filters(images[:n_train], n_filters)
     known, test = filters(images), filters(test_images)
     centre, width = known[:n_train].mean(0), known[:n_train].std(0).clamp_min(1e-6)
     known, test = (known - centre) / width, (test - centre) / width

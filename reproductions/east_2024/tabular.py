@@ -20,8 +20,8 @@ from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._markdown import LEGEND, mean_and_std, table, with_agreement
 from reproductions._results import differences, distinct_values, values
 from reproductions.east_2024 import published
-from reproductions.east_2024._protocol import Effort, Options, Parts, course, courses, trained
-from reproductions.east_2024._sets import KAGGLE, prepared
+from reproductions.east_2024._protocol import Effort, Options, Parts, course, courses, train_network
+from reproductions.east_2024._sets import KAGGLE, load_data
 
 SETS = ("adult", "mammography", "kaggle")
 FOREST = "random forest"
@@ -60,14 +60,14 @@ def cells(scope: Scope) -> list[Cell]:
 
 def run(cell: Cell, scope: Scope) -> Numbers:
     name, method, seed = str(cell["set"]), str(cell["method"]), int(cell["seed"])
-    parts = prepared(name, scope.data, QUICK_ROWS if scope.quick else None)
+    parts = load_data(name, scope.data, QUICK_ROWS if scope.quick else None)
     features, labels = parts.test
     if method == FOREST:
         forest = RandomForestClassifier(random_state=seed).fit(*(part.numpy() for part in parts.train))
         return scores_of(forest.predict(features.numpy()), labels)
     effort = QUICK if scope.quick else effort_for(name)
-    options = _searched(name, method, effort, scope) if scope.search else options_for(name, method)
-    trainer = _trained(parts, method, options, effort, seed)
+    options = _search(name, method, effort, scope) if scope.search else options_for(name, method)
+    trainer = _train(parts, method, options, effort, seed)
     return scores_of(trainer.scores(features).argmax(1).numpy(), labels) | course(trainer, effort)
 
 
@@ -93,24 +93,24 @@ def effort_for(name: str) -> Effort:
 
 
 @cache
-def _searched(name: str, method: str, effort: Effort, scope: Scope) -> Options:
+def _search(name: str, method: str, effort: Effort, scope: Scope) -> Options:
     """The least validation loss of so many random points of the grid."""
-    parts, random = prepared(name, scope.data, QUICK_ROWS if scope.quick else None), np.random.default_rng(0)
+    parts, random = load_data(name, scope.data, QUICK_ROWS if scope.quick else None), np.random.default_rng(0)
     best, least = Options(), np.inf
     for _ in range(scope.search):
         grid = GRID | ({"batch": (*GRID["batch"], 4096, RARE_BATCH)} if name == "kaggle" else {})
         drawn = {option: choices[random.integers(len(choices))] for option, choices in grid.items()}
         options = Options(int(drawn["batch"]), drawn["rate"], drawn["dropout"], drawn["decay"])
-        loss = -_trained(parts, method, options, effort, seed=0).best_value[0]
+        loss = -_train(parts, method, options, effort, seed=0).best_value[0]
         if loss < least:
             best, least = options, loss
     return best
 
 
-def _trained(parts: Parts, method: str, options: Options, effort: Effort, seed: int) -> Trainer:
+def _train(parts: Parts, method: str, options: Options, effort: Effort, seed: int) -> Trainer:
     torch.manual_seed(seed)
     module = network(parts.train[0].shape[1], options.dropout)
-    return trained(module, LOSSES[method](), parts, options, effort, seed)
+    return train_network(module, LOSSES[method](), parts, options, effort, seed)
 
 
 def network(n_features: int, dropout: float) -> nn.Sequential:

@@ -24,7 +24,7 @@ def losses(samples: int) -> dict[str, nn.Module]:
     }
 
 
-def measured(n_classes: int, samples: int, rounds: int) -> dict[str, float]:
+def measure(n_classes: int, samples: int, rounds: int) -> dict[str, float]:
     """Milliseconds (median of rounds in which the methods take turns) and megabytes per element of a batch."""
     random = torch.Generator().manual_seed(n_classes)
     scores = torch.randn(BATCH, n_classes, generator=random).requires_grad_()

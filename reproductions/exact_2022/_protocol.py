@@ -34,7 +34,7 @@ class Prepared:
 
 
 @lru_cache(maxsize=2)
-def prepared(name: str, data: Path) -> Prepared:
+def load_data(name: str, data: Path) -> Prepared:
     """Section 5.2: missing numbers are the mean; one-hot; all features normalised.
 
     A missing category ("?" in the files) is a category of its own. The paper says that it is filled by the most frequent one,

@@ -11,7 +11,7 @@ from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._markdown import LEGEND, table, with_agreement
 from reproductions._results import differences, distinct_values, values
 from reproductions.exact_2022 import published
-from reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, prepared, train_exact, train_linear
+from reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, load_data, train_exact, train_linear
 
 # what is gained, by which, over which
 GAINS = (
@@ -37,7 +37,7 @@ def cells(scope: Scope) -> list[Cell]:
 def run(cell: Cell, scope: Scope) -> Numbers:
     """Hyper-parameters are those of Table 8; without a scheduler the scale stays at 1, for which the paper gives no value."""
     name, method, seed = str(cell["set"]), str(cell["method"]), int(cell["seed"])
-    data, place, steps = prepared(name, scope.data), published.SETS.index(name), QUICK_STEPS if scope.quick else STEPS
+    data, place, steps = load_data(name, scope.data), published.SETS.index(name), QUICK_STEPS if scope.quick else STEPS
     base = next(base for base in published.LEARNING_RATE if method.startswith(base))
     rate = published.LEARNING_RATE[base][place]
     if base == "EXACT":

@@ -52,7 +52,7 @@ def cells(scope: Scope) -> list[Cell]:
 def run(cell: Cell, scope: Scope) -> Numbers:
     method, n_classes, samples = str(cell["method"]), int(cell["classes"]), int(cell["samples"])
     if cell["what"] == "cost":
-        return cost.measured(n_classes, samples, 3 if scope.quick else ROUNDS)
+        return cost.measure(n_classes, samples, 3 if scope.quick else ROUNDS)
     if method in EXACT:
         return _errors(by_smoothing(mf.smoothing.Normal(), dtype=EXACT[method]), by_mpmath())
     repeats = QUICK_REPEATS if scope.quick else REPEATS
@@ -80,7 +80,7 @@ def _of(found: Results, what: str, method: str) -> dict[int, Numbers]:
     return {int(cell["samples"]): numbers for cell, numbers in found if cell["what"] == what and cell["method"] == method}
 
 
-def _trusted(found: Results) -> int:
+def _trusted_nodes(found: Results) -> int:
     """The least sample size at which Monte-Carlo's error is known."""
     truth = by_smoothing(mf.smoothing.Normal()).value.item()
     sizes = _of(found, "error", "Monte-Carlo")
@@ -88,7 +88,7 @@ def _trusted(found: Results) -> int:
 
 
 def _error_table(found: Results) -> str:
-    errors, trusted = {method: _of(found, "error", method) for method in RANDOM}, _trusted(found)
+    errors, trusted = {method: _of(found, "error", method) for method in RANDOM}, _trusted_nodes(found)
     rows = [
         [
             f"{samples}{'' if samples >= trusted else ' *'}",
@@ -112,7 +112,7 @@ def _error_table(found: Results) -> str:
 
 def _error_claims(found: Results) -> str:
     """The two sentences of Appendix C, and whether they hold here, for either form of Genz's algorithm."""
-    monte_carlo, trusted = _of(found, "error", "Monte-Carlo"), _trusted(found)
+    monte_carlo, trusted = _of(found, "error", "Monte-Carlo"), _trusted_nodes(found)
     largest = max(monte_carlo)
     lines = []
     for method in RANDOM[:2]:

@@ -16,7 +16,7 @@ from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._markdown import LEGEND, NEAR, table, with_agreement
 from reproductions._results import differences, distinct_values, values
 from reproductions.exact_2022 import published
-from reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, Prepared, prepared, train_exact, train_linear
+from reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, Prepared, load_data, train_exact, train_linear
 
 METHODS = ("Sklearn", "Cross-entropy", "Hinge", "EXACT")
 
@@ -34,13 +34,13 @@ def cells(scope: Scope) -> list[Cell]:
 
 def run(cell: Cell, scope: Scope) -> Numbers:
     name, method, seed = str(cell["set"]), str(cell["method"]), int(cell["seed"])
-    data, place = prepared(name, scope.data), published.SETS.index(name)
+    data, place = load_data(name, scope.data), published.SETS.index(name)
     if method == "Sklearn":
         penalty = _searched_penalty(name, scope) if scope.search else published.SKLEARN_REGULARIZATION[place]
         train, test = _sklearn(data, penalty)
     else:
-        options = _searched(name, method, scope) if scope.search else _of_table_8(method, place)
-        train, test = _trained(data, method, seed, QUICK_STEPS if scope.quick else STEPS, **options)
+        options = _search(name, method, scope) if scope.search else _of_table_8(method, place)
+        train, test = _train(data, method, seed, QUICK_STEPS if scope.quick else STEPS, **options)
     return {"train": train, "test": test}
 
 
@@ -61,7 +61,7 @@ def _of_table_8(method: str, place: int) -> dict[str, Any]:
 
 
 def _searched_penalty(name: str, scope: Scope) -> float:
-    inner, random = _held_out(prepared(name, scope.data)), np.random.default_rng(0)
+    inner, random = _held_out(load_data(name, scope.data)), np.random.default_rng(0)
     drawn = np.exp(random.uniform(np.log(1e-6), np.log(10.0), scope.search)).tolist()
     return max(drawn, key=lambda penalty: _sklearn(inner, penalty)[1])
 
@@ -75,9 +75,9 @@ def _held_out(data: Prepared) -> Prepared:
 
 
 @cache
-def _searched(name: str, method: str, scope: Scope) -> dict[str, Any]:
+def _search(name: str, method: str, scope: Scope) -> dict[str, Any]:
     """The best of so many random draws from the ranges of Table 8, by accuracy on 20 % of the training rows."""
-    inner, random = _held_out(prepared(name, scope.data)), np.random.default_rng(0)
+    inner, random = _held_out(load_data(name, scope.data)), np.random.default_rng(0)
     best, best_accuracy = {}, -1.0
     for _ in range(scope.search):
         options: dict[str, Any] = {"rate": float(np.exp(random.uniform(np.log(0.01), np.log(5.0))))}
@@ -86,13 +86,13 @@ def _searched(name: str, method: str, scope: Scope) -> dict[str, Any]:
         if method != "Cross-entropy":
             options["margin"] = float(random.uniform(0.0, 10.0))
         options["decay"] = float(np.exp(random.uniform(np.log(1e-6), 0.0)))
-        _, accuracy = _trained(inner, method, 0, QUICK_STEPS if scope.quick else STEPS, **options)
+        _, accuracy = _train(inner, method, 0, QUICK_STEPS if scope.quick else STEPS, **options)
         if accuracy > best_accuracy:
             best, best_accuracy = options, accuracy
     return best
 
 
-def _trained(data: Prepared, method: str, seed: int, steps: int, **options: Any) -> tuple[float, float]:
+def _train(data: Prepared, method: str, seed: int, steps: int, **options: Any) -> tuple[float, float]:
     if method == "EXACT":
         return train_exact(data, seed=seed, steps=steps, **options)
     loss = nn.CrossEntropyLoss() if method == "Cross-entropy" else mf.HingeLoss(margin=options.pop("margin"))

@@ -88,14 +88,14 @@ def summary(found: Results) -> str:
 def _by_epoch(found: Results, name: str) -> str:
     rows = [
         [str(epoch), *(mean_and_std(_at(found, method, name)[:, epoch].tolist()) for method in published.METHODS)]
-        for epoch in _shown(found)
+        for epoch in _format(found)
     ]
     return table(["epoch", *published.METHODS], rows)
 
 
 def _gradients(found: Results) -> str:
     rows = []
-    for epoch in _shown(found):
+    for epoch in _format(found):
         means = {method: _at(found, method, "gradient")[:, epoch].mean() for method in published.METHODS}
         ratio = means["NegLog"] / means["EErr"]
         rows.append([str(epoch), *(f"{means[method]:.4f}" for method in published.METHODS), f"{ratio:.1f}"])
@@ -120,7 +120,7 @@ def last_gains(found: Results) -> list[float]:
     return (_at(found, "NegLog", "test_error") - _at(found, "EErr", "test_error"))[:, -1].tolist()
 
 
-def _shown(found: Results) -> list[int]:
+def _format(found: Results) -> list[int]:
     n_epochs = _at(found, "NegLog", "epoch").shape[1]
     return [epoch for epoch in SHOWN if epoch < n_epochs]
 

@@ -63,7 +63,7 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     repetition, fold = int(cell["seed"]), int(cell["fold"])
     train, development, test = parts(str(cell["set"]), scope.data, repetition, fold)
     most, rates = (MOST_EPOCHS, RATES) if not scope.quick else (QUICK_EPOCHS, RATES[1:2])
-    trainers = [_trained(train, development, str(cell["method"]), rate, 2 * repetition + fold, most) for rate in rates]
+    trainers = [_train(train, development, str(cell["method"]), rate, 2 * repetition + fold, most) for rate in rates]
     place = max(range(len(rates)), key=lambda one: trainers[one].best_value)
     best = trainers[place]
     return {
@@ -96,7 +96,7 @@ def split(labels: np.ndarray, repetition: int, fold: int) -> tuple[np.ndarray, n
     return train, development, test
 
 
-def _trained(train: Rows, development: Rows, method: str, rate: float, seed: int, epochs: int) -> Trainer:
+def _train(train: Rows, development: Rows, method: str, rate: float, seed: int, epochs: int) -> Trainer:
     torch.manual_seed(seed)
     trainer = adam(by_xavier(nn.Linear(train[0].shape[1], 1)), method, rate)
     batches = Batches(*train, size=BATCH, seed=seed)
@@ -122,12 +122,12 @@ def summary(found: Results) -> str:
     )
     return (
         f"## Error on test, %\n\n{table(heads, rows)}\n\n{LEGEND}\n\n"
-        f"## LEErr against NegLog\n\n{_compared(found, sets, 'NegLog', 'LEErr')}\n\n"
-        f"## EErr against LEErr\n\n{_compared(found, sets, 'LEErr', 'EErr')}\n\n{text}\n"
+        f"## LEErr against NegLog\n\n{_compare(found, sets, 'NegLog', 'LEErr')}\n\n"
+        f"## EErr against LEErr\n\n{_compare(found, sets, 'LEErr', 'EErr')}\n\n{text}\n"
     )
 
 
-def _compared(found: Results, sets: list[str], base: str, method: str) -> str:
+def _compare(found: Results, sets: list[str], base: str, method: str) -> str:
     """Gains in points with both p-values, and the wins, ties and losses counted."""
     rows, plain, corrected = [], [], []
     for name in sets:
@@ -141,14 +141,14 @@ def _compared(found: Results, sets: list[str], base: str, method: str) -> str:
     told_text = ""
     if (base, method) == ("NegLog", "LEErr"):
         wins = sum(name in published.WINS for name in sets)
-        told_text = f" The paper: {_counted(['win'] * wins + ['tie'] * (len(sets) - wins))}."
+        told_text = f" The paper: {_count(['win'] * wins + ['tie'] * (len(sets) - wins))}."
     return (
-        f"{table(heads, rows)}\n\n{method} against {base} by the t-test: {_counted(plain)}; with the corrected p: "
-        f"{_counted(corrected)}.{told_text}"
+        f"{table(heads, rows)}\n\n{method} against {base} by the t-test: {_count(plain)}; with the corrected p: "
+        f"{_count(corrected)}.{told_text}"
     )
 
 
-def _counted(outcomes: list[str]) -> str:
+def _count(outcomes: list[str]) -> str:
     return ", ".join(f"{name} {outcomes.count(name)}" for name in ("win", "tie", "loss"))
 
 

@@ -13,7 +13,7 @@ from reproductions._experiment import Scope, get_experiment
 from reproductions._runner import run
 from reproductions.beyond import _findings, _linear, _network, tables
 from reproductions.east_2024._protocol import Parts
-from reproductions.east_2024._sets import prepared
+from reproductions.east_2024._sets import load_data
 from reproductions.east_2024.tabular import QUICK
 
 
@@ -37,7 +37,7 @@ def test_whole_training_half_is_used_and_no_test_row(data, monkeypatch):
         seen.update(n_rows=len(features), method=method)
         return SimpleNamespace(predict=lambda x: seen.update(n_test=len(x)) or (x[:, 0] < -100.0).astype(int))
 
-    monkeypatch.setattr(_linear, "fitted", fake)
+    monkeypatch.setattr(_linear, "fit_classifier", fake)
     found = [
         _linear.of_leaky({"set": "pima", "method": "cross-entropy + threshold", "seed": seed}, Scope(data)) for seed in (0, 1)
     ]
@@ -57,17 +57,17 @@ def test_memory_holds_as_many_rows_as_the_papers_batch():
     ("method", "first"), [("EXACT's noise for mcc", 2.0), ("EAST for mcc", 0.2), ("network, cross-entropy", None)]
 )
 def test_annealing_starts_where_it_should(data, method, first):
-    parts = prepared("mammography", data)
-    trainer = _network._trained("mammography", _network.NETWORKS[method], parts, QUICK, 0)
+    parts = load_data("mammography", data)
+    trainer = _network._train("mammography", _network.NETWORKS[method], parts, QUICK, 0)
     scale = trainer.history[0]["scale"]
     assert math.isnan(scale) if first is None else scale == first
 
 
 def test_small_batches_are_small(data):
     """320 rows are five batches of 64, or one."""
-    parts, steps = prepared("mammography", data), {}
+    parts, steps = load_data("mammography", data), {}
     for method in ("EAST for f1", "EAST for f1, batch 64", "EAST for f1, batch 64, batch-size-free"):
-        trainer = _network._trained("mammography", _network.NETWORKS[method], parts, QUICK, 0)
+        trainer = _network._train("mammography", _network.NETWORKS[method], parts, QUICK, 0)
         steps[method] = trainer.step // trainer.epoch
     assert list(steps.values()) == [1, 5, 5]
 
@@ -81,7 +81,7 @@ def test_thresholds_are_tuned_on_validation_rows_by_hand():
     validation = part([-1.0, -1.2, -1.8, -3.0], [1, 1, 0, 0])
     test = part([-1.1, -1.4, -1.6, -4.0], [1, 1, 1, 0])
     trainer = SimpleNamespace(scores=lambda features: features)
-    found = _network._tuned(trainer, Parts(validation, validation, test))
+    found = _network._tune(trainer, Parts(validation, validation, test))
     assert found == pytest.approx({"f1_tuned": 80.0, "accuracy_tuned": 75.0, "mcc_tuned": 100.0 / math.sqrt(3.0)})
 
 
@@ -124,7 +124,7 @@ def test_gains_are_paired_by_seed():
         *east("EAST for f1", f1=[61.0, 62.0, 66.0]),
         *east("linear, MetricClassifier for f1", f1=[63.0]),
     ]
-    gains = {one.text: values for one, _, values in _findings._compared(found)}
+    gains = {one.text: values for one, _, values in _findings._compare(found)}
     assert gains["EAST over cross-entropy + threshold, F1"] == [-1.0, -1.0, 2.0]
     assert gains["linear MetricClassifier over EAST, F1"] == [2.0, 1.0, -3.0]
     assert gains["cross-entropy + threshold over cross-entropy, F1"] == [2.0, 2.0, 2.0]

@@ -15,7 +15,7 @@ from reproductions.critique_2022 import published
 from reproductions.critique_2022._methods import PLAIN, log_of_mean
 from reproductions.critique_2022._text import SparseLinear, model_of, questions, read
 from reproductions.critique_2022._toy import FAR, solve
-from reproductions.critique_2022._training import chosen
+from reproductions.critique_2022._training import choose_run
 
 
 def test_cross_entropy_at_weight_1_as_published():
@@ -136,7 +136,7 @@ def test_quick_run(data, tmp_path):
 def test_the_best_on_held_out_rows_is_taken(data):
     """Whatever the test rows say; a rate of 1e-6 learns nothing."""
     found = questions(data, "word vectors", 0)
-    numbers = chosen(found, "word vectors", "cross-entropy", 0, rates=(1e-6, 0.03, 1e-6), epochs=15)
+    numbers = choose_run(found, "word vectors", "cross-entropy", 0, rates=(1e-6, 0.03, 1e-6), epochs=15)
     assert numbers["rate"] == 0.03
     assert numbers["held_out"] > 50.0  # one in six by chance
 

@@ -14,9 +14,9 @@ from metricfit._errors import DataError
 from reproductions._experiment import Scope, get_experiment
 from reproductions.east_2024 import beta, published, tabular
 from reproductions.east_2024._cifar import CLASSES, pictures
-from reproductions.east_2024._filters import learned
-from reproductions.east_2024._protocol import Effort, Options, Parts, trained
-from reproductions.east_2024._sets import prepared
+from reproductions.east_2024._filters import learn_filters
+from reproductions.east_2024._protocol import Effort, Options, Parts, train_network
+from reproductions.east_2024._sets import load_data
 
 
 def claims_of_equal_scores(experiment):
@@ -78,7 +78,7 @@ def test_cross_entropy_of_table_1_finds_a_twelfth_of_the_rich():
 
 @pytest.mark.parametrize(("name", "n_features"), [("adult", 16), ("mammography", 6)])
 def test_parts_are_64_16_and_20_percent_with_equal_shares_of_positives(name, n_features, data):
-    parts = prepared(name, data)
+    parts = load_data(name, data)
     n_rows = {"adult": 600, "mammography": 500}[name]
     sizes = [len(labels) for _, labels in (parts.train, parts.validation, parts.test)]
     assert sizes == [round(0.64 * n_rows), round(0.16 * n_rows), round(0.2 * n_rows)]
@@ -89,7 +89,7 @@ def test_parts_are_64_16_and_20_percent_with_equal_shares_of_positives(name, n_f
 
 
 def test_features_are_scaled_by_the_training_rows(data):
-    x, _ = prepared("mammography", data).train
+    x, _ = load_data("mammography", data).train
     torch.testing.assert_close(x.mean(0), torch.zeros(6), atol=1e-5, rtol=0.0)
     torch.testing.assert_close(x.std(0, correction=0), torch.ones(6), atol=1e-4, rtol=0.0)
 
@@ -105,7 +105,7 @@ def test_kaggle_takes_part_where_its_file_is(data, tmp_path):
     table["Class"] = np.arange(100) % 10 == 0
     table.astype({"Class": int}).to_csv(tmp_path / "creditcard.csv", index=False)
     assert "kaggle" in {cell["set"] for cell in tabular.cells(Scope(tmp_path, seeds=1))}
-    assert [len(x) for x, _ in (prepared("kaggle", tmp_path).train, prepared("kaggle", tmp_path).test)] == [64, 20]
+    assert [len(x) for x, _ in (load_data("kaggle", tmp_path).train, load_data("kaggle", tmp_path).test)] == [64, 20]
 
 
 def test_search_keeps_the_least_validation_loss(monkeypatch, data):
@@ -116,7 +116,7 @@ def test_search_keeps_the_least_validation_loss(monkeypatch, data):
         return SimpleNamespace(best_value=(-losses[len(tried) - 1], 0.0))
 
     monkeypatch.setattr(tabular, "_trained", fake)
-    best = tabular._searched("mammography", "CE", tabular.QUICK, Scope(data, quick=True, search=3))
+    best = tabular._search("mammography", "CE", tabular.QUICK, Scope(data, quick=True, search=3))
     assert len(set(tried)) == 3
     assert best == tried[1]
 
@@ -147,7 +147,7 @@ def test_filters_see_what_is_where():
     standing = lying.transpose(2, 3)
     both = torch.cat([standing[..., :16], lying[..., 16:]], 3)
     noise = 5.0 * torch.randn(40, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-    filters = learned(torch.cat([lying + noise[:20], standing + noise[20:]]), 8)
+    filters = learn_filters(torch.cat([lying + noise[:20], standing + noise[20:]]), 8)
     of_lying, of_standing, of_both = (filters(one).reshape(8, 2, 2) for one in (lying, standing, both))
     left, right = of_both[:, :, 0], of_both[:, :, 1]
     assert (left - of_standing[:, :, 0]).norm() < 0.5 * (left - of_lying[:, :, 0]).norm()
@@ -180,7 +180,9 @@ def test_training_moves_the_class_where_its_beta_points(asked, is_more):
     part = overlapping(2000)
     torch.manual_seed(0)
     loss = mf.EastLoss(mf.metrics.FBeta([1.0, asked], average="macro"))
-    trainer = trained(nn.Linear(1, 2), loss, Parts(part, part, part), Options(batch=500, rate=0.05), Effort(30, 5), seed=0)
+    trainer = train_network(
+        nn.Linear(1, 2), loss, Parts(part, part, part), Options(batch=500, rate=0.05), Effort(30, 5), seed=0
+    )
     predicted = trainer.scores(part[0]).argmax(1)
     hits = (predicted * part[1]).sum() / 1000.0
     right = (predicted * part[1]).sum() / predicted.sum()
@@ -191,7 +193,9 @@ def test_training_ends_at_the_least_validation_loss():
     part = overlapping(400)
     torch.manual_seed(0)
     loss = nn.CrossEntropyLoss()
-    trainer = trained(nn.Linear(1, 2), loss, Parts(part, part, part), Options(batch=50, rate=0.5), Effort(20, 20), seed=0)
+    trainer = train_network(
+        nn.Linear(1, 2), loss, Parts(part, part, part), Options(batch=50, rate=0.5), Effort(20, 20), seed=0
+    )
     least = min(-row["metric"] for row in trainer.history)
     assert float(loss(trainer.scores(part[0]), part[1])) == pytest.approx(least, rel=1e-5)
     assert -trainer.history[-1]["metric"] > least

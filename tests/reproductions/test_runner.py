@@ -14,7 +14,7 @@ import torch
 from reproductions._experiment import Experiment, Scope, get_experiment, names
 from reproductions._runner import read_results, run
 from reproductions.exact_2022 import tabular
-from reproductions.exact_2022._protocol import prepared
+from reproductions.exact_2022._protocol import load_data
 from tests.reproductions.conftest import start
 
 
@@ -115,7 +115,7 @@ def test_search_keeps_the_best_on_held_out_rows(method, data, monkeypatch):
 
 
 def test_held_out_rows_are_training_rows(data):
-    whole = prepared("wine", data)
+    whole = load_data("wine", data)
     inner = tabular._held_out(whole)
     assert [len(y) for _, y in (inner.train, inner.test)] == [114, 28]
     rows = torch.cat([inner.train[0], inner.test[0]])

@@ -38,7 +38,7 @@ def tune_offsets(
     >>> tune_offsets(scores, [0, 0, 1, 1], "f1").tolist()       # class 1 where its score is less than 0.8 behind
     [-0.4, 0.4]
     """
-    table, labels, weight = _checked(scores, y, sample_weight)
+    table, labels, weight = _check_inputs(scores, y, sample_weight)
     chosen = metrics.get(metric)
     chosen.check_classes(table.shape[1])
     return fit_offsets(table, labels, chosen, weight)
@@ -101,7 +101,7 @@ def _sums(cells: Ints, weight: Floats, shape: tuple[int, ...]) -> Floats:
     return np.bincount(cells, weight, math.prod(shape)).astype(np.float64).reshape(shape)
 
 
-def _checked(scores: Any, y: Any, sample_weight: Any) -> tuple[Floats, Ints, Floats]:
+def _check_inputs(scores: Any, y: Any, sample_weight: Any) -> tuple[Floats, Ints, Floats]:
     table = np.asarray(scores, np.float64)
     if table.ndim == 1:
         table = np.stack([np.zeros_like(table), table], 1)

@@ -75,16 +75,16 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
             check_is_fitted(self.estimator)
             self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
             labels = self._places(labels_given)
-            scores, rows = _scores(self.estimator_, X), np.arange(len(labels))
+            scores, rows = _class_scores(self.estimator_, X), np.arange(len(labels))
         else:
             self.classes_, labels = np.unique(labels_given, return_inverse=True)
             if len(self.classes_) < 2:
                 raise ValueError(f"OffsetClassifier needs at least two classes, got one class: {self.classes_[0]!r}.")
             splits = self._splits(labels)
-            jobs = (delayed(_fold)(self.estimator, X, labels_given, weights, split, self.classes_) for split in splits)
+            jobs = (delayed(_fold_scores)(self.estimator, X, labels_given, weights, split, self.classes_) for split in splits)
             scores = np.concatenate(Parallel(n_jobs=self.n_jobs)(jobs))
             rows = np.concatenate([test for _, test in splits])
-            self.estimator_ = _fitted(clone(self.estimator), X, labels_given, weights)
+            self.estimator_ = _fit(clone(self.estimator), X, labels_given, weights)
         self.metric_ = resolve_metric(self.metric, self.average, self.pos_label, self.classes_)
         self.offsets_ = fit_offsets(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
         if hasattr(self.estimator_, "n_features_in_"):
@@ -96,7 +96,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
         check_is_fitted(self)
-        scores = _scores(self.estimator_, X) + self.offsets_
+        scores = _class_scores(self.estimator_, X) + self.offsets_
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     @available_if(_has_probabilities)
@@ -123,12 +123,12 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         return list(check_cv(cv, labels, classifier=True).split(np.empty((len(labels), 1)), labels))
 
 
-def _fold(estimator: Any, X: Any, y: Any, weight: Any, split: Any, classes: NDArray[Any]) -> Floats:  # noqa: N803
+def _fold_scores(estimator: Any, X: Any, y: Any, weight: Any, split: Any, classes: NDArray[Any]) -> Floats:  # noqa: N803
     """Scores of a fold's test rows, one column per class of all rows."""
     train, test = split
     part = None if weight is None else weight[train]
-    fitted = _fitted(clone(estimator), _safe_indexing(X, train), _safe_indexing(y, train), part)
-    known = _scores(fitted, _safe_indexing(X, test))
+    fitted = _fit(clone(estimator), _safe_indexing(X, train), _safe_indexing(y, train), part)
+    known = _class_scores(fitted, _safe_indexing(X, test))
     if known.shape[1] == len(classes):
         return known
     scores = np.full((len(test), len(classes)), known.min() - 1.0)
@@ -136,11 +136,11 @@ def _fold(estimator: Any, X: Any, y: Any, weight: Any, split: Any, classes: NDAr
     return scores
 
 
-def _fitted(estimator: Any, X: Any, y: Any, weight: Any) -> Any:  # noqa: N803
+def _fit(estimator: Any, X: Any, y: Any, weight: Any) -> Any:  # noqa: N803
     return estimator.fit(X, y) if weight is None else estimator.fit(X, y, sample_weight=weight)
 
 
-def _scores(estimator: Any, X: Any) -> Floats:  # noqa: N803
+def _class_scores(estimator: Any, X: Any) -> Floats:  # noqa: N803
     """Log-probabilities, or the decision function where there are no probabilities; (n, k)."""
     if hasattr(estimator, "predict_proba"):
         return np.log(np.maximum(np.asarray(estimator.predict_proba(X), np.float64), _LEAST))

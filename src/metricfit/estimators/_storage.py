@@ -74,13 +74,13 @@ def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ..
 
 
 def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
-    estimator = cls(**_params(found, model, metric))
+    estimator = cls(**_restore_params(found, model, metric))
     estimator.classes_ = np.array(found["classes"]["values"], dtype=found["classes"]["dtype"])
     estimator.n_features_in_, estimator.n_inputs_ = found["n_features_in"], found["n_inputs"]
     if found["feature_names_in"] is not None:
         estimator.feature_names_in_ = np.array(found["feature_names_in"], dtype=object)
     estimator.reads_frames_, estimator.frame_library_ = found["reads_frames"], found["frame_library"]
-    estimator.metric_ = _metric(found["metric"], metric)
+    estimator.metric_ = _restore_metric(found["metric"], metric)
     weights = load_file(folder / WEIGHTS_FILE)
     estimator.preprocessor_ = _read_preprocessor(folder, trusted) if found["preprocessor"] else None
     shape = estimator.n_inputs_, len(estimator.classes_)
@@ -90,7 +90,7 @@ def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metri
         estimator.coef_, estimator.intercept_ = estimator.model_.weight.T, estimator.model_.intercept
     for name in ("temperature", "n_iter", "C"):
         setattr(estimator, f"{name}_", found[name])
-    estimator.method_ = _method(found["method"], estimator.method)
+    estimator.method_ = _restore_method(found["method"], estimator.method)
     estimator.chosen_ = estimator.method_.name
     estimator.candidates_, estimator.history_ = Table(found["candidates"]), Table(found["history"])
     _check_parts(estimator)
@@ -206,7 +206,7 @@ def _plain_params(estimator: Any) -> dict[str, Any]:
         if isinstance(value, Method | Choice) and methods.is_registered(value):
             value = value.name
         try:
-            params[name] = _plain(value)
+            params[name] = _to_json(value)
         except TypeError:
             if name not in ("metric", "model"):  # stored otherwise, or passed again
                 left_out.append(name)
@@ -215,12 +215,12 @@ def _plain_params(estimator: Any) -> dict[str, Any]:
     return params
 
 
-def _params(found: dict[str, Any], model: Any, metric: Any) -> dict[str, Any]:
-    params = {name: _unplain(value) for name, value in found["params"].items()}
+def _restore_params(found: dict[str, Any], model: Any, metric: Any) -> dict[str, Any]:
+    params = {name: _from_json(value) for name, value in found["params"].items()}
     if metric is not None:
         params["metric"] = metric
     elif "metric" not in params and found["metric"] is not None:
-        params["metric"] = _metric(found["metric"], None)
+        params["metric"] = _restore_metric(found["metric"], None)
     return params if model is None else {**params, "model": model}
 
 
@@ -229,7 +229,7 @@ def _method_description(method: Method) -> dict[str, Any]:
     return {"name": method.name, "title": method.title, "summary": method.summary, "papers": list(method.papers)}
 
 
-def _method(description: dict[str, Any], given: Any) -> Method:
+def _restore_method(description: dict[str, Any], given: Any) -> Method:
     """The registered method of that name, or else what the file says about it."""
     name, title, summary, papers = (description[key] for key in ("name", "title", "summary", "papers"))
     if not all(isinstance(text, str) for text in (name, title, summary, *papers)):
@@ -241,36 +241,36 @@ def _metric_description(metric: Metric) -> dict[str, Any] | None:
     """A metric by the name of its class and its fields; a function cannot be stored."""
     if isinstance(metric, Custom) or type(metric).__name__ not in _METRICS:
         return None
-    fields = {item.name: _plain(getattr(metric, item.name)) for item in dataclasses.fields(metric) if item.init}  # type: ignore[arg-type]
+    fields = {item.name: _to_json(getattr(metric, item.name)) for item in dataclasses.fields(metric) if item.init}  # type: ignore[arg-type]
     return {"type": type(metric).__name__, "fields": fields}
 
 
-def _metric(description: dict[str, Any] | None, given: Any) -> Metric:
+def _restore_metric(description: dict[str, Any] | None, given: Any) -> Metric:
     if description is None:
         return metrics.get(_not_stored if given is None else given)
-    return _METRICS[description["type"]](**{name: _unplain(value) for name, value in description["fields"].items()})
+    return _METRICS[description["type"]](**{name: _from_json(value) for name, value in description["fields"].items()})
 
 
 def _not_stored(matrix: torch.Tensor) -> torch.Tensor:
     raise ValueError("The metric was a function, which a model file cannot hold: pass it to load as `metric=` to score.")
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Numbers, texts, sequences and dictionaries as JSON holds them; a TypeError for anything else."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     if isinstance(value, dict):
-        return {"pairs": [[_plain(key), _plain(item)] for key, item in value.items()]}
+        return {"pairs": [[_to_json(key), _to_json(item)] for key, item in value.items()]}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(f"{value!r} cannot be stored as JSON.")
 
 
-def _unplain(value: Any) -> Any:
+def _from_json(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(_unplain(item) for item in value)
+        return tuple(_from_json(item) for item in value)
     if isinstance(value, dict):
-        return {_unplain(key): _unplain(item) for key, item in value["pairs"]}
+        return {_from_json(key): _from_json(item) for key, item in value["pairs"]}
     return value
