@@ -16,7 +16,7 @@ import torch
 
 import metricfit as mf
 from reproductions._tables import data_folder
-from reproductions.exact_2022._protocol import Linear, load_data
+from reproductions.exact_2022._protocol import LinearFixedFirst, load_data
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     torch.manual_seed(0)
     data = load_data("car", data_folder())
     x, y = data.train
-    module = Linear(x.shape[1], data.n_classes)
+    module = LinearFixedFirst(x.shape[1], data.n_classes)
     loss, normalizer = mf.ExactLoss(margin=0.05), mf.GradientNormalizer()
     optimizer = torch.optim.SGD(module.parameters(), lr=0.05, momentum=0.9, fused=True)
     scale, rate = mf.schedules.geometric(10, 0.01, options.steps), mf.schedules.geometric(0.05, 1e-4, options.steps)

@@ -15,7 +15,7 @@ from lightning_fabric import Fabric
 import metricfit as mf
 from metricfit.training import Batches, Trainer
 from reproductions._tables import data_folder
-from reproductions.exact_2022._protocol import Linear, load_data
+from reproductions.exact_2022._protocol import LinearFixedFirst, load_data
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
 
     def new_parts() -> tuple[torch.nn.Module, mf.ExactLoss, mf.GradientNormalizer, torch.optim.Optimizer]:
         torch.manual_seed(0)
-        module = Linear(x.shape[1], 4)
+        module = LinearFixedFirst(x.shape[1], 4)
         return module, mf.ExactLoss(margin=0.05), mf.GradientNormalizer(), torch.optim.SGD(module.parameters(), 0.05, 0.9)
 
     def time_bare_loop() -> float:

@@ -61,7 +61,7 @@ def load_data(name: str, data: Path) -> Prepared:
     return Prepared(parts[0], parts[1], len(classes))
 
 
-class Linear(nn.Module):
+class LinearFixedFirst(nn.Module):
     """Section 5.1: the first class scores zero, the others a linear function."""
 
     def __init__(self, n_features: int, n_classes: int) -> None:
@@ -86,7 +86,7 @@ def train_linear(
 ) -> tuple[float, float]:
     """Section 5.4; accuracy on train and test, in percent."""
     torch.manual_seed(seed)
-    module = Linear(data.train[0].shape[1], data.n_classes)
+    module = LinearFixedFirst(data.train[0].shape[1], data.n_classes)
     trainer = Trainer(
         module,
         loss,

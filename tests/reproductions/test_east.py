@@ -115,7 +115,7 @@ def test_search_keeps_the_least_validation_loss(monkeypatch, data):
         tried.append(options)
         return SimpleNamespace(best_value=(-losses[len(tried) - 1], 0.0))
 
-    monkeypatch.setattr(tabular, "_trained", fake)
+    monkeypatch.setattr(tabular, "_train", fake)
     best = tabular._search("mammography", "CE", tabular.QUICK, Scope(data, quick=True, search=3))
     assert len(set(tried)) == 3
     assert best == tried[1]

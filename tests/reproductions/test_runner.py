@@ -104,7 +104,7 @@ def test_search_keeps_the_best_on_held_out_rows(method, data, monkeypatch):
         drawn.append((arguments, options))
         return 0.0, next(held, 33.0)
 
-    monkeypatch.setattr(tabular, "_sklearn" if method == "Sklearn" else "_trained", fake)
+    monkeypatch.setattr(tabular, "_sklearn" if method == "Sklearn" else "_train", fake)
     found = tabular.run({"set": "wine", "method": method, "seed": 4}, Scope(data, quick=True, search=3))
     assert found["test"] == 33.0
     assert len(drawn) == 4

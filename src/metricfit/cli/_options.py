@@ -28,6 +28,10 @@ Header = Annotated[
     bool | None,
     typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected"),
 ]
+ModelHeader = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="as in the model's table"),
+]
 Delimiter = Annotated[str | None, typer.Option(help="Column separator.", show_default="detected")]
 Encoding = Annotated[str | None, typer.Option(help="Text encoding.", show_default="detected")]
 Folds = Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")]

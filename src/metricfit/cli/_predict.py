@@ -26,7 +26,7 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(help="Output file: .csv, .csv.gz or .parquet.", show_default="stdout, as CSV")
     ] = None,
-    header: options.Header = None,
+    header: options.ModelHeader = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
     overwrite: options.Overwrite = False,
