@@ -64,8 +64,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
         class_weight: None, ``"balanced"`` or a dictionary: weights of classes in cross-entropy and hinge, never in the metric.
         cv: number of folds, a splitter, or a list of splits.
-        method: ``"auto"``, or one method alone: ``"cross_entropy"``, ``"threshold"``, ``"hinge"``, ``"expected_error"``,
-            ``"leaky"``, ``"exact"``, ``"east"``, or a :class:`metricfit.methods.Method` of your own.
+        method: ``"auto"``, one method alone by its name (``metricfit.methods.names()``), or your own ``metricfit.Method``.
         smoothing: ``"auto"``, what the method says; or ``"normal"`` noise or ``"softmax"`` for any number of classes, in
             methods with normal noise (``leaky``, ``exact``).
         preprocess: ``"auto"`` takes arrays, sparse matrices and DataFrames with categories, dates, text and missing values; a

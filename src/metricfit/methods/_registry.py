@@ -92,8 +92,8 @@ BASELINE = "threshold"  # what everything is compared with: the cheap thing that
 def names() -> list[str]:
     """The names that :func:`get` knows.
 
-    >>> names()
-    ['cross_entropy', 'threshold', 'hinge', 'expected_error', 'leaky', 'exact', 'east', 'auto']
+    >>> names()[:2]
+    ['cross_entropy', 'threshold']
     """
     return list(REGISTRY)
 
