@@ -93,6 +93,8 @@ def fit_method(task: Task, learner: Learner, method: Method | Choice, start: Sta
     """Train one method, or choose among several; ``start`` is given where it was trained before."""
     if isinstance(method, Choice) and not task.splits:  # no rows to choose by
         method = method.candidate(BASELINE) or method.candidates[0]
+    if isinstance(method, Method):
+        method.check_start()
     with learner.session():
         if isinstance(method, Choice):
             fitted = _choose(task, learner, _candidates(learner, method), start)

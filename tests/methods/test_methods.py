@@ -145,6 +145,11 @@ def test_methods_can_be_copied():
         (lambda: Method("a", smoothing="normal"), "`smoothing` should be one of"),
         (lambda: Method("a", link="cubic"), "`link` should be"),
         (lambda: Choice("a", ()), "`candidates` should be methods, at least one"),
+        (
+            lambda: Choice("a", (MADE_UP, replace(MADE_UP, name="b", start="c"))),
+            "`start` of 'b' should be one of 'scratch'.*got 'c'",
+        ),
+        (lambda: mf.MetricClassifier(method=Method("a", start="b")).fit(*blobs()), "`start` of 'a' should be one of"),
         (lambda: methods.register(Method("leaky")), "There is already a method 'leaky'"),
         (lambda: methods.register("leaky"), "`method` should be a"),
         (lambda: mf.compare([[0.0]] * 4, [0, 1, 0, 1], methods=[Method("leaky"), "leaky"]), "distinct names, got 'leaky'"),

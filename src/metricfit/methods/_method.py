@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torch import Tensor
@@ -78,6 +79,11 @@ class Method:
         """Whether the metric itself is in the loss."""
         return self.loss == "metric"
 
+    def check_start(self, known: Sequence[str] = (SCRATCH, CROSS_ENTROPY)) -> None:
+        """Raise a ValueError unless the method starts at one of these: alone, or at a candidate before it in a choice."""
+        if self.start not in known:
+            raise ValueError(f"`start` of {self.name!r} should be one of {', '.join(map(repr, known))}; got {self.start!r}.")
+
     def smoothing_for(self, n_classes: int) -> Smoothing:
         """The smoothing for this number of classes; the softmax if none was given."""
         many = self.many_smoothing if n_classes > 2 else None
@@ -129,6 +135,10 @@ class Choice:
         _check_name(self.name)
         if not self.candidates or not all(isinstance(candidate, Method) for candidate in self.candidates):
             raise TypeError(f"`candidates` should be methods, at least one, got {self.candidates!r}.")
+        before = [SCRATCH, CROSS_ENTROPY]
+        for candidate in self.candidates:
+            candidate.check_start(before)
+            before.append(candidate.name)
         object.__setattr__(self, "title", self.title or self.name)
 
     @property
