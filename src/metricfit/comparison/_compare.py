@@ -22,10 +22,10 @@ from metricfit._table import Table
 from metricfit.comparison._result import Comparison, HeldOutPrediction, MethodResult
 from metricfit.comparison._statistics import Estimate, corrected_estimate, holm
 from metricfit.decisions import hard_confusion, metric_values
-from metricfit.estimators import MetricClassifier
-from metricfit.estimators._classifier import fit_each, resolve_metric
+from metricfit.estimators import MetricClassifier, fit_each
 from metricfit.methods import BASELINE, Choice, Method, MethodLike
 from metricfit.metrics import MetricLike
+from metricfit.metrics._resolve import resolve_metric
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

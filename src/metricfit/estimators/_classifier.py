@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import time
 import warnings
 from collections.abc import Iterable, Iterator
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn import config_context
@@ -29,15 +27,14 @@ from sklearn.utils.validation import (
 )
 
 from metricfit import methods, metrics
-from metricfit._checks import check_number, check_option, did_you_mean
+from metricfit._checks import check_number, check_option
 from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._decision import DecidesByScores
 from metricfit.estimators._preprocess import as_frame, build_preprocessor, is_frame, is_missing, library_of
 from metricfit.learners import Learner, LinearModel, TrainingRows, build_learner
-from metricfit.metrics import Custom, Metric
-from metricfit.metrics._averaged import Averaged
+from metricfit.metrics._resolve import resolve_metric
 from metricfit.selection import Fitted, Task, fit_method, fit_start, hold_out
 
 STRENGTHS = tuple(10.0**power for power in range(-3, 4))
@@ -353,34 +350,6 @@ def fit_each(
         one = copy.copy(classifier).set_params(method=method)
         one._keep(fit_method(task, learner, one._method(), start))
         yield one, shared + time.perf_counter() - begin
-
-
-def resolve_metric(metric: Any, average: str | None, pos_label: Any, classes: NDArray[Any]) -> Metric:
-    """The metric with its average and its positive class, checked against the classes of the data."""
-    if average is not None:
-        check_option(average, "average", ("binary", "macro", "micro", "weighted"))
-        if isinstance(metric, str):
-            metric = metric if average == "binary" else f"{metric}_{average}"
-        elif isinstance(metric, Averaged):
-            metric = dataclasses.replace(metric, average=average)  # type: ignore[type-var]
-    found = metrics.get(metric)
-    if isinstance(found, Custom):
-        probe = torch.ones(len(classes), len(classes), dtype=torch.float64, requires_grad=True)
-        if not found(probe).requires_grad:
-            raise ValueError("`metric` should be a differentiable function of the matrix: write it with torch's operations.")
-    if pos_label is not None:
-        matches = np.flatnonzero(classes == pos_label)
-        if len(matches) != 1:
-            near = did_you_mean(pos_label, map(str, classes))
-            raise ValueError(f"`pos_label` should be one of {classes.tolist()}, got {pos_label!r}.{near}")
-        if isinstance(found, Averaged) and len(classes) == 2:
-            found = dataclasses.replace(found, positive=int(matches[0]))  # type: ignore[type-var]
-    try:
-        found.check_classes(len(classes))
-    except ValueError as error:
-        hint = f" There are {len(classes)} classes in y; try average='macro'." if isinstance(metric, str) else ""
-        raise ValueError(f"`metric` {metric!r} does not fit the data: {error}{hint}") from error
-    return found
 
 
 def _index(rows: Any, n_rows: int) -> Ints:

@@ -17,8 +17,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import fit_offsets
-from metricfit.estimators._classifier import resolve_metric
 from metricfit.estimators._decision import DecidesByScores
+from metricfit.metrics._resolve import resolve_metric
 
 _LEAST = 1e-12  # probability
 
