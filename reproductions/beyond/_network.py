@@ -99,7 +99,7 @@ def _tune(trainer: Trainer, parts: Parts) -> Numbers:
     known, unknown = trainer.scores(held_out).double(), trainer.scores(features).double()
     numbers = {}
     for score in SCORES:
-        offsets = torch.from_numpy(mf.tune_offsets(known.numpy(), true.numpy(), score))
+        offsets = torch.from_numpy(mf.tune_offsets(known.numpy(), true.numpy(), score, smooth=False))
         numbers[f"{score}_tuned"] = _wanted_scores((unknown + offsets).argmax(1), labels)[score]
     return numbers
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from metricfit._checks import set_validation
     from metricfit.comparison import compare
     from metricfit.confusion import confusion_matrix
-    from metricfit.decisions import tune_offsets
+    from metricfit.decisions import decide, tune_offsets
     from metricfit.estimators import MetricClassifier, OffsetClassifier
     from metricfit.gradients import GradientNormalizer
     from metricfit.methods import Method
@@ -52,6 +52,7 @@ _HOME = {
     "binary_scores": "scores",
     "compare": "comparison",
     "confusion_matrix": "confusion",
+    "decide": "decisions",
     "set_validation": "_checks",
     "tune_offsets": "decisions",
 }
@@ -74,6 +75,7 @@ __all__ = [
     "binary_scores",
     "compare",
     "confusion_matrix",
+    "decide",
     "functional",
     "links",
     "methods",

@@ -19,8 +19,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from metricfit._progress import Progress
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import Guard, cross_entropy, cross_fit_offsets, fit_offsets, fit_temperature
-from metricfit.learners import NEVER, Fold, History, Learner, TrainingRows
+from metricfit.decisions import Guard, cross_entropy, cross_fit_offsets, fit_offsets, fit_temperature, known_rows
+from metricfit.learners import Fold, History, Learner, TrainingRows
 from metricfit.methods import BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method
 from metricfit.metrics import Metric
 
@@ -116,7 +116,8 @@ def fit_start(task: Task, learner: Learner, tuned: bool = True, history: History
 
     paths = _over_splits(task, learner, fit, CROSS_ENTROPY, history)
     settings = [task.held_out_logits(models) for models in zip(*paths, strict=True)] if len(paths[0]) > 1 else []
-    best = int(np.argmin([cross_entropy(*_known_held_out(task, logits)) for logits in settings])) if settings else 0
+    labels, weight = task.held_out.labels, task.held_out.training_weight
+    best = int(np.argmin([cross_entropy(*known_rows(logits, labels, weight)) for logits in settings])) if settings else 0
     folds, learner = [path[best] for path in paths], learner.with_setting(best)
     if not learner.refits:
         return Start(learner, folds, folds[0])
@@ -261,16 +262,9 @@ def _final_offsets(task: Task, learner: Learner, logits: Floats | None, model: A
     return fit_offsets(model.logits(rows.features), rows.labels, task.metric, rows.weight)
 
 
-def _known_held_out(task: Task, logits: Floats) -> tuple[Floats, Ints, Floats]:
-    """Scores, labels and weights of held-out rows whose class the model has seen: the others cannot be calibrated."""
-    held_out = task.held_out
-    known = logits[np.arange(len(logits)), held_out.labels] > 0.5 * NEVER
-    return logits[known], held_out.labels[known], held_out.training_weight[known]
-
-
 def _temperature(task: Task, logits: Floats | None, model: Any) -> float:
     """From held-out scores, or from those of the training rows where there are none."""
     rows = task.rows
     if logits is None:
         return fit_temperature(model.logits(rows.features), rows.labels, rows.training_weight)
-    return fit_temperature(*_known_held_out(task, logits))
+    return fit_temperature(logits, task.held_out.labels, task.held_out.training_weight)

@@ -5,16 +5,21 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 
 import metricfit as mf
 from metricfit import metrics
-from metricfit.decisions import _offsets, hard_confusion, metric_values
+from metricfit.decisions import NEVER, _offsets, fit_temperature, hard_confusion, metric_values
 
 
 def value(scores, labels, offsets, metric, weight=None):
     weight = np.ones(len(labels)) if weight is None else weight
     matrix = hard_confusion((scores + offsets).argmax(1), labels, weight, scores.shape[1])
     return float(metrics.get(metric)(torch.from_numpy(matrix)))
+
+
+def hard_offsets(*arguments, **options):
+    return mf.tune_offsets(*arguments, smooth=False, **options)
 
 
 def some(n, k, seed=0, ties=False):
@@ -29,7 +34,7 @@ def some(n, k, seed=0, ties=False):
 def test_two_classes_are_exact(metric, ties):
     scores, labels = some(60, 2, ties=ties)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, 60)
-    found = mf.tune_offsets(scores, labels, metric, sample_weight=weight)
+    found = hard_offsets(scores, labels, metric, sample_weight=weight)
     gaps = np.unique(scores[:, 0] - scores[:, 1])
     places = np.concatenate([[gaps[0] - 1], 0.5 * (gaps[1:] + gaps[:-1]), [gaps[-1] + 1]])
     best = max(value(scores, labels, np.array([0.0, place]), metric, weight) for place in places)
@@ -40,7 +45,7 @@ def test_two_classes_are_exact(metric, ties):
 @pytest.mark.parametrize("metric", ["accuracy", "f1_macro", "mcc", "balanced_accuracy"])
 def test_three_classes_come_close_to_a_fine_grid(metric):
     scores, labels = some(80, 3)
-    found = value(scores, labels, mf.tune_offsets(scores, labels, metric), metric)
+    found = value(scores, labels, hard_offsets(scores, labels, metric), metric)
     grid = np.linspace(-3, 3, 61)
     best = max(value(scores, labels, np.array([0.0, *place]), metric) for place in itertools.product(grid, grid))
     assert found >= value(scores, labels, np.zeros(3), metric)
@@ -49,29 +54,80 @@ def test_three_classes_come_close_to_a_fine_grid(metric):
 
 def test_offsets_that_cannot_help_stay_away():
     labels = np.array([0, 1, 2, 0, 1, 2])
-    assert (mf.tune_offsets(5.0 * np.eye(3)[labels], labels, "f1_macro") == 0.0).all()
+    assert (hard_offsets(5.0 * np.eye(3)[labels], labels, "f1_macro") == 0.0).all()
 
 
 def test_many_thresholds_are_thinned_out(monkeypatch):
     scores, labels = some(500, 2)
-    exact = value(scores, labels, mf.tune_offsets(scores, labels, "f1"), "f1")
+    exact = value(scores, labels, hard_offsets(scores, labels, "f1"), "f1")
     monkeypatch.setattr(_offsets, "_MOST_ENTRIES", 400)  # a hundred thresholds
-    thinned = value(scores, labels, mf.tune_offsets(scores, labels, "f1"), "f1")
+    thinned = value(scores, labels, hard_offsets(scores, labels, "f1"), "f1")
     assert exact - 0.01 < thinned <= exact
 
 
 def test_many_classes_never_lose():
     scores, labels = some(3000, 120)
     before = value(scores, labels, np.zeros(120), "accuracy")
-    assert value(scores, labels, mf.tune_offsets(scores, labels, "accuracy"), "accuracy") > before
+    assert value(scores, labels, hard_offsets(scores, labels, "accuracy"), "accuracy") > before
 
 
 def test_one_score_per_row_and_a_function_of_the_matrix():
     scores, labels = some(60, 2)
     difference = scores[:, 1] - scores[:, 0]
-    one = mf.tune_offsets(difference, labels, "f1")
-    two = mf.tune_offsets(scores, labels, lambda c: 2 * c[1, 1] / (2 * c[1, 1] + c[0, 1] + c[1, 0]))
+    one = hard_offsets(difference, labels, "f1")
+    two = hard_offsets(scores, labels, lambda c: 2 * c[1, 1] / (2 * c[1, 1] + c[0, 1] + c[1, 0]))
     np.testing.assert_allclose(one, two, atol=1e-12)
+
+
+def smoothed(scores, labels, offsets, metric, width):
+    """The metric under noise by the pipeline in torch: a second algorithm."""
+    noise = mf.smoothing.Normal(width) if scores.shape[1] == 2 else mf.smoothing.Softmax(width)
+    assigned = noise.assign(torch.from_numpy(scores + offsets))
+    return float(metrics.get(metric)(mf.confusion_matrix(assigned, torch.from_numpy(labels))))
+
+
+@pytest.mark.parametrize("metric", ["f1_macro", "mcc", "balanced_accuracy"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_smooth_offsets_maximise_the_metric_under_noise(k, metric):
+    scores, labels = some(200, k)
+    found = mf.tune_offsets(scores, labels, metric)
+    width = (_offsets.NORMAL_WIDTH if k == 2 else _offsets.SOFTMAX_WIDTH) * fit_temperature(scores, labels, np.ones(200))
+    here = smoothed(scores, labels, found, metric, width)
+    assert here >= smoothed(scores, labels, hard_offsets(scores, labels, metric), metric, width)
+    for label in range(k):
+        for step in (-0.02, 0.02):
+            assert smoothed(scores, labels, found + step * np.eye(k)[label], metric, width) <= here + 1e-6
+    assert found.sum() == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_smooth_offsets_do_not_depend_on_the_unit_of_the_scores(k):
+    scores, labels = some(400, k)
+    found = mf.tune_offsets(scores, labels, "mcc")
+    np.testing.assert_allclose(mf.tune_offsets(20.0 * scores, labels, "mcc"), 20.0 * found, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+def test_probabilities_count_as_their_logarithms(smooth):
+    scores, labels = some(100, 3)
+    probability = softmax(scores, 1)
+    found = mf.tune_offsets(probability, labels, "f1_macro", smooth=smooth)
+    np.testing.assert_allclose(found, mf.tune_offsets(np.log(probability), labels, "f1_macro", smooth=smooth))
+    assert (mf.decide(probability, found) == (np.log(probability) + found).argmax(1)).all()
+    with pytest.raises(ValueError, match=r"`offsets` should have shape \(3,\)"):
+        mf.decide(probability, [0.0, 1.0])
+
+
+def test_smooth_offsets_survive_classes_that_a_model_never_saw():
+    scores, labels = some(100, 3)
+    scores[:50, 2] = NEVER
+    assert np.isfinite(mf.tune_offsets(scores, labels, "f1_macro")).all()
+
+
+def test_a_metric_without_a_gradient_is_named():
+    scores, labels = some(20, 2)
+    with pytest.raises(ValueError, match="smooth=False"):
+        mf.tune_offsets(scores, labels, lambda c: c.round().detach()[1, 1] / c.sum().detach())
 
 
 @pytest.mark.parametrize(

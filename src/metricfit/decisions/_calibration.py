@@ -7,13 +7,24 @@ from scipy.optimize import minimize_scalar
 
 from metricfit._typing import Floats, Ints
 
+NEVER = -1e3  # the score of a class that was not among the training rows
+
 
 def fit_temperature(scores: Floats, labels: Ints, weight: Floats) -> float:
-    """The number to divide scores (n, k) by for the least cross-entropy."""
+    """The number to divide scores (n, k) by for the least cross-entropy; 1 where no row's class has a score."""
+    scores, labels, weight = known_rows(scores, labels, weight)
+    if not len(scores):
+        return 1.0
     found = minimize_scalar(
         lambda log_t: cross_entropy(scores / np.exp(log_t), labels, weight), bounds=(-4, 4), method="bounded"
     )
     return float(np.exp(found.x))
+
+
+def known_rows(scores: Floats, labels: Ints, weight: Floats) -> tuple[Floats, Ints, Floats]:
+    """The rows whose class the model has seen: the others cannot be calibrated."""
+    known = scores[np.arange(len(scores)), labels] > 0.5 * NEVER
+    return (scores, labels, weight) if known.all() else (scores[known], labels[known], weight[known])
 
 
 def cross_entropy(scores: Floats, labels: Ints, weight: Floats) -> float:

@@ -15,10 +15,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from metricfit._threads import single_threaded
-from metricfit.decisions import fit_offsets, hard_confusion, metric_values
+from metricfit.decisions import NEVER, fit_offsets, hard_confusion, metric_values
 from metricfit.learners._descent import MAX_STEPS, descend
 from metricfit.learners._learner import Fold, Learner
-from metricfit.learners._linear_model import NEVER, LinearModel, spread_columns
+from metricfit.learners._linear_model import LinearModel, spread_columns
 from metricfit.learners._rows import TrainingRows
 from metricfit.learners._surrogates import build_surrogate
 from metricfit.methods import CROSS_ENTROPY, SCRATCH, Method

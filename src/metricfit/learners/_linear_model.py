@@ -10,8 +10,6 @@ import torch
 
 from metricfit._typing import Floats
 
-NEVER = -1e3  # the score of a class that was not among the training rows
-
 
 @dataclass(frozen=True)
 class LinearModel:

@@ -4,23 +4,22 @@ The objective is that of :meth:`metricfit.methods.Method.build_loss`, divided by
 
 .. math:: -M(C_\sigma(S + o)) / u + \alpha\,\mathrm{CE}(S)
 
-A small table means thousands of evaluations with a few microseconds of arithmetic each. So the two usual smoothings are
-written out in numpy, and only the metric's own k x k derivative is left to autograd. :func:`by_autograd` goes through the
+The two usual smoothings are those of :mod:`metricfit.decisions`, written out in numpy. :func:`by_autograd` goes through the
 pipeline, takes any method, and is what the others are tested against.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 import torch
-from scipy.special import expit, log_expit, ndtr
+from scipy.special import expit, log_expit
 from torch import Tensor
 
 from metricfit import links
 from metricfit._typing import Floats
+from metricfit.decisions._smoothed import normal_of_two, softmax_and_normalizer, softmax_of_any
 from metricfit.learners._rows import TrainingRows
 from metricfit.links import Linear
 from metricfit.methods import Method
@@ -31,9 +30,6 @@ from metricfit.smoothing import Normal, Smoothing, Softmax
 
 # scores (n, k) and offsets (k,) to the value and its derivative by each
 Surrogate = Callable[[Floats, Floats], tuple[float, Floats, Floats]]
-
-_SQRT_2 = math.sqrt(2.0)
-_SQRT_2PI = math.sqrt(2.0 * math.pi)
 
 
 def build_surrogate(method: Method, rows: TrainingRows, metric: Metric, width: float | None = None) -> Surrogate:
@@ -94,19 +90,13 @@ def _leak_weight(rows: TrainingRows) -> Tensor | None:
 
 
 def _normal_of_two(rows: TrainingRows, metric: Metric, sigma: float, alpha: float) -> Surrogate:
-    r"""Two classes, normal noise: :math:`P(1) = \Phi((d + o_1 - o_0) / (\sqrt 2\,\sigma))`, d the difference of scores."""
-    labels, weight = rows.labels, rows.weight
-    positive = labels == 1
-    sign, shares = np.where(positive, 1.0, -1.0), rows.training_weight / rows.training_weight.sum()
-    support, per_score = np.bincount(labels, weight, 2), 1.0 / (_SQRT_2 * sigma)
+    """Two classes, normal noise on each."""
+    noisy = normal_of_two(metric, rows.labels, rows.weight, sigma)
+    sign, shares = np.where(rows.labels == 1, 1.0, -1.0), rows.training_weight / rows.training_weight.sum()
 
     def surrogate(scores: Floats, offsets: Floats) -> tuple[float, Floats, Floats]:
         difference = scores[:, 1] - scores[:, 0]
-        x = (difference + (offsets[1] - offsets[0])) * per_score
-        assigned = np.bincount(labels, weight * ndtr(x), 2)
-        value, slope = _metric_loss(metric, np.stack([support - assigned, assigned], 1))
-        gain = slope[:, 1] - slope[:, 0]
-        by_shift = np.where(positive, gain[1], gain[0]) * weight * np.exp(-0.5 * x * x) * (per_score / _SQRT_2PI)
+        value, by_shift = noisy(difference + (offsets[1] - offsets[0]))
         by_offset = float(by_shift.sum())
         value -= alpha * float(shares @ log_expit(sign * difference))
         by_shift -= alpha * shares * sign * expit(-sign * difference)
@@ -117,36 +107,15 @@ def _normal_of_two(rows: TrainingRows, metric: Metric, sigma: float, alpha: floa
 
 def _softmax_of_any(rows: TrainingRows, metric: Metric, temperature: float, alpha: float) -> Surrogate:
     """Any number of classes, assigned by a softmax of that temperature."""
-    labels, weight, places = rows.labels, rows.weight, np.arange(len(rows.labels))
-    members = np.zeros((rows.n_classes, len(labels)))
-    members[labels, places] = weight
+    noisy = softmax_of_any(metric, rows.labels, rows.weight, rows.n_classes, temperature)
+    labels, places = rows.labels, np.arange(len(rows.labels))
     shares = rows.training_weight / rows.training_weight.sum()
 
     def surrogate(scores: Floats, offsets: Floats) -> tuple[float, Floats, Floats]:
-        assigned, _ = _softmax((scores + offsets) / temperature)
-        value, slope = _metric_loss(metric, members @ assigned)
-        gain = slope[labels] * weight[:, None]
-        by_offsets = assigned * (gain - (assigned * gain).sum(1, keepdims=True)) / temperature
-        probability, log_normalizer = _softmax(scores)
+        value, by_shifted = noisy(scores + offsets)
+        probability, log_normalizer = softmax_and_normalizer(scores)
         value += alpha * float(shares @ (log_normalizer - scores[places, labels]))
         probability[places, labels] -= 1.0
-        return value, by_offsets + (alpha * shares)[:, None] * probability, by_offsets.sum(0)
+        return value, by_shifted + (alpha * shares)[:, None] * probability, by_shifted.sum(0)
 
     return surrogate
-
-
-def _metric_loss(metric: Metric, matrix: Floats) -> tuple[float, Floats]:
-    """-M / u of a confusion matrix, and its derivative by the entries."""
-    leaf = torch.from_numpy(matrix).requires_grad_()
-    with torch.enable_grad():
-        value = -metric.value(leaf) / metric.unit
-        (slope,) = torch.autograd.grad(value, leaf)
-    return float(value.detach()), slope.numpy()
-
-
-def _softmax(scores: Floats) -> tuple[Floats, Floats]:
-    """Softmax (n, k) and the logarithm of its denominator (n,)."""
-    largest = scores.max(1, keepdims=True)
-    exponentials = np.exp(scores - largest)
-    total = exponentials.sum(1, keepdims=True)
-    return exponentials / total, (largest + np.log(total))[:, 0]
