@@ -1,65 +1,29 @@
-"""Fit one method, or several of which a guard chooses one: for any learner.
+"""Fit one method, or several of which one is chosen: for any learner.
 
 1. The learner trains cross-entropy on every split: where methods start. Held-out cross-entropy chooses its setting.
-2. Every candidate is trained on the same splits, and decides the rows that its model has not seen.
-3. The guard (:mod:`metricfit.decisions`) compares these decisions and chooses.
+2. Every candidate decides the rows that its model has not seen. It is trained on the same splits.
+3. For these the guard (:mod:`metricfit.decisions`) compares the decisions and chooses. For all others the tuned offsets stand.
 4. The chosen method is trained on all rows, and calibrated on held-out scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
-from sklearn.utils.parallel import Parallel, delayed
 
-from metricfit._progress import Progress
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import Guard, cross_entropy, cross_fit_offsets, fit_offsets, fit_temperature, known_rows
-from metricfit.learners import Fold, History, Learner, TrainingRows
+from metricfit.decisions import Guard, cross_fit_offsets, fit_offsets, fit_smooth_offsets, fit_temperature
+from metricfit.learners import EnsembleLearner, Fold, History, Learner, MetricLearner, Task, Trained, TrainingRows
 from metricfit.methods import BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method
-from metricfit.metrics import Metric
 
-__all__ = ["Fitted", "Start", "Task", "fit_method", "fit_start", "hold_out"]
+__all__ = ["Fitted", "fit_method", "hold_out"]
 
 HELD_OUT = 0.2  # share of rows that learners hold out which train only once
 OFFSET_FOLDS = 5  # parts of these rows, to judge offsets
-
-
-@dataclass(frozen=True)
-class Task:
-    """What a fit is given: rows, the metric, and which rows each split holds out."""
-
-    rows: TrainingRows
-    metric: Metric
-    splits: Sequence[tuple[Ints, Ints]]  # training and test rows
-    n_jobs: int | None = None
-    warm: Any = None  # a model of an earlier fit
-    seed: int = 0
-    progress: Progress = field(default_factory=Progress)
-
-    @cached_property
-    def held_out(self) -> TrainingRows:
-        """The test rows of all splits, one split after the other."""
-        return self.rows.take(np.concatenate([test for _, test in self.splits]))
-
-    def held_out_logits(self, models: Sequence[Any]) -> Floats:
-        """The scores of the held-out rows, each by the model that has not seen it."""
-        scored = zip(models, self.splits, strict=True)
-        return np.concatenate([model.logits(self.rows.features[test]) for model, (_, test) in scored])
-
-
-@dataclass(frozen=True)
-class Start:
-    """Models of cross-entropy: one per split, and the one of all rows; ``learner`` has the setting that was chosen."""
-
-    learner: Learner
-    folds: list[Any]
-    final: Any
 
 
 @dataclass(frozen=True)
@@ -89,39 +53,24 @@ class _Candidate:
         return (self.logits + self.offsets).argmax(1)
 
 
-def fit_method(task: Task, learner: Learner, method: Method | Choice, start: Start | None = None) -> Fitted:
+def fit_method(task: Task, learner: Learner, method: Method | Choice, start: Trained | None = None) -> Fitted:
     """Train one method, or choose among several; ``start`` is given where it was trained before."""
     if isinstance(method, Choice) and not task.splits:  # no rows to choose by
         method = method.candidate(BASELINE) or method.candidates[0]
     if isinstance(method, Method):
         method.check_start()
+    if not isinstance(learner, EnsembleLearner):  # whose members read each their own
+        task = task.in_form(learner.reads)
     with learner.session():
-        if isinstance(method, Choice):
+        if not isinstance(learner, MetricLearner):
+            fitted = _decide(task, learner, method, start)
+        elif isinstance(method, Choice):
             fitted = _choose(task, learner, _candidates(learner, method), start)
         else:
             fitted = _fit_one(task, learner, method, start)
     held_out = {row["candidate"]: row["metric"] for row in fitted.candidates}
     task.progress.step("done", held_out.get(fitted.method.name))
     return fitted
-
-
-def fit_start(task: Task, learner: Learner, tuned: bool = True, history: History | None = None) -> Start:
-    """Train cross-entropy; of several settings, the one with the least held-out cross-entropy is kept."""
-    if not task.splits:
-        learner = learner.with_setting(None)
-        return Start(learner, [], learner.fit_cross_entropy(Fold(task.rows, task.metric, warm=task.warm), tuned)[-1])
-
-    def fit(fold: Fold, start: Any) -> Sequence[Any]:
-        return learner.fit_cross_entropy(fold, tuned)
-
-    paths = _over_splits(task, learner, fit, CROSS_ENTROPY, history)
-    settings = [task.held_out_logits(models) for models in zip(*paths, strict=True)] if len(paths[0]) > 1 else []
-    labels, weight = task.held_out.labels, task.held_out.training_weight
-    best = int(np.argmin([cross_entropy(*known_rows(logits, labels, weight)) for logits in settings])) if settings else 0
-    folds, learner = [path[best] for path in paths], learner.with_setting(best)
-    if not learner.refits:
-        return Start(learner, folds, folds[0])
-    return Start(learner, folds, learner.fit_cross_entropy(Fold(task.rows, task.metric, warm=task.warm), tuned)[-1])
 
 
 def hold_out(rows: TrainingRows, seed: int) -> list[tuple[Ints, Ints]]:
@@ -132,17 +81,55 @@ def hold_out(rows: TrainingRows, seed: int) -> list[tuple[Ints, Ints]]:
     return list(splitter(1, test_size=HELD_OUT, random_state=seed).split(np.empty((len(rows.labels), 1)), rows.labels))
 
 
-def _fit_one(task: Task, learner: Learner, method: Method, start: Start | None) -> Fitted:
+def _decide(task: Task, learner: Learner, method: Method | Choice, start: Trained | None) -> Fitted:
+    """A learner of cross-entropy alone: tuned offsets stand where they are a candidate, and what else there is is listed."""
+    task.progress.start(learner.count_steps(len(task.splits)) + 1)
+    start = start or learner.train(task)
+    candidates = method.candidates if isinstance(method, Choice) else (method,)
+    usable = [candidate for candidate in candidates if candidate.loss == "cross_entropy"]
+    if not usable:
+        raise ValueError(f"`method` {method.name!r} has no candidate for the model {learner.name!r}: none is cross-entropy.")
+    chosen = next((candidate for candidate in usable if candidate.offsets == "tuned"), usable[0])
+    model, logits, held_out = start.model, start.logits, task.held_out if task.splits else None
+    if chosen.offsets == "tuned" and logits is not None and held_out is not None:
+        model = model.with_offsets(fit_smooth_offsets(logits, held_out.labels, task.metric, held_out.weight))
+    table = _list_candidates(task, start, chosen, usable) if isinstance(method, Choice) else []
+    return Fitted(model, chosen, start.learner.strength, _temperature(task, logits, model), table, History())
+
+
+def _list_candidates(task: Task, start: Trained, chosen: Method, usable: list[Method]) -> list[dict[str, Any]]:
+    """The held-out metric of the chosen method, of the other methods, and of the members of an ensemble with that method."""
+    held_out = task.held_out
+    guard = Guard(held_out.labels, held_out.weight, held_out.n_classes, task.metric)
+    others = [method for method in usable if method is not chosen]
+    wanted = [(chosen.name, start, chosen), *((method.name, start, method) for method in others)]
+    wanted += [(f"{member.learner.name}, {chosen.name}", member, chosen) for member in start.members]
+    predictions = {}
+    for name, trained, method in wanted:
+        assert trained.logits is not None
+        offsets = np.zeros_like(trained.logits)
+        if method.offsets == "tuned":
+            parts = task.held_out_parts
+            given = trained.logits, held_out.labels, task.metric, held_out.weight, parts
+            for part, own in zip(parts, cross_fit_offsets(*given, fit=fit_smooth_offsets), strict=True):
+                offsets[part] = own
+        predictions[name] = (trained.logits + offsets).argmax(1)
+    stands = guard.value(predictions[chosen.name])
+    reasons = {name: f"{guard.value(predicted) - stands:+.4f}, for information" for name, predicted in predictions.items()}
+    return guard.table(predictions, {**reasons, chosen.name: f"chosen: {start.learner.name} stands"})
+
+
+def _fit_one(task: Task, learner: MetricLearner, method: Method, start: Trained | None) -> Fitted:
     """One method without a guard."""
     history, plain = History(), method.loss == "cross_entropy"
     starts = learner.refits or plain or method.start != SCRATCH
     task.progress.start((learner.steps + 1) * len(task.splits) * (2 if starts and not plain and not learner.refits else 1) + 1)
     if start is None and starts:
-        start = fit_start(task, learner, method.offsets != "none", history)
+        start = learner.train(task, method.offsets != "none", history)
     learner = start.learner if start else learner
     if learner.refits and start:
         folds = start.folds if plain else []
-        model = learner.fit(Fold(task.rows, task.metric, history=history), method, start.final)
+        model = learner.fit(Fold(task.rows, task.metric, history=history), method, start.model)
     else:
         before = start.folds if start else None
         folds = before if plain and before else _fit_splits(task, learner, method, before, history)
@@ -155,11 +142,11 @@ def _fit_one(task: Task, learner: Learner, method: Method, start: Start | None) 
     return Fitted(model, method, learner.strength, _temperature(task, logits, model), [], history)
 
 
-def _choose(task: Task, learner: Learner, candidates: Sequence[Method], start: Start | None) -> Fitted:
+def _choose(task: Task, learner: MetricLearner, candidates: list[Method], start: Trained | None) -> Fitted:
     """The candidate that the guard trusts, trained on all rows."""
     history, n_trained = History(), 1 + sum(method.loss != "cross_entropy" for method in candidates)
     task.progress.start((learner.steps + 1) * len(task.splits) * n_trained + 1)
-    start = start or fit_start(task, learner, any(method.offsets != "none" for method in candidates), history)
+    start = start or learner.train(task, any(method.offsets != "none" for method in candidates), history)
     learner, tried = start.learner, dict[str, _Candidate]()
     for method in candidates:
         before = tried[method.start].models if method.start in tried else start.folds
@@ -169,7 +156,7 @@ def _choose(task: Task, learner: Learner, candidates: Sequence[Method], start: S
     predictions = {name: candidate.predicted for name, candidate in tried.items()}
     chosen, reasons = guard.choose(predictions)
     winner = tried[chosen]
-    model = start.final if learner.refits else winner.models[0]
+    model = start.model if learner.refits else winner.models[0]
     if learner.refits:
         for method in _path(winner.method, tried):
             model = learner.fit(Fold(task.rows, task.metric, history=history), method, model)
@@ -181,7 +168,7 @@ def _choose(task: Task, learner: Learner, candidates: Sequence[Method], start: S
     return Fitted(model, winner.method, learner.strength, temperature, table, history)
 
 
-def _try(task: Task, learner: Learner, method: Method, start: list[Any], history: History) -> _Candidate:
+def _try(task: Task, learner: MetricLearner, method: Method, start: Any, history: History) -> _Candidate:
     models = start if method.loss == "cross_entropy" else _fit_splits(task, learner, method, start, history)
     logits, tuned = task.held_out_logits(models), list[Floats]()
     offsets = np.zeros_like(logits)
@@ -195,35 +182,16 @@ def _try(task: Task, learner: Learner, method: Method, start: list[Any], history
     return _Candidate(method, models, logits, offsets, tuned)
 
 
-def _fit_splits(task: Task, learner: Learner, method: Method, start: list[Any] | None, history: History) -> list[Any]:
+def _fit_splits(task: Task, learner: MetricLearner, method: Method, start: Any | None, history: History) -> list[Any]:
     """The method trained on every split, from the models ``start``."""
-    return _over_splits(task, learner, partial(learner.fit, method=method), method.title, history, start)
+    return task.over_splits(learner, partial(_fit_fold, learner, method), method.title, history, start)
 
 
-def _over_splits(
-    task: Task, learner: Learner, fit: Callable[..., Any], stage: str, history: History | None, start: list[Any] | None = None
-) -> list[Any]:
-    """``fit`` of every split, and of the model that it starts from; in parallel if fits are cheap."""
-    starts, results = start or [None] * len(task.splits), []
-    if not learner.refits:
-        for (train, test), before in zip(task.splits, starts, strict=True):
-            parts = task.rows.take(train), task.metric, task.rows.take(test), task.warm
-            results.append(fit(Fold(*parts, history, task.progress), start=before))
-        return results
-    cut = zip(task.splits, starts, strict=True)
-    jobs = (delayed(_on_split)(learner, fit, task.rows, train, task.metric, before) for (train, _), before in cut)
-    for result in Parallel(n_jobs=task.n_jobs, return_as="generator")(jobs):
-        results.append(result)
-        task.progress.step(stage, None)
-    return results
+def _fit_fold(learner: MetricLearner, method: Method, fold: Fold, start: Any) -> Any:
+    return learner.fit(fold, method, start)
 
 
-def _on_split(learner: Learner, fit: Callable[..., Any], rows: TrainingRows, train: Ints, metric: Metric, start: Any) -> Any:
-    with learner.session():
-        return fit(Fold(rows.take(train), metric), start=start)
-
-
-def _candidates(learner: Learner, choice: Choice) -> Sequence[Method]:
+def _candidates(learner: MetricLearner, choice: Choice) -> list[Method]:
     """All of them; without the steps in between, where a learner does not go from one candidate to the next."""
     between = set() if learner.refits else {method.start for method in choice.candidates} - {CROSS_ENTROPY}
     return [method for method in choice.candidates if method.name not in between]
@@ -237,11 +205,11 @@ def _path(method: Method, tried: dict[str, _Candidate]) -> list[Method]:
     return path
 
 
-def _offset_parts(task: Task, learner: Learner) -> list[Ints]:
+def _offset_parts(task: Task, learner: MetricLearner) -> list[Ints]:
     """Parts of the held-out rows: each is decided with offsets that were tuned on the others."""
     labels = task.held_out.labels
     if learner.refits:
-        return np.split(np.arange(len(labels)), np.cumsum([len(test) for _, test in task.splits])[:-1])
+        return task.held_out_parts
     n_folds = min(OFFSET_FOLDS, int(np.sort(np.bincount(labels, minlength=2))[-2]))
     if n_folds < 2:
         return []
@@ -249,13 +217,13 @@ def _offset_parts(task: Task, learner: Learner) -> list[Ints]:
     return [part for _, part in folds.split(np.empty((len(labels), 1)), labels)]
 
 
-def _tune(task: Task, learner: Learner, logits: Floats) -> list[Floats]:
+def _tune(task: Task, learner: MetricLearner, logits: Floats) -> list[Floats]:
     """Offsets of every part. Their mean is steadier than the best of all rows would be."""
     held_out = task.held_out
     return cross_fit_offsets(logits, held_out.labels, task.metric, held_out.weight, _offset_parts(task, learner))
 
 
-def _final_offsets(task: Task, learner: Learner, logits: Floats | None, model: Any) -> Floats:
+def _final_offsets(task: Task, learner: MetricLearner, logits: Floats | None, model: Any) -> Floats:
     if logits is not None:
         return np.mean(_tune(task, learner, logits), 0)
     rows = task.rows

@@ -1,6 +1,6 @@
 """Estimators for scikit-learn."""
 
-from metricfit.estimators._classifier import MetricClassifier, fit_each
+from metricfit.estimators._classifier import MetricClassifier
 from metricfit.estimators._offset_classifier import OffsetClassifier
 
-__all__ = ["MetricClassifier", "OffsetClassifier", "fit_each"]
+__all__ = ["MetricClassifier", "OffsetClassifier"]

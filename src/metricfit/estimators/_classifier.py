@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import copy
-import time
 import warnings
-from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from scipy.special import softmax
-from sklearn import config_context
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
-    check_array,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -32,21 +29,22 @@ from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._decision import DecidesByScores
-from metricfit.estimators._preprocess import as_frame, build_preprocessor, is_frame, is_missing, library_of
-from metricfit.learners import Learner, LinearModel, TrainingRows, build_learner
+from metricfit.estimators._forms import FormReader
+from metricfit.estimators._preprocess import as_frame, is_frame, is_missing, library_of
+from metricfit.learners import Given, Learner, LinearLearner, LinearModel, MetricLearner, Task, TrainingRows, build_learner
 from metricfit.metrics._resolve import resolve_metric
-from metricfit.selection import Fitted, Task, fit_method, fit_start, hold_out
+from metricfit.selection import Fitted, fit_method, hold_out
 
-STRENGTHS = tuple(10.0**power for power in range(-3, 4))
 SMOOTHINGS = ("auto", "normal", "softmax")
 
 
 class MetricClassifier(DecidesByScores, BaseEstimator):
     """A classifier trained for the metric it is judged on.
 
-    It trains logistic regression, the same with tuned offsets, and models for the metric itself. It compares their predictions
-    for held-out rows, and chooses a model trained for the metric only where it beats the others by more than chance.
-    ``candidates_`` lists every candidate, and why it was chosen or rejected.
+    By default it trains an ensemble: logistic regression, boosted trees and extremely randomised trees, with a logistic head
+    on their out-of-fold probabilities. Offsets then move its decision to do best on the metric. ``model="linear"`` is faster
+    and has coefficients: there a model trained for the metric is chosen where it beats the others by more than chance.
+    ``candidates_`` lists every candidate with its metric on held-out rows.
 
     **Decisions and probabilities.** ``predict`` gives the best decision for the metric, ``predict_proba`` gives calibrated
     probabilities. The best decision is not always the most probable class, so ``predict_proba`` with ``argmax`` is not
@@ -55,8 +53,10 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
     Args:
         metric: a name (``metricfit.metrics.names()``), a metric such as ``metrics.FBeta([1, 1, 0.25])`` or
             ``metrics.Cost(matrix)``, or a function of the confusion matrix (rows are true classes).
-        model: ``"linear"``, ``"mlp"``, an ``nn.Module``, or a function of (number of features, number of classes) that
-            returns one.
+        model: ``"auto"``, ``"linear"``, ``"boosting"``, ``"ensemble"``, ``"mlp"``, a scikit-learn classifier such as
+            ``LGBMClassifier()`` or a Pipeline, an ``nn.Module``, a function of (number of features, number of classes) that
+            returns one, or a list of these, which becomes an ensemble. ``"auto"`` is the ensemble of those members that can
+            take the data; it is the linear model for a method that trains for the metric. ``notes_`` says what it left out.
         pos_label: the label that "f1", "precision" and the like are about, for two classes; by default the larger.
         average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
         class_weight: None, ``"balanced"`` or a dictionary: weights of classes in cross-entropy and hinge, never in the metric.
@@ -66,11 +66,12 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             methods with normal noise (``leaky``, ``exact``).
         preprocess: ``"auto"`` takes arrays, sparse matrices and DataFrames with categories, dates, text and missing values; a
             scikit-learn transformer takes its place; None leaves a matrix of numbers as it is.
-        C: inverse strength of the L2 penalty as in ``LogisticRegression``, or None to choose it by held-out cross-entropy.
+        C: inverse strength of the linear model's L2 penalty as in ``LogisticRegression``, or None to choose it by held-out
+            cross-entropy.
         max_epochs, batch_size, learning_rate, patience, hidden_layer_sizes: for networks.
         warm_start: start from the weights of the last fit.
         n_jobs: number of folds in parallel. The result is the same, bit for bit, for any number.
-        random_state: seed of the folds and of networks.
+        random_state: seed of the folds, of trees and of networks.
         verbose: 1 shows a bar on stderr, or lines where rich is not installed.
 
     >>> from sklearn.datasets import load_breast_cancer
@@ -84,7 +85,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self,
         metric: metrics.MetricLike = "accuracy",
         *,
-        model: Any = "linear",
+        model: Any = "auto",
         pos_label: Any = None,
         average: str | None = None,
         class_weight: Any = None,
@@ -126,9 +127,11 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
         """Fit to features (n, p), labels of any type (n,) and, if given, weights of rows (n,)."""
         warm = getattr(self, "model_", None) if self.warm_start else None
-        rows, used = self._prepare(X, y, sample_weight)
+        table = self._read(X, y, sample_weight)
+        learner = self._learner(table)
         with bar_or_lines(str(self.metric)) if self.verbose else Progress() as progress:
-            self._keep(fit_method(*self._task(rows, used, warm, progress), self._method()))
+            task = self._task(table, learner, self._fit_forms(table, learner.forms()), warm, progress)
+            self._keep(fit_method(task, learner, self._method()), learner)
         return self
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
@@ -146,18 +149,14 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         return logits + self.offsets_, softmax(logits / self.temperature_, 1)
 
     def summary(self) -> str:
-        """One line: the chosen method, and its metric on held-out rows."""
+        """One line: the model, the chosen method, and its metric on held-out rows; then what was decided by itself."""
         check_is_fitted(self)
-        if not self.candidates_:
-            return f"{self.chosen_} for {self.metric}"
-        rows = {row["candidate"]: row for row in self.candidates_}
-        line = f"{self.chosen_} for {self.metric}: {rows[self.chosen_]['metric']:.4f} on held-out rows"
-        baseline = rows.get(methods.BASELINE)
-        return (
-            line
-            if baseline is None or self.chosen_ == methods.BASELINE
-            else line + f"; {methods.BASELINE} {baseline['metric']:.4f}"
-        )
+        line = f"{self.learner_}, {self.chosen_} for {self.metric}"
+        if self.candidates_:
+            rows = {row["candidate"]: row["metric"] for row in self.candidates_}
+            others = ", ".join(f"{name} {value:.4f}" for name, value in rows.items() if name != self.chosen_)
+            line += f": {rows[self.chosen_]:.4f} on held-out rows ({others})"
+        return "\n".join([line, *self.notes_])
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model into a new folder, without pickle: see :meth:`load`."""
@@ -183,8 +182,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         tags.input_tags.allow_nan = self.preprocess is not None
         return tags
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, NDArray[np.bool_]]:  # noqa: N803
-        """Check, find classes and metric, preprocess. Returns the rows with a positive weight, and which rows these are."""
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> _Table:  # noqa: N803
+        """Check, and find classes and metric."""
         methods.get(self.method)
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
         for name in ("max_epochs", "batch_size", "patience"):
@@ -192,19 +191,32 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         check_number(self.learning_rate, "learning_rate", 0.0, open_low=True)
         data, labels, weight, used = self._training_data(X, y, sample_weight)
         self.metric_ = resolve_metric(self.metric, self.average, self.pos_label, self.classes_)
-        class_weight = self._class_weights(labels)
-        features = self._fit_preprocessor(data, labels, weight)
-        self.n_inputs_ = features.shape[1]
-        return TrainingRows(features, labels, weight, class_weight), used
+        seed = check_random_state(self.random_state).randint(2**31)
+        return _Table(data, labels, weight, self._class_weights(labels), used, seed)
+
+    def _learner(self, table: _Table) -> Learner:
+        given = Given(len(table.labels), len(self.classes_), issparse(table.data), self._count_folds(table.labels))
+        return build_learner(self.get_params(deep=False), self._method(), table.seed, given)
+
+    def _fit_forms(self, table: _Table, forms: set[str]) -> TrainingRows:
+        """Fit the preprocessing, and read the rows in these forms."""
+        self.reads_frames_ = is_frame(table.data)
+        self.frame_library_ = library_of(table.data) if self.reads_frames_ else ""
+        self.preprocessor_ = FormReader.fit(table.data, table.labels, table.weight, self.preprocess, forms)
+        features = self.preprocessor_.read(table.data, forms)
+        return TrainingRows(features, table.labels, table.weight, table.class_weight, self.preprocessor_.n_codes)
 
     def _task(
-        self, rows: TrainingRows, used: NDArray[np.bool_], warm: Any = None, progress: Progress | None = None
-    ) -> tuple[Task, Learner]:
-        """The learner of ``model``, and its task with the splits that methods are judged by."""
-        seed = check_random_state(self.random_state).randint(2**31)
-        learner = build_learner(self.get_params(deep=False), self._strengths(), seed)
-        splits = self._splits(rows.labels, used, seed) if learner.refits else hold_out(rows, seed)
-        return Task(rows, self.metric_, splits, self.n_jobs, warm, seed, progress or Progress()), learner
+        self, table: _Table, learner: Learner, rows: TrainingRows, warm: Any = None, progress: Progress | None = None
+    ) -> Task:
+        """The rows, and the splits that methods are judged by."""
+        if isinstance(learner, MetricLearner) and not learner.refits:
+            splits = hold_out(rows, table.seed)
+        elif self.C is not None and isinstance(learner, LinearLearner) and isinstance(self._method(), methods.Method):
+            splits = []  # nothing to choose
+        else:
+            splits = self._splits(table)
+        return Task(rows, self.metric_, splits, self.n_jobs, warm, table.seed, progress or Progress())
 
     def _method(self) -> methods.Method | methods.Choice:
         return methods.get(self.method).with_smoothing(self.smoothing)
@@ -249,27 +261,9 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
     def _reads_frames(self, reset: bool) -> bool:
         return self.preprocess is not None if reset else self.reads_frames_
 
-    def _fit_preprocessor(self, data: Any, labels: Ints, weight: Floats) -> Any:
-        self.reads_frames_ = is_frame(data)
-        self.frame_library_ = library_of(data) if self.reads_frames_ else ""
-        if self.preprocess is None:
-            self.preprocessor_ = None
-            return data
-        automatic = isinstance(self.preprocess, str)
-        if automatic:
-            check_option(self.preprocess, "preprocess", ("auto",))
-        self.preprocessor_ = build_preprocessor(data) if automatic else clone(self.preprocess)
-        weighted = {"scale__sample_weight": weight} if automatic and not self.reads_frames_ else {}
-        with config_context(enable_metadata_routing=False, transform_output="default"):  # not the caller's
-            return _as_matrix(self.preprocessor_.fit(data, labels, **weighted).transform(data))
-
     def _logits(self, X: Any) -> Floats:  # noqa: N803
         check_is_fitted(self)
-        data = self._check_features(X, reset=False)
-        if self.preprocessor_ is None:
-            return self.model_.logits(data)
-        with config_context(transform_output="default"):
-            return self.model_.logits(_as_matrix(self.preprocessor_.transform(data)))
+        return self.model_.logits(self.preprocessor_.read(self._check_features(X, reset=False), self.forms_))
 
     def _class_weights(self, labels: Ints) -> Floats:
         if self.class_weight is None:
@@ -281,17 +275,18 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
                 raise ValueError(f"`class_weight` should name classes of y, got {unknown[0]!r}, which is not one of them.")
         return compute_class_weight(given, classes=self.classes_, y=self.classes_[labels])
 
-    def _strengths(self) -> tuple[float, ...]:
-        if self.C is None:
-            return STRENGTHS
-        if not self.C > 0.0:
-            raise ValueError(f"`C` should be positive, got {self.C!r}.")
-        return (float(self.C),)
+    def _count_folds(self, labels: Ints) -> int:
+        """How many folds there will be; 0 for too few rows."""
+        if not isinstance(self.cv, int | np.integer):
+            return 2  # or more: the user's own
+        if self.cv < 2:
+            raise ValueError(f"`cv` should be at least 2 folds, a splitter or a list of splits, got {self.cv}.")
+        n_folds = min(int(self.cv), int(np.sort(np.bincount(labels))[-2]))
+        return n_folds if n_folds >= 2 else 0
 
-    def _splits(self, labels: Ints, used: NDArray[np.bool_], seed: int) -> list[tuple[Any, Any]]:
-        """Folds; none for a single method with a given C, where there is nothing to choose, and for too few rows."""
-        if self.C is not None and isinstance(methods.get(self.method), methods.Method):
-            return []
+    def _splits(self, table: _Table) -> list[tuple[Any, Any]]:
+        """Folds; none for too few rows."""
+        labels, used = table.labels, table.used
         if not isinstance(self.cv, int | np.integer):
             given = np.zeros(len(used), np.int64)
             given[used] = labels
@@ -299,11 +294,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             splits = check_cv(self.cv, given, classifier=True).split(np.empty((len(given), 1)), given)
             indices = [(_index(train, len(used)), _index(test, len(used))) for train, test in splits]
             return [(place[train[used[train]]], place[test[used[test]]]) for train, test in indices]
-        if self.cv < 2:
-            raise ValueError(f"`cv` should be at least 2 folds, a splitter or a list of splits, got {self.cv}.")
-        counts = np.bincount(labels)
-        n_folds = min(int(self.cv), int(np.sort(counts)[-2]))
-        if n_folds < 2:
+        n_folds, counts = self._count_folds(labels), np.bincount(labels)
+        if not n_folds:
             warnings.warn(f"{len(labels)} rows are too few to hold any out: candidates are not compared.", stacklevel=3)
             return []
         if counts.min() < self.cv:
@@ -313,12 +305,13 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
                 "missing in a training fold counts as missed in its test fold.",
                 stacklevel=3,
             )
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=table.seed)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class")
             return list(folds.split(np.empty((len(labels), 1)), labels))
 
-    def _keep(self, fitted: Fitted) -> None:
+    def _keep(self, fitted: Fitted, learner: Learner) -> None:
+        self.learner_, self.notes_, self.forms_ = learner.name, learner.notes, sorted(learner.forms())
         self.model_ = fitted.model
         self.offsets_ = fitted.model.offsets
         self.temperature_ = fitted.temperature
@@ -333,34 +326,22 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             self.coef_, self.intercept_ = fitted.model.weight.T, fitted.model.intercept
 
 
-def fit_each(
-    classifier: MetricClassifier, data: Any, y: Any, wanted: Iterable[methods.Method | methods.Choice]
-) -> Iterator[tuple[MetricClassifier, float]]:
-    """The classifier fitted by one method after the other, and the seconds that each would take alone.
+@dataclass(frozen=True)
+class _Table:
+    """Checked rows with a positive weight; ``used`` says which rows of the user's table these are."""
 
-    Preprocessing is shared, and so are the models of cross-entropy where the learner allows it.
-    """
-    begin = time.perf_counter()
-    task, learner = classifier._task(*classifier._prepare(data, y, None))
-    with learner.session():
-        start = fit_start(task, learner) if learner.refits else None
-    shared = time.perf_counter() - begin
-    for method in wanted:
-        begin = time.perf_counter()
-        one = copy.copy(classifier).set_params(method=method)
-        one._keep(fit_method(task, learner, one._method(), start))
-        yield one, shared + time.perf_counter() - begin
+    data: Any
+    labels: Ints
+    weight: Floats
+    class_weight: Floats
+    used: NDArray[np.bool_]
+    seed: int
 
 
 def _index(rows: Any, n_rows: int) -> Ints:
     """Row numbers, from row numbers or a mask."""
     rows = np.asarray(rows)
     return np.flatnonzero(rows) if rows.dtype == bool and len(rows) == n_rows else rows.astype(np.int64)
-
-
-def _as_matrix(features: Any) -> Any:
-    """Float64, dense or CSR, from whatever a transformer returns."""
-    return check_array(features, accept_sparse="csr", dtype=np.float64)
 
 
 def _rows_of(data: Any, used: NDArray[np.bool_]) -> Any:

@@ -1,7 +1,8 @@
-"""Preprocessing: arrays, sparse matrices and DataFrames to a matrix of numbers, by scikit-learn's transformers.
+"""Preprocessing: arrays, sparse matrices and DataFrames to numbers, by scikit-learn's transformers.
 
-Numbers are imputed by the median (with a column that says where) and standardised, categories become one column each,
-dates their parts, text the weights of its words. Everything that was learned sits in a scikit-learn transformer.
+There are two forms. In the matrix, numbers are imputed by the median (with a column that says where) and standardised,
+categories become one column each, dates their parts, text the weights of its words. In the columns, which trees read, numbers
+stay as they are, NaN where they are missing, and categories become codes. What was learned sits in the transformers.
 """
 
 from __future__ import annotations
@@ -14,19 +15,24 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from metricfit._typing import Floats
+from metricfit.learners import COLUMNS, MATRIX
 
 MIN_FREQUENCY = 3  # rare and unseen categories share one column
 MAX_CATEGORIES = 100  # columns per feature
+MAX_CODES = 250  # per feature; trees take 255
 MAX_WORDS = 2000
+MAX_TREE_WORDS = 100  # trees read a dense table
 TEXT_WORDS = 3.0  # a column is text if its values have more words than this on average,
 DISTINCT_TEXT = 0.5  # and more than this share of them are different
+NUMBERS, DATES, CATEGORIES, TEXT = "numbers", "dates", "categories", "text"  # the kinds of columns
 
 
 def is_frame(data: Any) -> bool:
@@ -34,13 +40,13 @@ def is_frame(data: Any) -> bool:
     return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
 
 
-def build_preprocessor(data: Any) -> Any:
-    """An unfitted transformer for this DataFrame, array or sparse matrix."""
+def build_preprocessor(data: Any, form: str = MATRIX) -> Any:
+    """An unfitted transformer of this DataFrame, array or sparse matrix to a form; None where there is nothing to do."""
     if is_frame(data):
-        return _for_frame(data)
-    if issparse(data):
-        return Pipeline([("scale", StandardScaler(with_mean=False))])
-    return _numbers()
+        return _for_frame(data, form)
+    if form == COLUMNS:
+        return None
+    return Pipeline([("scale", StandardScaler(with_mean=False))]) if issparse(data) else _numbers()
 
 
 def _numbers() -> Pipeline:
@@ -48,45 +54,70 @@ def _numbers() -> Pipeline:
     return Pipeline([("impute", impute), ("scale", StandardScaler())])
 
 
-def _for_frame(frame: Any) -> ColumnTransformer:
-    kinds: dict[str, list[Any]] = {"numbers": [], "dates": [], "categories": [], "text": []}
+def _matrix_steps() -> dict[str, list[Any]]:
+    """What happens to each kind of column, in order."""
+    encode = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=MIN_FREQUENCY, max_categories=MAX_CATEGORIES)
+    return {
+        NUMBERS: [FunctionTransformer(as_numbers), *_numbers().named_steps.values()],
+        DATES: [FunctionTransformer(as_date_parts), *_numbers().named_steps.values()],
+        CATEGORIES: [FunctionTransformer(as_categories), encode],
+        TEXT: [FunctionTransformer(as_text), TfidfVectorizer(max_features=MAX_WORDS, sublinear_tf=True)],
+    }
+
+
+def _column_steps() -> dict[str, list[Any]]:
+    """The same for trees: codes come first, so that trees know them by their number."""
+    codes = OrdinalEncoder(
+        handle_unknown="use_encoded_value",
+        unknown_value=np.nan,
+        encoded_missing_value=np.nan,
+        max_categories=MAX_CODES,
+    )
+    return {
+        CATEGORIES: [FunctionTransformer(as_categories, kw_args={"missing": np.nan}), codes],
+        NUMBERS: [FunctionTransformer(as_numbers)],
+        DATES: [FunctionTransformer(as_date_parts)],
+        TEXT: [FunctionTransformer(as_text), TfidfVectorizer(max_features=MAX_TREE_WORDS, sublinear_tf=True)],
+    }
+
+
+def _for_frame(frame: Any, form: str) -> ColumnTransformer:
+    steps = _matrix_steps() if form == MATRIX else _column_steps()
+    kinds: dict[str, list[int]] = {kind: [] for kind in steps}
     for position, column in enumerate(_columns(frame)):
         kinds[kind_of(column)].append(position)
-    steps: list[tuple[str, Any, Any]] = []
-    if kinds["numbers"]:
-        steps.append(("numbers", Pipeline([("read", FunctionTransformer(as_numbers)), *_numbers().steps]), kinds["numbers"]))
-    if kinds["dates"]:
-        steps.append(("dates", Pipeline([("read", FunctionTransformer(as_date_parts)), *_numbers().steps]), kinds["dates"]))
-    if kinds["categories"]:
-        encode = OneHotEncoder(
-            handle_unknown="infrequent_if_exist", min_frequency=MIN_FREQUENCY, max_categories=MAX_CATEGORIES
-        )
-        categories = Pipeline([("read", FunctionTransformer(as_categories)), ("encode", encode)])
-        steps.append(("categories", categories, kinds["categories"]))
-    for position in kinds["text"]:
-        words = TfidfVectorizer(max_features=MAX_WORDS, sublinear_tf=True)
-        text = Pipeline([("read", FunctionTransformer(as_text)), ("words", words)])
-        steps.append((f"text_{position}", text, [position]))
-    return ColumnTransformer(steps)
+    transformers = []
+    for kind, places in kinds.items():
+        if kind == TEXT:  # one vocabulary per column
+            transformers += [(f"{TEXT}_{place}", clone(make_pipeline(*steps[kind])), [place]) for place in places]
+        elif places:
+            transformers.append((kind, make_pipeline(*steps[kind]), places))
+    return ColumnTransformer(transformers, sparse_threshold=0.3 if form == MATRIX else 0.0)
+
+
+def count_codes(preprocessor: Any) -> int:
+    """How many columns of the form for trees are codes of categories."""
+    found = [places for kind, _, places in getattr(preprocessor, "transformers_", ()) if kind == CATEGORIES]
+    return len(found[0]) if found else 0
 
 
 def kind_of(column: nw.Series[Any]) -> str:
     """The kind of a column: "numbers", "dates", "categories" or "text"."""
     if column.dtype.is_numeric() or column.dtype in (nw.Boolean, nw.Duration, nw.Time):
-        return "numbers"
+        return NUMBERS
     if column.dtype in (nw.Datetime, nw.Date):
-        return "dates"
+        return DATES
     if column.dtype in (nw.Categorical, nw.Enum):
-        return "categories"
+        return CATEGORIES
     values = [value for value in column.to_list() if not is_missing(value)]
     if values and all(isinstance(value, Number) for value in values):
-        return "numbers"
+        return NUMBERS
     if values and all(isinstance(value, datetime.date) for value in values):
-        return "dates"
+        return DATES
     if not values or not all(isinstance(value, str) for value in values):
-        return "categories"
+        return CATEGORIES
     n_words = sum(len(value.split()) for value in values) / len(values)
-    return "text" if n_words > TEXT_WORDS and len(set(values)) > DISTINCT_TEXT * len(values) else "categories"
+    return TEXT if n_words > TEXT_WORDS and len(set(values)) > DISTINCT_TEXT * len(values) else CATEGORIES
 
 
 def as_numbers(data: Any) -> Floats:
@@ -94,9 +125,9 @@ def as_numbers(data: Any) -> Floats:
     return np.stack([_floats(column) for column in _columns(data)], 1)
 
 
-def as_categories(data: Any) -> NDArray[np.object_]:
-    """Values as strings; None where a value is missing."""
-    columns = [[None if is_missing(value) else str(value) for value in column.to_list()] for column in _columns(data)]
+def as_categories(data: Any, missing: float | None = None) -> NDArray[np.object_]:
+    """Values as strings; ``missing`` where a value is missing."""
+    columns = [[missing if is_missing(value) else str(value) for value in column.to_list()] for column in _columns(data)]
     table = np.empty((len(columns[0]), len(columns)), dtype=object)
     for position, column in enumerate(columns):
         table[:, position] = column

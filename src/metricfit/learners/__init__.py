@@ -1,20 +1,30 @@
-"""Learners: what is trained. Each trains any method (:mod:`metricfit.methods`) on any fold."""
+"""Learners: what is trained. All train cross-entropy; linear models and networks train every method."""
 
-from metricfit.learners._catalogue import build_learner, describe_model, restore_model
-from metricfit.learners._learner import Fold, History, Learner, Model
+from metricfit.learners._catalogue import MODELS, Given, build_learner
+from metricfit.learners._ensemble import EnsembleLearner
+from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._linear_model import LinearModel
-from metricfit.learners._rows import TrainingRows
+from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, Forms, TrainingRows
+from metricfit.learners._task import Fold, History, Model, Task, Trained
 
 __all__ = [
+    "COLUMNS",
+    "GIVEN",
+    "MATRIX",
+    "MODELS",
+    "EnsembleLearner",
     "Fold",
+    "Forms",
+    "Given",
     "History",
     "Learner",
     "LinearLearner",
     "LinearModel",
+    "MetricLearner",
     "Model",
+    "Task",
+    "Trained",
     "TrainingRows",
     "build_learner",
-    "describe_model",
-    "restore_model",
 ]

@@ -1,55 +1,151 @@
-"""The learner that ``model=`` means, and how its models are kept in files: a new learner has its one entry here."""
+"""The learner that ``model=`` means: a new learner has its one entry here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from torch import Tensor
+from torch import nn
 
 from metricfit._checks import check_option
 from metricfit._extras import require
+from metricfit.learners._boosting import BoostingLearner
+from metricfit.learners._ensemble import EnsembleLearner
+from metricfit.learners._estimator import EstimatorLearner
+from metricfit.learners._forest import MAX_ROWS, ForestLearner
 from metricfit.learners._learner import Learner
 from metricfit.learners._linear import LinearLearner
-from metricfit.learners._linear_model import LinearModel
-from metricfit.learners._network_model import NetworkModel, build_module
+from metricfit.methods import Choice, Method
 
-MODELS = ("linear", "mlp")
+MODELS = ("auto", "linear", "boosting", "extra_trees", "ensemble", "mlp")
+STRENGTHS = tuple(10.0**power for power in range(-3, 4))
+FEWEST_ROWS = 100  # for trees beside the linear model
+MOST_CLASSES = {"boosting": 30, "extra_trees": 200}  # a round has a tree per class; a leaf has a number per class
 
 
-def build_learner(options: Mapping[str, Any], strengths: Sequence[float], seed: int) -> Learner:
+@dataclass(frozen=True)
+class Given:
+    """What is known of the data before anything is trained."""
+
+    n_rows: int
+    n_classes: int
+    sparse: bool
+    n_splits: int
+
+
+def build_learner(options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
     """The learner for the options of ``MetricClassifier``."""
-    model = options["model"]
+    learner = _build(options["model"], options, method, seed, given)
+    if isinstance(method, Method) and method.loss != "cross_entropy" and not learner.trains_metric:
+        raise ValueError(
+            f"`model` {learner.name!r} is trained by cross-entropy, `method` {method.name!r} is not for it. Pass "
+            "method='cross_entropy', 'threshold' or 'auto', or model='linear' or 'mlp', which train every method."
+        )
+    return learner
+
+
+def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
+    if isinstance(model, list | tuple):
+        if not model:
+            raise ValueError("`model` should be a list of at least one model, got none.")
+        members = [_build(one, options, method, seed, given) for one in model]
+        return _join(_with_distinct_names(members), given)
     if isinstance(model, str):
         check_option(model, "model", MODELS)
-        if model == "linear":
-            return LinearLearner(strengths)
+        if model in ("auto", "ensemble"):
+            return _automatic(model, options, method, seed, given)
+        if model in _BY_NAME:
+            return _BY_NAME[model](options, seed, given)
+    if hasattr(model, "fit") and hasattr(model, "get_params"):
+        if isinstance(model, type):
+            raise TypeError(f"`model` should be an estimator, got the class {model.__name__}: pass {model.__name__}().")
+        if not (hasattr(model, "predict_proba") or hasattr(model, "decision_function")):
+            raise TypeError(f"`model` should have predict_proba or decision_function, {model!r} has neither.")
+        return EstimatorLearner(model, seed=seed)
+    if not (isinstance(model, str | nn.Module) or callable(model)):
+        names = ", ".join(map(repr, MODELS))
+        raise TypeError(
+            f"`model` should be {names}, a scikit-learn classifier, an nn.Module, a function that returns one, or a list of "
+            f"models, got {model!r}."
+        )
+    return _network(model, options, seed)
+
+
+def _automatic(model: str, options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
+    """The ensemble of the members that can take the data; the linear model where the method is for it alone."""
+    linear = _linear(options, seed, given)
+    if model == "auto" and isinstance(method, Method) and method.loss != "cross_entropy":
+        return replace(linear, notes=(f"The model is linear: trees are not trained by {method.name}.",))
+    out: dict[str, str] = {}
+    if not given.n_splits:
+        out = dict.fromkeys(("boosting", "extra_trees"), "no rows are held out")
+    elif given.n_rows < FEWEST_ROWS:
+        out = dict.fromkeys(("boosting", "extra_trees"), f"there are fewer than {FEWEST_ROWS} rows")
+    if given.sparse:
+        out.setdefault("boosting", "it takes no sparse matrix")
+    for name, most in MOST_CLASSES.items():
+        if given.n_classes > most:
+            out.setdefault(name, f"there are more than {most} classes")
+    kept = [_BY_NAME[name](options, seed, given) for name in ("linear", "boosting", "extra_trees") if name not in out]
+    notes = tuple(f"{name} is left out: {reason}." for name, reason in out.items())
+    return _join(kept, given, notes)
+
+
+def _join(members: Sequence[Learner], given: Given, notes: tuple[str, ...] = ()) -> Learner:
+    """An ensemble; a single member stays alone."""
+    notes += tuple(note for member in members for note in member.notes)
+    if len(members) == 1:
+        return replace(members[0], notes=notes)
+    if not given.n_splits:
+        raise ValueError("`model` should be one model where no rows are held out: an ensemble needs out-of-fold scores.")
+    return EnsembleLearner(tuple(members), notes=notes)
+
+
+def _with_distinct_names(members: Sequence[Learner]) -> list[Learner]:
+    counts, named = Counter[str](), list[Learner]()
+    for member in members:
+        counts[member.name] += 1
+        again = counts[member.name] > 1
+        named.append(replace(member, name=f"{member.name}_{counts[member.name]}") if again else member)
+    return named
+
+
+def _network(model: Any, options: Mapping[str, Any], seed: int) -> Learner:
     require("lightning_fabric", "train", f"model={model!r}" if isinstance(model, str) else "a network")
     from metricfit.learners._network import NetworkLearner  # Lightning takes a second to import
 
     names = ("max_epochs", "batch_size", "learning_rate", "patience")
+    sizes = tuple(np.atleast_1d(options["hidden_layer_sizes"]).tolist())
     given = {name: options[name] for name in names}
-    return NetworkLearner(model, hidden_layer_sizes=_sizes(options), seed=seed, **given)
+    name = model if isinstance(model, str) else type(model).__name__ if isinstance(model, nn.Module) else model.__name__
+    return NetworkLearner(model, hidden_layer_sizes=sizes, seed=seed, name=name, **given)
 
 
-def describe_model(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What :func:`restore_model` needs beside the tensors, as JSON holds it."""
-    kind = options["model"] if isinstance(options["model"], str) else "own"
-    return {"kind": kind} if kind == "linear" else {"kind": kind, "hidden_layer_sizes": list(_sizes(options))}
+def _linear(options: Mapping[str, Any], seed: int, given: Given) -> LinearLearner:
+    strength = options["C"]
+    if strength is None:
+        return LinearLearner(STRENGTHS)
+    if not strength > 0.0:
+        raise ValueError(f"`C` should be positive, got {strength!r}.")
+    return LinearLearner((float(strength),))
 
 
-def restore_model(
-    description: Mapping[str, Any], tensors: dict[str, Tensor], model: Any, n_inputs: int, n_classes: int
-) -> LinearModel | NetworkModel:
-    """A model from its description and tensors; ``model`` is that of the estimator."""
-    if description["kind"] == "linear":
-        return LinearModel.from_tensors(tensors, n_inputs, n_classes)
-    if description["kind"] == "own" and isinstance(model, str):
-        raise ValueError("This model is a user's own network: pass it to load as `model=`, as it was passed to the estimator.")
-    sizes = tuple(description["hidden_layer_sizes"])
-    return NetworkModel.from_tensors(tensors, build_module(model, n_inputs, n_classes, sizes))
+def _boosting(options: Mapping[str, Any], seed: int, given: Given) -> BoostingLearner:
+    if given.sparse:
+        raise ValueError("`model` 'boosting' takes no sparse matrix. Pass a dense one, or model='auto' or 'linear'.")
+    return BoostingLearner(seed)
 
 
-def _sizes(options: Mapping[str, Any]) -> tuple[int, ...]:
-    return tuple(np.atleast_1d(options["hidden_layer_sizes"]).tolist())
+def _extra_trees(options: Mapping[str, Any], seed: int, given: Given) -> ForestLearner:
+    capped = (f"extra_trees: each tree sees {MAX_ROWS:,} of {given.n_rows:,} rows.",) if given.n_rows > MAX_ROWS else ()
+    return ForestLearner(seed, notes=capped)
+
+
+_BY_NAME: dict[str, Callable[[Mapping[str, Any], int, Given], Learner]] = {
+    "linear": _linear,
+    "boosting": _boosting,
+    "extra_trees": _extra_trees,
+}

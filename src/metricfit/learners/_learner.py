@@ -1,70 +1,66 @@
-"""What every learner offers: it trains one method on one fold."""
+"""What every learner offers: it trains cross-entropy on every split. Some train any method from there."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Self
 
-from metricfit._progress import Progress
-from metricfit._typing import Floats
-from metricfit.learners._rows import TrainingRows
-from metricfit.methods import Method
-from metricfit.metrics import Metric
+import numpy as np
 
-History = list[dict[str, Any]]  # one row per step of a descent or per epoch
-
-
-class Model(Protocol):
-    """A trained model: scores in logit units, and one offset per class for the decision."""
-
-    @property
-    def offsets(self) -> Floats: ...
-
-    def logits(self, features: Any) -> Floats:
-        """Scores (n, k) without the offsets."""
-
-    def with_offsets(self, offsets: Floats) -> Any: ...
+from metricfit._threads import single_threaded
+from metricfit.decisions import cross_entropy, known_rows
+from metricfit.learners._mean_model import MeanModel
+from metricfit.learners._rows import MATRIX
+from metricfit.learners._task import Fold, History, Task, Trained
+from metricfit.methods import CROSS_ENTROPY, Method
 
 
-@dataclass(frozen=True)
-class Fold:
-    """What one training is given."""
-
-    rows: TrainingRows
-    metric: Metric
-    held_out: TrainingRows | None = None  # for learners that stop early
-    warm: Any = None  # a model of an earlier fit to go on from
-    history: History | None = None  # where steps are recorded, if anywhere
-    progress: Progress = field(default_factory=Progress)
-
-    def record(self, stage: str, surrogate: float, metric: float, gradient_norm: float, width: float | None = None) -> None:
-        """Add a row to the history."""
-        if self.history is None:
-            return
-        shown = {} if width is None else {"width": width}
-        row = {"step": len(self.history) + 1, "stage": stage, "surrogate": surrogate, "metric": metric}
-        self.history.append({**row, **shown, "gradient_norm": gradient_norm})
-
-
+@dataclass(frozen=True, kw_only=True)
 class Learner(ABC):
-    """Trains models of one kind. It holds options only; :mod:`metricfit.selection` has the rows."""
+    """Trains models of one kind. It holds options only; the task has the rows."""
 
-    refits: bool  # whether fits are cheap: candidates start from each other, and the one to keep is trained on all rows
-    steps: int = 0  # of progress within one training
+    name: str  # how it is called in tables and files
+    notes: tuple[str, ...] = ()  # what was decided for the user, in sentences
+    reads: ClassVar[str] = MATRIX  # the form of the rows that it takes
+    trains_metric: ClassVar[bool] = False  # whether it trains every method, or cross-entropy alone
+    stops_early: ClassVar[bool] = False  # whether it needs the held-out rows of a split to stop
+    steps: ClassVar[int] = 0  # of progress within one training
 
-    @abstractmethod
     def session(self) -> AbstractContextManager[Any]:
         """What a fit runs in: threads, random numbers."""
+        return single_threaded()
 
     @abstractmethod
-    def fit_cross_entropy(self, fold: Fold, tuned: bool) -> Sequence[Model]:
-        """Cross-entropy, where methods start: one model per setting, for example per penalty.
+    def train(self, task: Task, tuned: bool = True, history: History | None = None) -> Trained:
+        """Train cross-entropy. ``tuned`` says that offsets will be tuned afterwards."""
 
-        ``tuned`` says that offsets will be tuned afterwards.
-        """
+    def count_steps(self, n_splits: int) -> int:
+        """The steps of progress that :meth:`train` reports."""
+        return (self.steps + 1) * n_splits if self.steps else n_splits
+
+    def forms(self) -> set[str]:
+        """The forms of rows that it takes."""
+        return {self.reads}
+
+    @property
+    def strength(self) -> float:
+        """The inverse penalty C, for models that have one."""
+        return float("nan")
+
+
+class MetricLearner(Learner):
+    """Trains every method: it goes on from cross-entropy, one fold at a time."""
+
+    trains_metric = True
+    refits: ClassVar[bool]  # whether fits are cheap: candidates start from each other, the chosen one is trained on all rows
+
+    @abstractmethod
+    def fit_cross_entropy(self, fold: Fold, tuned: bool) -> Sequence[Any]:
+        """One model per setting, for example per penalty."""
 
     @abstractmethod
     def fit(self, fold: Fold, method: Method, start: Any) -> Any:
@@ -74,7 +70,24 @@ class Learner(ABC):
         """With the setting at this place alone; None takes the one in the middle."""
         return self
 
-    @property
-    def strength(self) -> float:
-        """The inverse penalty C, for models that have one."""
-        return float("nan")
+    def train(self, task: Task, tuned: bool = True, history: History | None = None) -> Trained:
+        """Of several settings, the one with the least held-out cross-entropy is kept."""
+        if not task.splits:
+            learner = self.with_setting(None)
+            return Trained(learner, learner.fit_cross_entropy(_all_rows(task), tuned)[-1])
+        paths = task.over_splits(self, partial(_fit_path, self, tuned), CROSS_ENTROPY, history)
+        settings = [task.held_out_logits(models) for models in zip(*paths, strict=True)]
+        labels, weight = task.held_out.labels, task.held_out.training_weight
+        losses = [cross_entropy(*known_rows(logits, labels, weight)) for logits in settings] if len(settings) > 1 else [0.0]
+        best = int(np.argmin(losses))
+        folds, learner = [path[best] for path in paths], self.with_setting(best)
+        model = learner.fit_cross_entropy(_all_rows(task), tuned)[-1] if self.refits else MeanModel.of(folds)
+        return Trained(learner, model, folds, settings[best])
+
+
+def _fit_path(learner: MetricLearner, tuned: bool, fold: Fold, start: Any) -> Sequence[Any]:
+    return learner.fit_cross_entropy(fold, tuned)
+
+
+def _all_rows(task: Task) -> Fold:
+    return Fold(task.rows, task.metric, warm=task.warm)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from metricfit._threads import single_threaded
 from metricfit.decisions import NEVER, fit_offsets, hard_confusion, metric_values
 from metricfit.learners._descent import MAX_STEPS, descend
-from metricfit.learners._learner import Fold, Learner
+from metricfit.learners._learner import MetricLearner
 from metricfit.learners._linear_model import LinearModel, spread_columns
 from metricfit.learners._rows import TrainingRows
 from metricfit.learners._surrogates import build_surrogate
+from metricfit.learners._task import Fold
 from metricfit.methods import CROSS_ENTROPY, SCRATCH, Method
 
 MAX_NEWTON = 150  # parameters up to which Newton's steps are cheaper than many small ones
@@ -28,14 +27,12 @@ NORMALIZED_PENALTY = 1e-6  # per row: normalised scores leave the size of the we
 
 
 @dataclass(frozen=True)
-class LinearLearner(Learner):
+class LinearLearner(MetricLearner):
     """Trains linear models; ``strengths`` are the inverse penalties C, in rising order."""
 
     strengths: Sequence[float]
+    name: str = field(default="linear", kw_only=True)
     refits = True
-
-    def session(self) -> AbstractContextManager[Any]:
-        return single_threaded()
 
     def with_setting(self, place: int | None) -> Self:
         middle = len(self.strengths) // 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,16 @@ from metricfit import schedules
 from metricfit._typing import Floats
 from metricfit.decisions import Guard, fit_offsets
 from metricfit.gradients import GradientNormalizer
-from metricfit.learners._learner import Fold, Learner
+from metricfit.learners._learner import MetricLearner
 from metricfit.learners._network_model import NetworkModel, as_tensor, build_module
 from metricfit.learners._rows import TrainingRows
+from metricfit.learners._task import Fold
 from metricfit.methods import CROSS_ENTROPY, SCRATCH, Method, find
 from metricfit.training import Batches, Trainer
 
 
 @dataclass(frozen=True)
-class NetworkLearner(Learner):
+class NetworkLearner(MetricLearner):
     """Trains networks. The model of the one split is kept: its held-out rows were needed to stop."""
 
     model: Any
@@ -35,6 +36,7 @@ class NetworkLearner(Learner):
     patience: int
     hidden_layer_sizes: tuple[int, ...]
     seed: int
+    name: str = field(default="mlp", kw_only=True)
     refits = False
 
     @property

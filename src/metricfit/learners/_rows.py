@@ -1,12 +1,31 @@
-"""The rows that a model is trained on."""
+"""The rows that a model is trained on, and the forms in which learners read them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from sklearn.utils import _safe_indexing
+
 from metricfit._typing import Floats, Ints
+
+MATRIX = "matrix"  # numbers without gaps: imputed, scaled, a column per category; dense or sparse
+COLUMNS = "columns"  # numbers as they are, NaN where they are missing; codes of categories come first
+GIVEN = "given"  # the user's own table
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The same rows in several forms, by name."""
+
+    forms: Mapping[str, Any]
+    n_categories: int = 0  # of COLUMNS: how many of its first columns are codes
+
+    def __getitem__(self, index: Any) -> Forms:
+        return Forms({name: take_rows(rows, index) for name, rows in self.forms.items()}, self.n_categories)
 
 
 @dataclass(frozen=True)
@@ -17,6 +36,7 @@ class TrainingRows:
     labels: Ints
     weight: Floats
     class_weight: Floats
+    n_categories: int = 0  # how many of the first features are codes of categories
 
     @property
     def n_classes(self) -> int:
@@ -28,4 +48,17 @@ class TrainingRows:
         return self.weight * self.class_weight[self.labels]
 
     def take(self, index: Ints) -> TrainingRows:
-        return TrainingRows(self.features[index], self.labels[index], self.weight[index], self.class_weight)
+        return replace(self, features=take_rows(self.features, index), labels=self.labels[index], weight=self.weight[index])
+
+    def in_form(self, name: str) -> TrainingRows:
+        """With the features in one form alone, where there are several."""
+        if not isinstance(self.features, Forms):
+            return self
+        return replace(self, features=self.features.forms[name], n_categories=self.features.n_categories)
+
+
+def take_rows(features: Any, index: Any) -> Any:
+    """Rows of a matrix, of a DataFrame, or of several forms of them."""
+    if isinstance(features, np.ndarray | Forms) or hasattr(features, "tocsr"):
+        return features[index]
+    return _safe_indexing(features, index)

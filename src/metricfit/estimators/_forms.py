@@ -1,0 +1,57 @@
+"""From a user's table to the forms of it that learners read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.utils.validation import check_array
+
+from metricfit._checks import check_option
+from metricfit._typing import Floats, Ints
+from metricfit.estimators._preprocess import build_preprocessor, count_codes, is_frame
+from metricfit.learners import COLUMNS, GIVEN, MATRIX, Forms
+
+
+@dataclass(frozen=True)
+class FormReader:
+    """Fitted transformers by form; a form without one is the table itself."""
+
+    transformers: dict[str, Any]
+    automatic: bool = True  # else there is one form for all learners: what the user's own transformer makes, or the table
+
+    @classmethod
+    def fit(cls, data: Any, labels: Ints, weight: Floats, preprocess: Any, forms: Iterable[str]) -> FormReader:
+        """For ``preprocess`` of ``MetricClassifier``: "auto", a transformer, or None."""
+        automatic = isinstance(preprocess, str)
+        if automatic:
+            check_option(preprocess, "preprocess", ("auto",))
+            made = {form: build_preprocessor(data, form) for form in sorted(set(forms) - {GIVEN})}
+        else:
+            made = {} if preprocess is None else {MATRIX: clone(preprocess)}
+        weighted = {"scale__sample_weight": weight} if automatic and not is_frame(data) else {}
+        with config_context(enable_metadata_routing=False, transform_output="default"):  # not the caller's
+            fitted = {form: one.fit(data, labels, **weighted) for form, one in made.items() if one is not None}
+        return cls(fitted, automatic)
+
+    def read(self, data: Any, forms: Iterable[str]) -> Any:
+        """The rows in one form, or in several."""
+        made = {form: self._in_form(data, form) for form in (sorted(forms) if self.automatic else [MATRIX])}
+        return Forms(made, self.n_codes) if len(made) > 1 else next(iter(made.values()))
+
+    @property
+    def n_codes(self) -> int:
+        """How many of the first columns for trees are codes of categories."""
+        return count_codes(self.transformers.get(COLUMNS)) if self.automatic else 0
+
+    def _in_form(self, data: Any, form: str) -> Any:
+        if form not in self.transformers:
+            return data
+        with config_context(transform_output="default"):
+            found = self.transformers[form].transform(data)
+        finite: Any = "allow-nan" if form == COLUMNS else True
+        return check_array(found, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite)

@@ -1,0 +1,76 @@
+"""Boosted trees: one HistGradientBoosting per fold, all with the same number of rounds, and their mean."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from metricfit.learners._estimator import fit_estimator
+from metricfit.learners._estimator_model import EstimatorModel
+from metricfit.learners._learner import Learner
+from metricfit.learners._mean_model import MeanModel
+from metricfit.learners._rows import COLUMNS, TrainingRows
+from metricfit.learners._task import Fold, History, Task, Trained
+
+MAX_ROUNDS, PATIENCE = 500, 20
+DEFAULT_ROUNDS = 100  # where no rows are held out
+FEW_ROWS = 100  # below, leaves of 20 rows would leave nothing to split
+OPTIONS = {"learning_rate": 0.05, "max_leaf_nodes": 15}  # how they were chosen: docs/classifier.md
+
+
+@dataclass(frozen=True)
+class BoostingLearner(Learner):
+    """Missing values and categories are the trees' own business; a fold stops when its held-out rows stop gaining."""
+
+    seed: int = 0
+    name: str = field(default="boosting", kw_only=True)
+    reads = COLUMNS
+    stops_early = True
+
+    def train(self, task: Task, tuned: bool = True, history: History | None = None) -> Trained:
+        if not task.splits:
+            return Trained(self, _fit(self.seed, Fold(task.rows, task.metric), None))
+        models = task.over_splits(self, partial(_fit, self.seed), self.name)
+        folds = _with_equal_rounds(models)
+        return Trained(self, MeanModel.of(folds), folds, task.held_out_logits(folds))
+
+
+def _fit(seed: int, fold: Fold, start: None) -> EstimatorModel:
+    rows, test = fold.rows, fold.held_out
+    stops = test is not None
+    estimator = HistGradientBoostingClassifier(
+        **OPTIONS,
+        max_iter=MAX_ROUNDS if stops else DEFAULT_ROUNDS,
+        min_samples_leaf=1 if len(rows.labels) < FEW_ROWS else 20,
+        categorical_features=list(range(rows.n_categories)) or None,
+        early_stopping=stops,
+        n_iter_no_change=PATIENCE,
+        random_state=seed,
+    )
+    return fit_estimator(estimator, "boosting", rows, seed, **(_held_out(rows, test) if test is not None else {}))
+
+
+def _held_out(rows: TrainingRows, test: TrainingRows) -> dict[str, object]:
+    """The rows to stop by; only those of classes that the training rows have."""
+    seen = np.unique(rows.labels)
+    known = np.isin(test.labels, seen)
+    part = test if known.all() else test.take(np.flatnonzero(known))
+    weighted = {} if (rows.training_weight == 1.0).all() else {"sample_weight_val": part.training_weight}
+    return {"X_val": part.features, "y_val": np.searchsorted(seen, part.labels), **weighted}
+
+
+def _with_equal_rounds(models: Sequence[EstimatorModel]) -> list[EstimatorModel]:
+    """The median of the folds' best rounds for all of them, so that no fold is fitted to its own held-out rows."""
+    best = [int(np.argmax(model.estimator.validation_score_)) for model in models]
+    n_rounds = max(1, int(np.median(best)))
+    cut = []
+    for model in models:
+        estimator = copy.copy(model.estimator)
+        estimator._predictors = estimator._predictors[:n_rounds]  # a round is one entry: how scikit-learn stages predictions
+        cut.append(EstimatorModel(estimator, model.seen, model.offsets))
+    return cut

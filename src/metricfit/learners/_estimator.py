@@ -1,0 +1,69 @@
+"""Any scikit-learn classifier: fitted on every split, then to all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from metricfit.learners._estimator_model import EstimatorModel
+from metricfit.learners._learner import Learner
+from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, TrainingRows
+from metricfit.learners._task import Fold, History, Task, Trained
+
+
+@dataclass(frozen=True)
+class EstimatorLearner(Learner):
+    """Fits clones of an estimator.
+
+    A Pipeline reads the user's own table. An estimator that takes missing values (boosted trees, forests) reads numbers as
+    they are and codes of categories; any other reads the imputed and scaled matrix.
+    """
+
+    estimator: Any
+    seed: int = 0
+    name: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or type(self.estimator).__name__)
+
+    @property
+    def reads(self) -> str:  # type: ignore[override]
+        if isinstance(self.estimator, Pipeline):
+            return GIVEN
+        return COLUMNS if get_tags(self.estimator).input_tags.allow_nan else MATRIX
+
+    def train(self, task: Task, tuned: bool = True, history: History | None = None) -> Trained:
+        fit = partial(_fit, self.estimator, self.name, self.seed)
+        folds = task.over_splits(self, fit, self.name) if task.splits else []
+        model = fit(Fold(task.rows, task.metric), None)
+        task.progress.step(self.name, None)
+        return Trained(self, model, folds, task.held_out_logits(folds) if folds else None)
+
+    def count_steps(self, n_splits: int) -> int:
+        return n_splits + 1
+
+
+def _fit(estimator: Any, name: str, seed: int, fold: Fold, start: Any) -> EstimatorModel:
+    return fit_estimator(clone(estimator), name, fold.rows, seed)
+
+
+def fit_estimator(estimator: Any, name: str, rows: TrainingRows, seed: int, **options: Any) -> EstimatorModel:
+    """Fit to rows whose labels become 0 ... m - 1, because some libraries take no others."""
+    seen, labels = np.unique(rows.labels, return_inverse=True)
+    if "random_state" in estimator.get_params(deep=False) and estimator.get_params(deep=False)["random_state"] is None:
+        estimator.set_params(random_state=seed)
+    weighted = {} if (rows.training_weight == 1.0).all() else {"sample_weight": rows.training_weight}
+    if weighted and not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(
+            f"`model` {name} takes no sample_weight, but weights of rows or classes were given. "
+            "Leave `sample_weight` and `class_weight` out, or pass another model."
+        )
+    estimator.fit(rows.features, labels, **weighted, **options)
+    return EstimatorModel(estimator, np.asarray(seen, np.int64), np.zeros(rows.n_classes))

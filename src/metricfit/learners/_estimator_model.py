@@ -1,0 +1,48 @@
+"""Any fitted scikit-learn classifier as a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from metricfit._typing import Floats, Ints
+from metricfit.decisions import NEVER
+from metricfit.learners._linear_model import spread_columns
+
+LEAST = 1e-12  # probability
+
+
+@dataclass(frozen=True)
+class EstimatorModel:
+    """An estimator that was fitted to the classes ``seen`` of k, under the labels 0, 1, ...; and one offset per class."""
+
+    estimator: Any
+    seen: Ints
+    offsets: Floats
+
+    def logits(self, features: Any) -> Floats:
+        """Log-probabilities, or the decision function where there are none; a class that was not seen never wins."""
+        scores = class_scores(self.estimator, features)
+        if len(self.seen) == len(self.offsets):
+            return scores
+        spread = np.full((len(scores), len(self.offsets)), NEVER)
+        spread[:, self.seen] = scores
+        return spread
+
+    def with_offsets(self, offsets: Floats) -> EstimatorModel:
+        return replace(self, offsets=offsets - offsets.mean())
+
+
+def class_scores(estimator: Any, features: Any) -> Floats:
+    """Log-probabilities, or the decision function where there are no probabilities; (n, k)."""
+    if hasattr(estimator, "predict_proba"):
+        return np.log(np.maximum(np.asarray(estimator.predict_proba(features), np.float64), LEAST))
+    if not hasattr(estimator, "decision_function"):
+        raise TypeError(f"`estimator` should have predict_proba or decision_function, {estimator!r} has neither.")
+    scores = np.asarray(estimator.decision_function(features), np.float64)
+    pairs = getattr(estimator, "decision_function_shape", "ovr") == "ovo"
+    if (scores.ndim == 2 and scores.shape[1] != len(estimator.classes_)) or pairs:
+        raise ValueError("`estimator` should have one score per class; try decision_function_shape='ovr'.")
+    return spread_columns(scores[:, None]) if scores.ndim == 1 else scores

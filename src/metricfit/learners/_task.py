@@ -1,0 +1,135 @@
+"""What learners are given, and what they return: a task with splits, and a model with out-of-fold scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from metricfit._progress import Progress
+from metricfit._typing import Floats, Ints
+from metricfit.learners._rows import TrainingRows, take_rows
+from metricfit.metrics import Metric
+
+if TYPE_CHECKING:
+    from metricfit.learners._learner import Learner
+
+History = list[dict[str, Any]]  # one row per step of a descent or per epoch
+
+
+class Model(Protocol):
+    """A trained model: scores in logit units, and one offset per class for the decision."""
+
+    @property
+    def offsets(self) -> Floats: ...
+
+    def logits(self, features: Any) -> Floats:
+        """Scores (n, k) without the offsets."""
+
+    def with_offsets(self, offsets: Floats) -> Any: ...
+
+    def parts(self) -> Any:
+        """What a file keeps: see :mod:`metricfit.learners._parts`."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What one training is given."""
+
+    rows: TrainingRows
+    metric: Metric
+    held_out: TrainingRows | None = None  # for learners that stop early
+    warm: Any = None  # a model of an earlier fit to go on from
+    history: History | None = None  # where steps are recorded, if anywhere
+    progress: Progress = field(default_factory=Progress)
+
+    def record(self, stage: str, surrogate: float, metric: float, gradient_norm: float, width: float | None = None) -> None:
+        """Add a row to the history."""
+        if self.history is None:
+            return
+        shown = {} if width is None else {"width": width}
+        row = {"step": len(self.history) + 1, "stage": stage, "surrogate": surrogate, "metric": metric}
+        self.history.append({**row, **shown, "gradient_norm": gradient_norm})
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a fit is given: rows, the metric, and which rows each split holds out."""
+
+    rows: TrainingRows
+    metric: Metric
+    splits: Sequence[tuple[Ints, Ints]]  # training and test rows
+    n_jobs: int | None = None
+    warm: Any = None  # a model of an earlier fit
+    seed: int = 0
+    progress: Progress = field(default_factory=Progress)
+
+    @cached_property
+    def held_out_index(self) -> Ints:
+        """The test rows of all splits, one split after the other."""
+        return np.concatenate([test for _, test in self.splits])
+
+    @cached_property
+    def held_out(self) -> TrainingRows:
+        """These rows without their features: their labels judge out-of-fold scores."""
+        return replace(self.rows, features=np.empty((len(self.rows.labels), 0))).take(self.held_out_index)
+
+    @property
+    def held_out_parts(self) -> list[Ints]:
+        """Where the test rows of each split stand among the held-out rows."""
+        ends = np.cumsum([len(test) for _, test in self.splits])
+        return np.split(np.arange(ends[-1]), ends[:-1])
+
+    def held_out_logits(self, models: Sequence[Any]) -> Floats:
+        """The scores of the held-out rows, each by the model that has not seen it."""
+        scored = zip(models, self.splits, strict=True)
+        return np.concatenate([model.logits(take_rows(self.rows.features, test)) for model, (_, test) in scored])
+
+    def in_form(self, name: str) -> Task:
+        """With the rows in the form that a learner reads."""
+        return replace(self, rows=self.rows.in_form(name))
+
+    def over_splits(
+        self,
+        learner: Learner,
+        fit: Callable[..., Any],
+        stage: str,
+        history: History | None = None,
+        starts: Sequence[Any] | None = None,
+    ) -> list[Any]:
+        """``fit(fold, start)`` of every split; in parallel unless the learner shows its own progress."""
+        given, results = zip(self.splits, starts or [None] * len(self.splits), strict=True), []
+        if learner.steps:
+            for (train, test), start in given:
+                parts = self.rows.take(train), self.metric, self.rows.take(test), self.warm
+                results.append(fit(Fold(*parts, history, self.progress), start))
+            return results
+        jobs = (delayed(_on_split)(learner, fit, self.rows, self.metric, split, start) for split, start in given)
+        for result in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
+            results.append(result)
+            self.progress.step(stage, None)
+        return results
+
+
+def _on_split(
+    learner: Learner, fit: Callable[..., Any], rows: TrainingRows, metric: Metric, split: tuple[Ints, Ints], start: Any
+) -> Any:
+    train, test = split
+    held_out = rows.take(test) if learner.stops_early else None
+    with learner.session():
+        return fit(Fold(rows.take(train), metric, held_out), start)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What cross-entropy gave: the model of all rows, and scores of rows that a model has not seen."""
+
+    learner: Any  # with the setting that was chosen
+    model: Any
+    folds: Sequence[Any] = ()  # one model per split, where methods for the metric start
+    logits: Floats | None = None  # (n, k), of the held-out rows; None without splits
+    members: tuple[Trained, ...] = ()  # of an ensemble
