@@ -1,4 +1,4 @@
-"""The result of a comparison: scores of every method on every split, and the data for tables and figures."""
+"""The result of a comparison: scores of every contender on every split, and the data for tables and figures."""
 
 from __future__ import annotations
 
@@ -10,42 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricfit._table import Table
+from metricfit._typing import Floats, Ints
+from metricfit.comparison._contenders import LINEAR, REFERENCE, TRIVIAL, Contender
+from metricfit.comparison._outcome import HeldOutPrediction
 from metricfit.comparison._statistics import Estimate
-from metricfit.comparison._verdict import Standing, Verdict, verdict_on
+from metricfit.comparison._verdict import Place, Standing, Verdict, method_verdict, model_verdict
 from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice, Method
 from metricfit.metrics import Metric
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
-class HeldOutPrediction:
-    """Out-of-fold predictions of a method: scores (n, k), whose argmax is the label, and calibrated probabilities (n, k)."""
+class Result:
+    """One contender: its score on each split, their mean, the paired differences, and the time of a fit."""
 
-    scores: Floats
-    probability: Floats
-
-    @property
-    def predicted(self) -> Ints:
-        return self.scores.argmax(1)
-
-
-@dataclass(frozen=True)
-class MethodResult:
-    """One method: its score on each split, their mean, the paired difference to the baseline, and the time of a fit."""
-
-    method: Method | Choice
+    contender: Contender
     scores: list[float]
     estimate: Estimate
-    difference: Estimate
+    difference: Estimate  # to the reference
     p_holm: float
+    behind_best: Estimate  # to the best contender
+    p_behind: float  # after Holm
     seconds: float  # median over the splits
     held_out: HeldOutPrediction  # of the first repeat
     offsets: Floats  # (splits of the first repeat, k)
     temperatures: Floats
     history: Table  # of the first split
     chosen: dict[str, int]  # candidate: number of splits on which it was chosen
+    importance: Floats | None = None  # (splits of the first repeat, columns)
+
+    @property
+    def method(self) -> Method | Choice:
+        return self.contender.method
 
     @property
     def trained_for_metric(self) -> bool:
@@ -59,21 +54,41 @@ class MethodResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The results of all methods; it prints as a table and the verdict."""
+    """The results of all contenders, from simple to complex; it prints as a table and the verdict."""
 
     metric: str
     measure: Metric
     classes: NDArray[Any]
     labels: Ints
-    n_columns: int
+    columns: list[str]
     n_splits: int
     n_repeats: int
     seed: int
-    results: dict[str, MethodResult]
+    results: dict[str, Result]
+
+    @property
+    def reference(self) -> Result:
+        """What everything is compared with: the linear model with a tuned threshold."""
+        return self.results[REFERENCE]
+
+    @property
+    def best(self) -> Result:
+        """The contender with the best mean; of equals the simplest."""
+        return max(self.results.values(), key=lambda result: result.estimate.mean)
+
+    @property
+    def choice(self) -> Result:
+        """The contender that the report shows in detail: the best one, and beside the reference never that itself."""
+        others = [result for name, result in self.results.items() if name != REFERENCE and result.contender.model != TRIVIAL]
+        return max(others or [self.reference], key=lambda result: result.estimate.mean)
 
     @property
     def verdict(self) -> Verdict:
-        """Whether training for the metric helps on these data."""
+        """Which model, and for the linear model whether training for the metric helps."""
+        places = [
+            Place(name, result.estimate.mean, result.difference, result.behind_best, result.p_behind, result.seconds)
+            for name, result in self.results.items()
+        ]
         standings = [
             Standing(
                 result.method.title,
@@ -85,22 +100,17 @@ class Comparison:
                 is_plain=result.method.name == CROSS_ENTROPY,
             )
             for result in self.results.values()
-            if result.method.name != BASELINE
+            if result.contender.model == LINEAR and result.method.name != BASELINE
         ]
-        return verdict_on(self.metric, standings, self.results[BASELINE].estimate.mean)
-
-    @property
-    def choice(self) -> MethodResult:
-        """The method that the report shows in detail: the automatic choice, or else the best one except the baseline."""
-        choosing = [result for result in self.results.values() if isinstance(result.method, Choice)]
-        others = [result for name, result in self.results.items() if name != BASELINE]
-        return (choosing or sorted(others, key=lambda result: -result.estimate.mean) or [self.results[BASELINE]])[0]
+        answer, about_method = method_verdict(self.metric, standings, self.reference.estimate.mean)
+        return Verdict(answer, *model_verdict(places, REFERENCE), about_method)
 
     @property
     def table(self) -> Table:
-        """One row per method, in the order of the runs."""
+        """One row per contender, from simple to complex."""
         return Table(
             {
+                "model": result.contender.model,
                 "method": result.method.name,
                 "mean": result.estimate.mean,
                 "low": result.estimate.low,
@@ -117,30 +127,39 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """Everything except rows and curves, as plain data."""
+        verdict = self.verdict
         return {
             "metric": self.metric,
             "rows": len(self.labels),
-            "columns": self.n_columns,
+            "columns": len(self.columns),
             "classes": {str(label): int((self.labels == index).sum()) for index, label in enumerate(self.classes)},
             "n_splits": self.n_splits,
             "n_repeats": self.n_repeats,
             "seed": self.seed,
-            "baseline": BASELINE,
-            "methods": [
+            "reference": REFERENCE,
+            "results": [
                 {
                     **{key: _finite(value) for key, value in row.items()},
-                    "title": result.method.title,
+                    "title": result.contender.title,
                     "scores": result.scores,
                     "chosen": result.chosen,
+                    "importance": self._importance(result),
                 }
                 for row, result in zip(self.table, self.results.values(), strict=True)
             ],
-            "answer": self.verdict.answer,
-            "verdict": self.verdict.sentence,
+            "best": verdict.best,
+            "simplest": verdict.simplest,
+            "answer": verdict.answer,
+            "verdict": verdict.sentence,
         }
 
     def __repr__(self) -> str:
         return f"{self.table}\n\n{self.verdict.sentence}"
+
+    def _importance(self, result: Result) -> dict[str, float] | None:
+        if result.importance is None:
+            return None
+        return dict(zip(self.columns, np.mean(result.importance, 0).tolist(), strict=True))
 
 
 def _finite(value: Any) -> Any:

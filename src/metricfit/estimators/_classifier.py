@@ -190,9 +190,12 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             check_number(getattr(self, name), name, 1)
         check_number(self.learning_rate, "learning_rate", 0.0, open_low=True)
         data, labels, weight, used = self._training_data(X, y, sample_weight)
-        self.metric_ = resolve_metric(self.metric, self.average, self.pos_label, self.classes_)
+        self._find_metric()
         seed = check_random_state(self.random_state).randint(2**31)
         return _Table(data, labels, weight, self._class_weights(labels), used, seed)
+
+    def _find_metric(self) -> None:
+        self.metric_ = resolve_metric(self.metric, self.average, self.pos_label, self.classes_)
 
     def _learner(self, table: _Table) -> Learner:
         given = Given(len(table.labels), len(self.classes_), issparse(table.data), self._count_folds(table.labels))

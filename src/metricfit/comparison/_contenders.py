@@ -1,0 +1,82 @@
+"""What is compared: models, and for each of them methods. The order is from simple to complex."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from metricfit import methods as known_methods
+from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice, Method, MethodLike
+
+TRIVIAL, LINEAR = "trivial", "linear"
+DEFAULT_MODELS = (LINEAR, "boosting", "ensemble")
+CONSTANT = Method(
+    "constant", "a constant answer", "always the class that does best as the only answer", loss="cross_entropy", offsets="none"
+)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A model and the method that trains it."""
+
+    model: str  # its name
+    method: Method | Choice
+    given: Any  # what ``MetricClassifier`` takes as ``model``
+
+    @property
+    def name(self) -> str:
+        return f"{self.model}, {self.method.name}"
+
+    @property
+    def title(self) -> str:
+        return self.method.title if self.model == TRIVIAL else f"{self.model}, {self.method.title}"
+
+
+REFERENCE = f"{LINEAR}, {BASELINE}"  # what everything is compared with: the cheap thing that people can do today
+
+
+def list_contenders(models: Any, methods: Sequence[MethodLike] | None) -> list[Contender]:
+    """A constant answer first, then every model plain and with a tuned threshold; linear models by all methods."""
+    wanted = _models_in_order(models)
+    for_metric = _methods_in_order(methods)
+    plain = [known_methods.get(CROSS_ENTROPY), known_methods.get(BASELINE)]
+    found = [Contender(TRIVIAL, CONSTANT, None)]
+    for name, model in wanted.items():
+        all_methods = name == LINEAR or (methods is not None and _is_network(model))
+        found += [Contender(name, method, model) for method in (for_metric if all_methods else plain)]
+    return found
+
+
+def _models_in_order(models: Any) -> dict[str, Any]:
+    """Names to models. Names alone are taken as they are; the user's own stand beside the default ones."""
+    if models is None:
+        return {name: name for name in DEFAULT_MODELS}
+    if isinstance(models, Mapping):
+        for name in models:
+            if not isinstance(name, str) or name in (*DEFAULT_MODELS, TRIVIAL):
+                raise ValueError(f"`models` should have names of your own for your models, got {name!r}.")
+        simple = {name: name for name in DEFAULT_MODELS[:-1]}
+        return {**simple, **models, DEFAULT_MODELS[-1]: DEFAULT_MODELS[-1]}
+    if isinstance(models, str) or not isinstance(models, Sequence):
+        raise TypeError(f"`models` should be a list of names or a dictionary of models, got {models!r}.")
+    if not models or not all(isinstance(name, str) for name in models):
+        raise TypeError(f"`models` should be names; pass your own as a dictionary, {{'mine': model}}. Got {models!r}.")
+    return {LINEAR: LINEAR, **{name: name for name in models}}  # the reference is linear
+
+
+def _methods_in_order(wanted: Sequence[MethodLike] | None) -> list[Method | Choice]:
+    """The methods to compare, including the baseline: registered ones in the registry's order, then the others."""
+    registered, chosen = known_methods.names(), dict[str, Method | Choice]()
+    for method in map(known_methods.get, registered if wanted is None else [*wanted, BASELINE]):
+        if chosen.setdefault(method.name, method) is not method:
+            raise ValueError(f"`methods` should have distinct names, got {method.name!r} for two methods.")
+    return sorted(
+        chosen.values(), key=lambda method: registered.index(method.name) if method.name in registered else len(registered)
+    )
+
+
+def _is_network(model: Any) -> bool:
+    return model == "mlp" if isinstance(model, str) else isinstance(model, nn.Module)
