@@ -89,7 +89,8 @@ def _decide(task: Task, learner: Learner, method: Method | Choice, start: Traine
     usable = [candidate for candidate in candidates if candidate.loss == "cross_entropy"]
     if not usable:
         raise ValueError(f"`method` {method.name!r} has no candidate for the model {learner.name!r}: none is cross-entropy.")
-    chosen = next((candidate for candidate in usable if candidate.offsets == "tuned"), usable[0])
+    wanted = "none" if task.metric.counts_hits else "tuned"  # offsets have nothing to add to accuracy (docs/classifier.md)
+    chosen = next((candidate for candidate in usable if candidate.offsets == wanted), usable[0])
     model, logits, held_out = start.model, start.logits, task.held_out if task.splits else None
     if chosen.offsets == "tuned" and logits is not None and held_out is not None:
         model = model.with_offsets(fit_smooth_offsets(logits, held_out.labels, task.metric, held_out.weight))

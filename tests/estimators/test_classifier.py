@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from sklearn.model_selection import PredefinedSplit, ShuffleSplit
 
 import metricfit as mf
 from metricfit import MetricClassifier, methods, metrics
+
+linear = partial(MetricClassifier, model="linear")
 
 
 def imbalanced(n=600, k=2, seed=0):
@@ -43,7 +46,7 @@ def test_score_is_the_metric_asked_for():
     features, target = imbalanced()
     labels = np.array(["good", "bad"])[target]
     for metric, by_sklearn in (("f1", lambda t, p: f1_score(t, p, pos_label="bad")), ("mcc", matthews_corrcoef)):
-        estimator = MetricClassifier(metric, pos_label="bad", method="threshold", random_state=0).fit(features, labels)
+        estimator = linear(metric, pos_label="bad", method="threshold", random_state=0).fit(features, labels)
         assert estimator.score(features, labels) == pytest.approx(by_sklearn(labels, estimator.predict(features)))
 
 
@@ -51,9 +54,7 @@ def test_f1_of_an_imbalanced_set_gains_over_logistic_regression():
     features, target = imbalanced(3000, seed=1)
     train, test = slice(0, 1500), slice(1500, None)
     plain, tuned = (
-        MetricClassifier("f1", method=method, random_state=0)
-        .fit(features[train], target[train])
-        .score(features[test], target[test])
+        linear("f1", method=method, random_state=0).fit(features[train], target[train]).score(features[test], target[test])
         for method in ("cross_entropy", "auto")
     )
     assert tuned > plain + 0.05
@@ -68,20 +69,20 @@ def test_metrics_by_object_function_average_and_cost():
         (lambda matrix: matrix.trace() / matrix.sum(), {}),
         (metrics.Cost([[0, 1, 1], [1, 0, 1], [9, 9, 0]]), {}),
     ):
-        estimator = MetricClassifier(metric, random_state=0, **options).fit(features, target)
+        estimator = linear(metric, random_state=0, **options).fit(features, target)
         assert np.isfinite(estimator.score(features, target))
     assert (estimator.predict(features) == 2).sum() > (target == 2).sum()  # missing class 2 costs nine
 
 
 def test_candidates_and_history_can_be_read():
     features, target = imbalanced()
-    estimator = MetricClassifier("f1", random_state=0).fit(features, target)
+    estimator = linear("f1", random_state=0).fit(features, target)
     names = [row["candidate"] for row in estimator.candidates_]
     assert names == ["cross_entropy", "threshold", "leaky(1)", "leaky(0.1)"]
     assert sum("chosen" in row["verdict"] for row in estimator.candidates_) == 1
     assert "verdict" in repr(estimator.candidates_)
     assert "<table>" in estimator.candidates_._repr_html_()
-    leaky = MetricClassifier("f1", method="leaky", random_state=0).fit(features, target)
+    leaky = linear("f1", method="leaky", random_state=0).fit(features, target)
     surrogate = [row["surrogate"] for row in leaky.history_]
     assert surrogate == sorted(surrogate, reverse=True)
 
@@ -89,8 +90,8 @@ def test_candidates_and_history_can_be_read():
 def test_two_heads():
     features, target = imbalanced(2000)
     train, test = slice(0, 1000), slice(1000, None)
-    estimator = MetricClassifier("balanced_accuracy", method="threshold", random_state=0).fit(features[train], target[train])
-    plain = MetricClassifier(method="cross_entropy", random_state=0).fit(features[train], target[train])
+    estimator = linear("balanced_accuracy", method="threshold", random_state=0).fit(features[train], target[train])
+    plain = linear(method="cross_entropy", random_state=0).fit(features[train], target[train])
     assert (estimator.predict(features) != estimator.predict_proba(features).argmax(1)).any()
     assert ((estimator.decision_function(features) > 0) == (estimator.predict(features) == 1)).all()
     losses = [log_loss(target[test], found.predict_proba(features[test])) for found in (estimator, plain)]
@@ -99,9 +100,7 @@ def test_two_heads():
 
 def test_the_same_bits_for_any_number_of_jobs():
     features, target = imbalanced(k=3)
-    one, two, again = (
-        MetricClassifier("f1_macro", n_jobs=jobs, random_state=3).fit(features, target) for jobs in (None, 2, 1)
-    )
+    one, two, again = (linear("f1_macro", n_jobs=jobs, random_state=3).fit(features, target) for jobs in (None, 2, 1))
     for other in (two, again):
         assert (one.coef_ == other.coef_).all()
         assert (one.offsets_ == other.offsets_).all()
@@ -135,30 +134,28 @@ def test_a_module_and_a_function_for_a_model():
 def test_weights_move_the_decision_and_zero_weight_removes_rows():
     features, target = imbalanced()
     weight = np.where(target == 1, 4.0, 1.0)
-    plain = MetricClassifier("accuracy", random_state=0).fit(features, target)
-    weighted = MetricClassifier("accuracy", random_state=0).fit(features, target, sample_weight=weight)
+    plain = linear("accuracy", random_state=0).fit(features, target)
+    weighted = linear("accuracy", random_state=0).fit(features, target, sample_weight=weight)
     assert weighted.predict(features).sum() > plain.predict(features).sum()
-    part = MetricClassifier("accuracy", random_state=0).fit(features[:300], target[:300])
-    masked = MetricClassifier("accuracy", random_state=0).fit(features, target, sample_weight=np.arange(600) < 300)
+    part = linear("accuracy", random_state=0).fit(features[:300], target[:300])
+    masked = linear("accuracy", random_state=0).fit(features, target, sample_weight=np.arange(600) < 300)
     assert (part.coef_ == masked.coef_).all()
 
 
 def test_class_weight_is_for_training_not_for_the_metric():
     features, target = imbalanced()
-    balanced = MetricClassifier("accuracy", method="cross_entropy", class_weight="balanced", random_state=0).fit(
-        features, target
-    )
-    plain = MetricClassifier("accuracy", method="cross_entropy", random_state=0).fit(features, target)
+    balanced = linear("accuracy", method="cross_entropy", class_weight="balanced", random_state=0).fit(features, target)
+    plain = linear("accuracy", method="cross_entropy", random_state=0).fit(features, target)
     assert balanced.predict(features).sum() > 1.5 * plain.predict(features).sum()
     with pytest.raises(ValueError, match="`class_weight` should name classes of y, got 7"):
-        MetricClassifier(class_weight={7: 1.0}).fit(features, target)
+        linear(class_weight={7: 1.0}).fit(features, target)
 
 
 def test_sparse_matrices_are_dense_ones():
     features, target = imbalanced()
     features = np.where(np.abs(features) < 0.5, 0.0, features)
-    dense = MetricClassifier("f1", preprocess=None, random_state=0).fit(features, target)
-    sparse = MetricClassifier("f1", preprocess=None, random_state=0).fit(csr_matrix(features), target)
+    dense = linear("f1", preprocess=None, random_state=0).fit(features, target)
+    sparse = linear("f1", preprocess=None, random_state=0).fit(csr_matrix(features), target)
     np.testing.assert_allclose(sparse.decision_function(csr_matrix(features)), dense.decision_function(features), rtol=1e-4)
 
 
@@ -167,19 +164,19 @@ def test_fewer_members_than_folds():
     target = target.copy()
     target[0] = 3
     with pytest.warns(UserWarning, match="Class .*3.* has 1 rows for 5 folds"):
-        estimator = MetricClassifier("f1_macro", random_state=0).fit(features, target)
+        estimator = linear("f1_macro", random_state=0).fit(features, target)
     assert set(estimator.classes_) == {0, 1, 2, 3}
     with pytest.warns(UserWarning, match="3 rows are too few to hold any out"):
-        MetricClassifier().fit(features[[0, 60, 120]], [0, 1, 2])
+        linear().fit(features[[0, 60, 120]], [0, 1, 2])
 
 
 def test_a_class_with_one_row_does_not_spoil_the_probabilities():
     features, target = imbalanced(k=3)
-    plain = MetricClassifier("f1_macro", random_state=0).fit(features, target)
+    plain = linear("f1_macro", random_state=0).fit(features, target)
     target = target.copy()
     target[0] = 3
     with pytest.warns(UserWarning, match="has 1 rows"):
-        spoiled = MetricClassifier("f1_macro", random_state=0).fit(features, target)
+        spoiled = linear("f1_macro", random_state=0).fit(features, target)
     assert spoiled.temperature_ == pytest.approx(plain.temperature_, rel=0.3)
     assert spoiled.C_ == plain.C_
 
@@ -191,14 +188,14 @@ def test_a_class_with_one_row_does_not_spoil_the_probabilities():
 )
 def test_functions_that_are_not_defined_everywhere(metric):
     features, target = make_classification(400, weights=[0.95], class_sep=0.5, random_state=0)
-    estimator = MetricClassifier(metric, random_state=0).fit(features, target)
+    estimator = linear(metric, random_state=0).fit(features, target)
     assert estimator.chosen_ != "cross_entropy"
     assert np.isfinite(estimator.score(features, target))
 
 
 def test_a_function_without_a_gradient():
     with pytest.raises(ValueError, match="should be a differentiable function"):
-        MetricClassifier(lambda c: (c.argmax() == 0).double()).fit(*imbalanced(100))
+        linear(lambda c: (c.argmax() == 0).double()).fit(*imbalanced(100))
 
 
 def test_a_network_that_never_moved_gains_nothing():
@@ -214,7 +211,7 @@ def test_probabilities_of_a_single_method_are_calibrated(method, model):
     features, target = imbalanced(3000)
     train, test = slice(0, 2000), slice(2000, None)
     options = {"random_state": 0, "learning_rate": 1e-2, "max_epochs": 20, "model": model}
-    fitted = MetricClassifier("f1", method=method, **options).fit(features[train], target[train])
+    fitted = linear("f1", method=method, **options).fit(features[train], target[train])
     logits = np.log(fitted.predict_proba(features[test]))
     losses = [log_loss(target[test], softmax(factor * logits, 1)) for factor in (0.5, 1.0, 2.0)]
     assert losses[1] == min(losses)
@@ -232,7 +229,7 @@ def test_probabilities_of_a_single_method_are_calibrated(method, model):
 )
 def test_splits_of_any_kind(cv):
     features, target = imbalanced(200)
-    assert MetricClassifier("f1", cv=cv).fit(features, target).score(features, target) > 0.2
+    assert linear("f1", cv=cv).fit(features, target).score(features, target) > 0.2
 
 
 def test_warm_starts_that_do_not_fit():
@@ -260,7 +257,7 @@ def test_threads_are_given_back():
     torch.set_num_threads(2)
     try:
         features, target = imbalanced(200)
-        fits = [threading.Thread(target=MetricClassifier("f1", random_state=0).fit, args=(features, target)) for _ in range(3)]
+        fits = [threading.Thread(target=linear("f1", random_state=0).fit, args=(features, target)) for _ in range(3)]
         for fit in fits:
             fit.start()
         for fit in fits:
@@ -274,7 +271,7 @@ def test_missing_and_constant_features():
     features, target = imbalanced()
     features = features.copy()
     features[::7, 2], features[:, 3] = np.nan, 1.0
-    assert MetricClassifier("f1", random_state=0).fit(features, target).score(features, target) > 0.3
+    assert linear("f1", random_state=0).fit(features, target).score(features, target) > 0.3
 
 
 class TestBadInput:
@@ -308,17 +305,17 @@ class TestBadInput:
     def test_fit(self, options, change, message):
         features, target = change(self.features, self.target) if change else (self.features, self.target)
         with pytest.raises(ValueError, match=message):
-            MetricClassifier(**options).fit(features, target)
+            linear(**options).fit(features, target)
 
     def test_a_class_that_was_not_there(self):
-        fitted = MetricClassifier(method="cross_entropy", C=1.0).fit(self.features, self.target)
+        fitted = linear(method="cross_entropy", C=1.0).fit(self.features, self.target)
         with pytest.raises(ValueError, match=r"got also \[5\]"):
             fitted.score(self.features[:3], [0, 1, 5])
 
 
 def test_a_bar_on_stderr(capfd):
     features, target = imbalanced(200)
-    MetricClassifier("f1", verbose=1, random_state=0).fit(features, target)
+    linear("f1", verbose=1, random_state=0).fit(features, target)
     shown = capfd.readouterr()
     assert "f1 0." in shown.err
     assert not shown.out
@@ -329,7 +326,7 @@ import numpy as np, metricfit as mf
 random = np.random.default_rng(0)
 features, target = random.normal(size=(200_000, 60)), random.integers(0, 4, 200_000)
 print("ready", flush=True)
-mf.MetricClassifier("f1_macro", verbose=1).fit(features, target)
+mf.MetricClassifier("f1_macro", model="linear", verbose=1).fit(features, target)
 """
 
 

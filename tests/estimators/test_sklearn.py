@@ -1,6 +1,7 @@
 """scikit-learn's whole contract: its own checks, and its tools around our estimators."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metricfit import MetricClassifier, OffsetClassifier
 
+linear = partial(MetricClassifier, model="linear")
 # its point is to decide otherwise than the largest probability does, which this check forbids
 DECIDES_OTHERWISE = {"check_classifiers_train": "the offsets move the decision away from the largest probability"}
 
@@ -27,7 +29,13 @@ def expected(estimator):
 
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [MetricClassifier(), OffsetClassifier(LogisticRegression(), "accuracy")], expected_failed_checks=expected
+    [
+        MetricClassifier(),
+        MetricClassifier(model="linear"),
+        MetricClassifier(model="boosting"),
+        OffsetClassifier(LogisticRegression(), "accuracy"),
+    ],
+    expected_failed_checks=expected,
 )
 def test_estimator_checks(estimator, check):
     check(estimator)
@@ -40,7 +48,7 @@ def data(n=200, **options):
 def test_pipeline_grid_search_and_clone():
     features, target = data()
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), MetricClassifier("mcc", random_state=0)),
+        make_pipeline(StandardScaler(), linear("mcc", random_state=0)),
         {"metricclassifier__method": ["threshold", "leaky"], "metricclassifier__C": [0.1, 1.0]},
         cv=3,
     ).fit(features, target)
@@ -54,19 +62,17 @@ def test_cross_validate_with_weights_by_metadata_routing():
     features, target = data()
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(target))
     with config_context(enable_metadata_routing=True):
-        estimator = (
-            MetricClassifier("f1", random_state=0).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        )
+        estimator = linear("f1", random_state=0).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         weighted = cross_validate(estimator, features, target, cv=3, params={"sample_weight": weight})
-    plain = cross_validate(MetricClassifier("f1", random_state=0), features, target, cv=3)
+    plain = cross_validate(linear("f1", random_state=0), features, target, cv=3)
     assert (weighted["test_score"] != plain["test_score"]).any()
 
 
 def test_calibration_and_pickle():
     features, target = load_iris(return_X_y=True)
-    calibrated = CalibratedClassifierCV(MetricClassifier("f1_macro", random_state=0), cv=3).fit(features, target)
+    calibrated = CalibratedClassifierCV(linear("f1_macro", random_state=0), cv=3).fit(features, target)
     assert calibrated.predict_proba(features).shape == (150, 3)
-    fitted = MetricClassifier("f1_macro", random_state=0).fit(features, target)
+    fitted = linear("f1_macro", random_state=0).fit(features, target)
     again = pickle.loads(pickle.dumps(fitted))
     assert (again.decision_function(features) == fitted.decision_function(features)).all()
 
@@ -74,9 +80,7 @@ def test_calibration_and_pickle():
 def test_set_output_and_names():
     pandas = pytest.importorskip("pandas")
     frame, target = load_iris(return_X_y=True, as_frame=True)
-    pipeline = (
-        make_pipeline(StandardScaler(), MetricClassifier(random_state=0)).set_output(transform="pandas").fit(frame, target)
-    )
+    pipeline = make_pipeline(StandardScaler(), linear(random_state=0)).set_output(transform="pandas").fit(frame, target)
     assert list(pipeline[-1].feature_names_in_) == list(frame.columns)
     assert isinstance(pandas.Series(pipeline.predict(frame)).iloc[0], np.integer)
     with pytest.raises(ValueError, match="feature names"):
@@ -84,16 +88,16 @@ def test_set_output_and_names():
 
 
 def test_html_representation():
-    assert "MetricClassifier" in MetricClassifier("mcc")._repr_html_()
+    assert "MetricClassifier" in linear("mcc")._repr_html_()
 
 
 def test_warm_start_begins_where_the_last_fit_ended():
     features, target = data()
-    estimator = MetricClassifier("mcc", method="cross_entropy", C=1.0, warm_start=True).fit(features, target)
+    estimator = linear("mcc", method="cross_entropy", C=1.0, warm_start=True).fit(features, target)
     first = estimator.coef_.copy()
     estimator.set_params(C=1.0).fit(features, target)
     np.testing.assert_allclose(estimator.coef_, first, rtol=1e-3)
-    cold = MetricClassifier("mcc", method="cross_entropy", C=1.0).fit(features, target)
+    cold = linear("mcc", method="cross_entropy", C=1.0).fit(features, target)
     np.testing.assert_allclose(cold.coef_, estimator.coef_, rtol=1e-3)
 
 

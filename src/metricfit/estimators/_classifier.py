@@ -31,7 +31,17 @@ from metricfit._typing import Floats, Ints
 from metricfit.estimators._decision import DecidesByScores
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._preprocess import as_frame, is_frame, is_missing, library_of
-from metricfit.learners import Given, Learner, LinearLearner, LinearModel, MetricLearner, Task, TrainingRows, build_learner
+from metricfit.learners import (
+    Given,
+    Learner,
+    LinearLearner,
+    LinearModel,
+    MetricLearner,
+    Task,
+    TrainingRows,
+    build_learner,
+    takes_sparse,
+)
 from metricfit.metrics._resolve import resolve_metric
 from metricfit.selection import Fitted, fit_method, hold_out
 
@@ -178,7 +188,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        models = self.model if isinstance(self.model, list | tuple) else [self.model]
+        tags.input_tags.sparse = all(takes_sparse(model) for model in models)
         tags.input_tags.allow_nan = self.preprocess is not None
         return tags
 

@@ -16,11 +16,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import fit_offsets
+from metricfit.decisions import fit_offsets, fit_smooth_offsets
 from metricfit.estimators._decision import DecidesByScores
+from metricfit.learners._estimator_model import class_scores, spread_classes
 from metricfit.metrics._resolve import resolve_metric
-
-_LEAST = 1e-12  # probability
 
 
 def _has_probabilities(self: OffsetClassifier) -> bool:
@@ -31,8 +30,9 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
     """Threshold tuning for any classifier: one offset per class moves its decision to do best on a metric.
 
     This is scikit-learn's ``TunedThresholdClassifierCV`` for any number of classes. Offsets are added to log-probabilities, or
-    to the decision function where there are none. :func:`metricfit.tune_offsets` tunes them on cross-validated scores. With
-    ``cv="prefit"`` the estimator is already fitted, and the rows given to ``fit`` should be rows that it has not seen.
+    to the decision function where there are none. :func:`metricfit.tune_offsets` tunes them on cross-validated scores; by
+    default it maximises the metric under noise (``smooth``). With ``cv="prefit"`` the estimator is already fitted, and the
+    rows given to ``fit`` should be rows that it has not seen.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
@@ -49,6 +49,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         *,
         pos_label: Any = None,
         average: str | None = None,
+        smooth: bool = True,
         cv: Any = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -57,6 +58,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         self.metric = metric
         self.pos_label = pos_label
         self.average = average
+        self.smooth = smooth
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -75,7 +77,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
             check_is_fitted(self.estimator)
             self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
             labels = self._places(labels_given)
-            scores, rows = _class_scores(self.estimator_, X), np.arange(len(labels))
+            scores, rows = class_scores(self.estimator_, X), np.arange(len(labels))
         else:
             self.classes_, labels = np.unique(labels_given, return_inverse=True)
             if len(self.classes_) < 2:
@@ -86,7 +88,8 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
             rows = np.concatenate([test for _, test in splits])
             self.estimator_ = _fit(clone(self.estimator), X, labels_given, weights)
         self.metric_ = resolve_metric(self.metric, self.average, self.pos_label, self.classes_)
-        self.offsets_ = fit_offsets(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
+        fit_to = fit_smooth_offsets if self.smooth else fit_offsets
+        self.offsets_ = fit_to(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):
@@ -96,7 +99,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
         check_is_fitted(self)
-        scores = _class_scores(self.estimator_, X) + self.offsets_
+        scores = class_scores(self.estimator_, X) + self.offsets_
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     @available_if(_has_probabilities)
@@ -128,27 +131,9 @@ def _fold_scores(estimator: Any, X: Any, y: Any, weight: Any, split: Any, classe
     train, test = split
     part = None if weight is None else weight[train]
     fitted = _fit(clone(estimator), _safe_indexing(X, train), _safe_indexing(y, train), part)
-    known = _class_scores(fitted, _safe_indexing(X, test))
-    if known.shape[1] == len(classes):
-        return known
-    scores = np.full((len(test), len(classes)), known.min() - 1.0)
-    scores[:, np.searchsorted(classes, fitted.classes_)] = known
-    return scores
+    known = class_scores(fitted, _safe_indexing(X, test))
+    return spread_classes(known, np.searchsorted(classes, fitted.classes_), len(classes))
 
 
 def _fit(estimator: Any, X: Any, y: Any, weight: Any) -> Any:  # noqa: N803
     return estimator.fit(X, y) if weight is None else estimator.fit(X, y, sample_weight=weight)
-
-
-def _class_scores(estimator: Any, X: Any) -> Floats:  # noqa: N803
-    """Log-probabilities, or the decision function where there are no probabilities; (n, k)."""
-    if hasattr(estimator, "predict_proba"):
-        return np.log(np.maximum(np.asarray(estimator.predict_proba(X), np.float64), _LEAST))
-    if not hasattr(estimator, "decision_function"):
-        raise TypeError(f"`estimator` should have predict_proba or decision_function, {estimator!r} has neither.")
-    scores = np.asarray(estimator.decision_function(X), np.float64)
-    if (scores.ndim == 2 and scores.shape[1] != len(estimator.classes_)) or getattr(
-        estimator, "decision_function_shape", "ovr"
-    ) == "ovo":
-        raise ValueError("`estimator` should have one score per class; try decision_function_shape='ovr'.")
-    return np.stack([-0.5 * scores, 0.5 * scores], 1) if scores.ndim == 1 else scores

@@ -18,8 +18,7 @@ from metricfit.learners._rows import COLUMNS, TrainingRows
 from metricfit.learners._task import Fold, History, Task, Trained
 
 MAX_ROUNDS, PATIENCE = 500, 20
-DEFAULT_ROUNDS = 100  # where no rows are held out
-FEW_ROWS = 100  # below, leaves of 20 rows would leave nothing to split
+FEW_ROWS, FEW_ROUNDS = 100, 50  # below so many rows, leaves of 20 would leave nothing to split
 OPTIONS = {"learning_rate": 0.05, "max_leaf_nodes": 15}  # how they were chosen: docs/classifier.md
 
 
@@ -42,11 +41,11 @@ class BoostingLearner(Learner):
 
 def _fit(seed: int, fold: Fold, start: None) -> EstimatorModel:
     rows, test = fold.rows, fold.held_out
-    stops = test is not None
+    stops, few = test is not None, len(fold.rows.labels) < FEW_ROWS
     estimator = HistGradientBoostingClassifier(
         **OPTIONS,
-        max_iter=MAX_ROUNDS if stops else DEFAULT_ROUNDS,
-        min_samples_leaf=1 if len(rows.labels) < FEW_ROWS else 20,
+        max_iter=MAX_ROUNDS if stops and not few else FEW_ROUNDS,
+        min_samples_leaf=1 if few else 20,
         categorical_features=list(range(rows.n_categories)) or None,
         early_stopping=stops,
         n_iter_no_change=PATIENCE,
@@ -60,8 +59,11 @@ def _held_out(rows: TrainingRows, test: TrainingRows) -> dict[str, object]:
     seen = np.unique(rows.labels)
     known = np.isin(test.labels, seen)
     part = test if known.all() else test.take(np.flatnonzero(known))
-    weighted = {} if (rows.training_weight == 1.0).all() else {"sample_weight_val": part.training_weight}
-    return {"X_val": part.features, "y_val": np.searchsorted(seen, part.labels), **weighted}
+    return {
+        "X_val": part.features,
+        "y_val": np.searchsorted(seen, part.labels),
+        "sample_weight_val": part.training_weight,
+    }
 
 
 def _with_equal_rounds(models: Sequence[EstimatorModel]) -> list[EstimatorModel]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 from torch import nn
 
 from metricfit._checks import check_option
@@ -45,6 +46,13 @@ def build_learner(options: Mapping[str, Any], method: Method | Choice, seed: int
             "method='cross_entropy', 'threshold' or 'auto', or model='linear' or 'mlp', which train every method."
         )
     return learner
+
+
+def takes_sparse(model: Any) -> bool:
+    """Whether a model takes sparse matrices, as far as it says so itself."""
+    if isinstance(model, str):
+        return model != "boosting"
+    return get_tags(model).input_tags.sparse if hasattr(model, "__sklearn_tags__") else True
 
 
 def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:

@@ -24,12 +24,7 @@ class EstimatorModel:
 
     def logits(self, features: Any) -> Floats:
         """Log-probabilities, or the decision function where there are none; a class that was not seen never wins."""
-        scores = class_scores(self.estimator, features)
-        if len(self.seen) == len(self.offsets):
-            return scores
-        spread = np.full((len(scores), len(self.offsets)), NEVER)
-        spread[:, self.seen] = scores
-        return spread
+        return spread_classes(class_scores(self.estimator, features), self.seen, len(self.offsets))
 
     def with_offsets(self, offsets: Floats) -> EstimatorModel:
         return replace(self, offsets=offsets - offsets.mean())
@@ -46,3 +41,12 @@ def class_scores(estimator: Any, features: Any) -> Floats:
     if (scores.ndim == 2 and scores.shape[1] != len(estimator.classes_)) or pairs:
         raise ValueError("`estimator` should have one score per class; try decision_function_shape='ovr'.")
     return spread_columns(scores[:, None]) if scores.ndim == 1 else scores
+
+
+def spread_classes(scores: Floats, seen: Ints, n_classes: int) -> Floats:
+    """Scores of the classes that were seen as those of all classes; the others never win."""
+    if len(seen) == n_classes:
+        return scores
+    spread = np.full((len(scores), n_classes), NEVER)
+    spread[:, seen] = scores
+    return spread
