@@ -91,30 +91,32 @@ def _decide(task: Task, learner: Learner, method: Method | Choice, start: Traine
         raise ValueError(f"`method` {method.name!r} has no candidate for the model {learner.name!r}: none is cross-entropy.")
     wanted = "none" if task.metric.counts_hits else "tuned"  # offsets have nothing to add to accuracy (docs/classifier.md)
     chosen = next((candidate for candidate in usable if candidate.offsets == wanted), usable[0])
-    model, logits, held_out = start.model, start.logits, task.held_out if task.splits else None
-    if chosen.offsets == "tuned" and logits is not None and held_out is not None:
-        model = model.with_offsets(fit_smooth_offsets(logits, held_out.labels, task.metric, held_out.weight))
-    table = _list_candidates(task, start, chosen, usable) if isinstance(method, Choice) else []
-    return Fitted(model, chosen, start.learner.strength, _temperature(task, logits, model), table, History())
+    decided = {candidate.name: _decision(task, start, candidate) for candidate in usable}
+    model = start.model.with_offsets(np.mean(decided[chosen.name].tuned or [np.zeros(task.rows.n_classes)], 0))
+    table = _list_candidates(task, start, chosen, decided) if isinstance(method, Choice) else []
+    return Fitted(model, chosen, start.learner.strength, _temperature(task, start.logits, model), table, History())
 
 
-def _list_candidates(task: Task, start: Trained, chosen: Method, usable: list[Method]) -> list[dict[str, Any]]:
+def _decision(task: Task, start: Trained, method: Method) -> _Candidate:
+    """How a learner of cross-entropy decides the held-out rows: each part with offsets that the other parts gave."""
+    if start.logits is None:
+        return _Candidate(method, [], np.zeros((0, task.rows.n_classes)), np.zeros((0, task.rows.n_classes)), [])
+    held_out, parts, tuned = task.held_out, task.held_out_parts, list[Floats]()
+    offsets = np.zeros_like(start.logits)
+    if method.offsets == "tuned":
+        given = start.logits, held_out.labels, task.metric, held_out.weight, parts
+        tuned = cross_fit_offsets(*given, fit=fit_smooth_offsets)
+        for part, own in zip(parts, tuned, strict=True):
+            offsets[part] = own
+    return _Candidate(method, [], start.logits, offsets, tuned)
+
+
+def _list_candidates(task: Task, start: Trained, chosen: Method, decided: dict[str, _Candidate]) -> list[dict[str, Any]]:
     """The held-out metric of the chosen method, of the other methods, and of the members of an ensemble with that method."""
     held_out = task.held_out
     guard = Guard(held_out.labels, held_out.weight, held_out.n_classes, task.metric)
-    others = [method for method in usable if method is not chosen]
-    wanted = [(chosen.name, start, chosen), *((method.name, start, method) for method in others)]
-    wanted += [(f"{member.learner.name}, {chosen.name}", member, chosen) for member in start.members]
-    predictions = {}
-    for name, trained, method in wanted:
-        assert trained.logits is not None
-        offsets = np.zeros_like(trained.logits)
-        if method.offsets == "tuned":
-            parts = task.held_out_parts
-            given = trained.logits, held_out.labels, task.metric, held_out.weight, parts
-            for part, own in zip(parts, cross_fit_offsets(*given, fit=fit_smooth_offsets), strict=True):
-                offsets[part] = own
-        predictions[name] = (trained.logits + offsets).argmax(1)
+    members = {f"{one.learner.name}, {chosen.name}": _decision(task, one, chosen) for one in start.members}
+    predictions = {name: one.predicted for name, one in ({chosen.name: decided[chosen.name]} | decided | members).items()}
     stands = guard.value(predictions[chosen.name])
     reasons = {name: f"{guard.value(predicted) - stands:+.4f}, for information" for name, predicted in predictions.items()}
     return guard.table(predictions, {**reasons, chosen.name: f"chosen: {start.learner.name} stands"})

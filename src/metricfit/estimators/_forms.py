@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from metricfit._checks import check_option
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._preprocess import build_preprocessor, count_codes, is_frame
 from metricfit.learners import COLUMNS, GIVEN, MATRIX, Forms
+
+MOST_ROWS = 20_000  # that medians and scales are learned from
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,9 @@ class FormReader:
             made = {form: build_preprocessor(data, form) for form in sorted(set(forms) - {GIVEN})}
         else:
             made = {} if preprocess is None else {MATRIX: clone(preprocess)}
+        if automatic and isinstance(data, np.ndarray) and len(data) > MOST_ROWS:
+            rows = _enough_rows(data)
+            data, labels, weight = data[rows], labels[rows], weight[rows]
         weighted = {"scale__sample_weight": weight} if automatic and not is_frame(data) else {}
         with config_context(enable_metadata_routing=False, transform_output="default"):  # not the caller's
             fitted = {form: one.fit(data, labels, **weighted) for form, one in made.items() if one is not None}
@@ -40,8 +46,8 @@ class FormReader:
 
     def read(self, data: Any, forms: Iterable[str]) -> Any:
         """The rows in one form, or in several."""
-        made = {form: self._in_form(data, form) for form in (sorted(forms) if self.automatic else [MATRIX])}
-        return Forms(made, self.n_codes) if len(made) > 1 else next(iter(made.values()))
+        wanted = sorted(forms) if self.automatic else [MATRIX]
+        return Forms(partial(self._in_form, data), self.n_codes) if len(wanted) > 1 else self._in_form(data, wanted[0])
 
     @property
     def n_codes(self) -> int:
@@ -55,3 +61,10 @@ class FormReader:
             found = self.transformers[form].transform(data)
         finite: Any = "allow-nan" if form == COLUMNS else True
         return check_array(found, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite)
+
+
+def _enough_rows(data: Floats) -> Ints:
+    """Evenly spread rows, and a row with a gap for every column that has one, so that gaps are known."""
+    spread = np.linspace(0, len(data) - 1, MOST_ROWS).astype(np.int64)
+    gaps = [np.flatnonzero(np.isnan(column))[:1] for column in data.T]
+    return np.unique(np.concatenate([spread, *gaps]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -40,7 +40,7 @@ class BoostingLearner(Learner):
 
 
 def _fit(seed: int, fold: Fold, start: None) -> EstimatorModel:
-    rows, test = fold.rows, fold.held_out
+    rows, test = _without_empty_columns(fold.rows), fold.held_out
     stops, few = test is not None, len(fold.rows.labels) < FEW_ROWS
     estimator = HistGradientBoostingClassifier(
         **OPTIONS,
@@ -52,6 +52,12 @@ def _fit(seed: int, fold: Fold, start: None) -> EstimatorModel:
         random_state=seed,
     )
     return fit_estimator(estimator, "boosting", rows, seed, **(_held_out(rows, test) if test is not None else {}))
+
+
+def _without_empty_columns(rows: TrainingRows) -> TrainingRows:
+    """Columns without any value become constant, because scikit-learn 1.9 fails on them; no tree will use them."""
+    empty = np.isnan(rows.features).all(0)
+    return replace(rows, features=np.where(empty, 0.0, rows.features)) if empty.any() else rows
 
 
 def _held_out(rows: TrainingRows, test: TrainingRows) -> dict[str, object]:

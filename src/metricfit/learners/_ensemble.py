@@ -77,7 +77,7 @@ class EnsembleModel:
 
 
 def _in_form(features: Any, form: str) -> Any:
-    return features.forms[form] if isinstance(features, Forms) else features
+    return features.read(form) if isinstance(features, Forms) else features
 
 
 def _head_inputs(logits: Sequence[Floats]) -> Floats:

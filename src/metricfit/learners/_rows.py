@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,15 +17,18 @@ COLUMNS = "columns"  # numbers as they are, NaN where they are missing; codes of
 GIVEN = "given"  # the user's own table
 
 
-@dataclass(frozen=True)
 class Forms:
-    """The same rows in several forms, by name."""
+    """The same rows in several forms. A form is made when it is asked for, and only the last one is kept: memory."""
 
-    forms: Mapping[str, Any]
-    n_categories: int = 0  # of COLUMNS: how many of its first columns are codes
+    def __init__(self, make: Callable[[str], Any], n_categories: int = 0) -> None:
+        self._make, self._last = make, ("", None)
+        self.n_categories = n_categories  # how many of the first of COLUMNS are codes
 
-    def __getitem__(self, index: Any) -> Forms:
-        return Forms({name: take_rows(rows, index) for name, rows in self.forms.items()}, self.n_categories)
+    def read(self, name: str) -> Any:
+        if self._last[0] != name:
+            self._last = "", None
+            self._last = name, self._make(name)
+        return self._last[1]
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,11 @@ class TrainingRows:
         """With the features in one form alone, where there are several."""
         if not isinstance(self.features, Forms):
             return self
-        return replace(self, features=self.features.forms[name], n_categories=self.features.n_categories)
+        return replace(self, features=self.features.read(name), n_categories=self.features.n_categories)
 
 
 def take_rows(features: Any, index: Any) -> Any:
-    """Rows of a matrix, of a DataFrame, or of several forms of them."""
-    if isinstance(features, np.ndarray | Forms) or hasattr(features, "tocsr"):
+    """Rows of a matrix or of a DataFrame."""
+    if isinstance(features, np.ndarray) or hasattr(features, "tocsr"):
         return features[index]
     return _safe_indexing(features, index)
