@@ -5,7 +5,7 @@ BIN := .venv/bin
 # tests run side by side on two processes; one thread each keeps them out of each other's way
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo toys test lint format reproduce evidence references benchmark quality clean
+.PHONY: demo toys test lint format reproduce evidence references benchmark quality quality-peers clean
 
 demo: .venv/.demo
 	$(BIN)/metricfit compare --report build/demo/report.html --overwrite
@@ -43,8 +43,12 @@ quality: .venv/.dev
 	$(BIN)/python -m benchmarks.quality --splits 10 --out benchmarks/results
 	$(BIN)/python -m benchmarks.quality --time --out benchmarks/results
 
+# AutoGluon needs pandas 2, so it gets an environment of its own (2 GB). Without ray it trains in one process. fastai comes without
+# its dependencies, because it asks for torchvision, which its networks for tables do not use; what they do use is named here.
+quality-peers: .venv-peers/.done
+
 clean:
-	rm -rf .venv build
+	rm -rf .venv .venv-peers build
 
 # the extras that `make demo` and everything else need
 .venv/.demo: EXTRAS = cli,fast
@@ -52,4 +56,13 @@ clean:
 .venv/.demo .venv/.dev: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$(EXTRAS)]"
+	touch $@
+
+.venv-peers/.done: PEERS = .venv-peers/bin/python -m pip install --quiet --disable-pip-version-check \
+	--constraint benchmarks/peers-constraints.txt
+.venv-peers/.done: benchmarks/peers-constraints.txt
+	$(PYTHON) -m venv .venv-peers
+	$(PEERS) "autogluon.tabular[lightgbm,catboost,xgboost]" torch \
+		cloudpickle fastcore fastdownload fastprogress fasttransform pillow plum-dispatch
+	$(PEERS) --no-deps fastai
 	touch $@
