@@ -1,13 +1,16 @@
-"""Is MetricClassifier better than what people use now, and never worse?
+"""Which model should someone with a table and a metric take, and is it MetricClassifier?
 
-    python -m benchmarks.quality [--sets pima car] [--splits 10] [--jobs 2] [--out benchmarks/results]
-    python -m benchmarks.quality --time [--sets ...]            # fit times, in one process
+    python -m benchmarks.quality run [--sets pima car] [--splits 5] [--rows 5000] [--out benchmarks/results]
+    python -m benchmarks.quality autogluon [--sets ...] [--splits 1] [--times 1 4] [--out ...]      # after `run`
+    python -m benchmarks.quality report [--out benchmarks/results]
 
-Every set x accuracy, balanced accuracy, F1 (of the rarer class; macro for several classes) and MCC, repeated stratified
-splits. The methods, with the same preprocessing: logistic regression (L2 tuned by 5-fold cross-entropy, scikit-learn),
-the same with offsets tuned on 5-fold scores (for two classes: a tuned threshold), direct EXACT (``method="exact"``), and
-``MetricClassifier``. Differences are to logistic regression with offsets, in points; tests are paired, corrected for
-overlapping training sets (Nadeau and Bengio) and for the number of cells (Holm).
+Every set (rows cut to ``--rows``) x accuracy, balanced accuracy, macro F1 and MCC, stratified splits with a fifth of the rows
+held out. The models: ``MetricClassifier`` with ``model="auto"`` (the ensemble), ``"boosting"`` (HistGradientBoosting, five folds,
+offsets) and ``"linear"``; LightGBM with offsets from out-of-fold scores; scikit-learn's ``TunedThresholdClassifierCV`` around
+HistGradientBoosting (two classes); and AutoGluon (``good_quality``, one core), whose time limit is the ensemble's own time and
+four times that. AutoGluon has an environment of its own: ``make quality-peers``. Rows are written as they come, and a command
+that was interrupted goes on where it stopped. Differences are in points. A cell is a set and a metric; its test is corrected
+for overlapping training sets (Nadeau and Bengio) and for the number of cells (Holm). Over sets the test is Wilcoxon's.
 """
 
 from __future__ import annotations
@@ -15,207 +18,257 @@ from __future__ import annotations
 import argparse
 import csv
 import platform
-import statistics
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import sklearn
-import torch
-from joblib import Parallel, delayed
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
-from sklearn.pipeline import make_pipeline
+from scipy import stats
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, TunedThresholdClassifierCV
 from threadpoolctl import threadpool_limits
 
 import metricfit as mf
+from benchmarks import _autogluon
+from metricfit._typing import Ints
+from metricfit.comparison._outcome import score_of
 from metricfit.comparison._statistics import corrected_estimate, holm
-from metricfit.estimators._classifier import STRENGTHS
-from metricfit.estimators._preprocess import build_preprocessor
+from metricfit.estimators._shared import SharedFits, Wanted
 from reproductions import _tables as tables
 from reproductions._machine import processor
 
-METRICS = ("accuracy", "balanced_accuracy", "f1", "mcc")
-BASELINE, OURS = "+ offsets", "MetricClassifier"
-METHODS = ("logistic regression", BASELINE, "direct EXACT", OURS)
+METRICS = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced_accuracy",
+    "f1_macro": "f1_macro",
+    "mcc": "matthews_corrcoef",
+}
+OURS, BOOSTING = "ensemble", "HistGradientBoosting + offsets"
+MODELS = {OURS: "auto", BOOSTING: "boosting", "linear": "linear"}
+LIGHTGBM, THRESHOLD = "LightGBM + offsets", "TunedThresholdClassifierCV"
+LEFT_OUT = ("wine", "satellite47")  # nothing to gain; a part of another set
+FIELDS = ("set", "seed", "metric", "method", "score", "seconds", "n_train", "n_test", "n_classes", "note")
+TIE = 0.2  # points
+
+Row = dict[str, Any]
 
 
-def metric_name(metric: str, n_classes: int) -> str:
-    return "f1_macro" if metric == "f1" and n_classes > 2 else metric
-
-
-def logistic_regression(features: Any, target: Any, seed: int) -> tuple[Any, Any]:
-    """A fitted pipeline with tuned L2, and an unfitted one with that L2."""
-    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
-    tuned = make_pipeline(
-        build_preprocessor(features),
-        LogisticRegressionCV(
-            Cs=list(STRENGTHS), cv=folds, scoring="neg_log_loss", max_iter=300, l1_ratios=(0,), use_legacy_attributes=False
-        ),
-    )
-    tuned.fit(features, target)
-    chosen = float(np.ravel(tuned[-1].C_)[0])
-    return tuned, make_pipeline(build_preprocessor(features), LogisticRegression(C=chosen, max_iter=300))
-
-
-def evaluate_split(name: str, seed: int, with_direct: bool) -> list[dict[str, Any]]:
-    """All methods and metrics on one split of one set."""
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
+def load_split(name: str, seed: int, rows: int) -> tuple[pd.DataFrame, Any, pd.DataFrame, Any]:
+    """Training and test rows of one split; words are categories."""
     features, target = tables.load(name)
-    classes, counts = np.unique(target, return_counts=True)
-    rarer, results = classes[counts.argmin()], []
+    if len(target) > rows:
+        kept, _ = next(StratifiedShuffleSplit(1, train_size=rows, random_state=0).split(features, target))
+        features, target = features.iloc[kept].reset_index(drop=True), target[kept]
+    for column in features.select_dtypes(exclude="number"):
+        features[column] = features[column].astype("category")
     train, test = next(StratifiedShuffleSplit(1, test_size=0.2, random_state=seed).split(features, target))
-    training, held_out = (features.iloc[train], target[train]), (features.iloc[test], target[test])
-    with threadpool_limits(1):
-        plain, fixed = logistic_regression(*training, seed)
-        for metric in METRICS:
-            options: dict[str, Any] = {"pos_label": rarer if len(classes) == 2 else None, "random_state": seed}
-            wanted = metric_name(metric, len(classes))
-            offset = mf.OffsetClassifier(fixed, wanted, **options).fit(*training)
-            judge = offset  # the same metric for all methods
-            ours = mf.MetricClassifier(wanted, **options).fit(*training)
-            scores = {
-                METHODS[0]: score_predictions(judge, plain.predict(held_out[0]), held_out[1]),
-                BASELINE: offset.score(*held_out),
-                OURS: ours.score(*held_out),
-            }
-            if with_direct:
-                direct = mf.MetricClassifier(wanted, method="exact", **options)
-                scores["direct EXACT"] = direct.set_params(C=ours.C_).fit(*training).score(*held_out)
-            sizes = {"n_train": len(train), "n_test": len(test), "n_classes": len(classes), "chosen": ours.chosen_}
-            results += [
-                {"set": name, "seed": seed, "metric": metric, "method": m, "score": s, **sizes} for m, s in scores.items()
-            ]
-    return results
+    return features.iloc[train], target[train], features.iloc[test], target[test]
 
 
-def score_predictions(judge: mf.OffsetClassifier, predicted: Any, truth: Any) -> float:
-    """The metric of ``judge`` for any predictions."""
-    matrix = np.zeros((len(judge.classes_),) * 2)
-    np.add.at(matrix, (np.searchsorted(judge.classes_, truth), np.searchsorted(judge.classes_, predicted)), 1.0)
-    return float(judge.metric_(torch.from_numpy(matrix)))
+def evaluate_split(name: str, seed: int, rows: int) -> Iterator[Row]:
+    """All models and metrics but AutoGluon on one split of one set."""
+    train, y, test, truth = load_split(name, seed, rows)
+    classes, labels = np.unique(np.concatenate([y, truth]), return_inverse=True)
+    labels, known = labels[len(y) :], labels[: len(y)]
+    about = {"set": name, "seed": seed, "n_train": len(y), "n_test": len(truth), "n_classes": len(classes), "note": ""}
+
+    def judged(method: str, metric: str, predicted: Any, seconds: float) -> Row:
+        places = np.searchsorted(classes, predicted)
+        score = score_of(mf.metrics.get(metric), places, labels, len(classes))
+        return {**about, "metric": metric, "method": method, "score": score, "seconds": seconds}
+
+    wanted = {(m, metric): Wanted(model, "auto", metric) for m, model in MODELS.items() for metric in METRICS}
+    shared = SharedFits(mf.MetricClassifier(random_state=seed), train, y, list(wanted.values()))
+    for (method, metric), one in wanted.items():
+        fitted, seconds = shared.fit(one)
+        yield judged(method, metric, fitted.predict(test), seconds)
+    begin = time.perf_counter()
+    scores, held_out = lightgbm_scores(train, known, test, len(classes), seed)
+    fit_seconds = time.perf_counter() - begin
+    for metric in METRICS:
+        begin = time.perf_counter()
+        offsets = mf.tune_offsets(scores, known, metric, smooth=False)
+        predicted = classes[mf.decide(held_out, offsets)]
+        yield judged(LIGHTGBM, metric, predicted, fit_seconds + time.perf_counter() - begin)
+    for metric, scoring in METRICS.items() if len(classes) == 2 else ():
+        begin = time.perf_counter()
+        trees = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=seed)
+        tuned = TunedThresholdClassifierCV(trees, scoring=scoring, random_state=seed).fit(train, y)
+        yield judged(THRESHOLD, metric, tuned.predict(test), time.perf_counter() - begin)
 
 
-def report(rows: list[dict[str, Any]], command: str) -> str:
-    scores: dict[tuple[str, str], dict[str, dict[int, float]]] = {}
-    sizes = {row["set"]: row for row in rows}
-    for row in rows:
-        scores.setdefault((row["set"], row["metric"]), {}).setdefault(row["method"], {})[row["seed"]] = 100.0 * row["score"]
-    cells = []
-    for (name, metric), by_method in scores.items():
-        seeds = sorted(by_method[BASELINE])
-        values = {method: np.array([found[seed] for seed in seeds]) for method, found in by_method.items()}
-        difference = values[OURS] - values[BASELINE]
-        p = corrected_estimate(difference, sizes[name]["n_test"] / sizes[name]["n_train"]).p
-        cells.append((name, metric, values, difference, p))
-    adjusted = holm([cell[4] for cell in cells])
-    means = np.array([cell[3].mean() for cell in cells])
-    gains = sum(q < 0.05 and d > 0 for q, d in zip(adjusted, means, strict=True))
-    losses = sum(q < 0.05 and d < 0 for q, d in zip(adjusted, means, strict=True))
+def lightgbm_scores(train: pd.DataFrame, y: Ints, test: pd.DataFrame, n_classes: int, seed: int) -> tuple[Any, Any]:
+    """Out-of-fold and test probabilities: five folds, the median of their best rounds, then a refit."""
+    from lightgbm import LGBMClassifier, early_stopping
+
+    options = {"learning_rate": 0.05, "num_leaves": 15, "n_jobs": 1, "random_state": seed, "verbose": -1}
+    folds = list(StratifiedKFold(5, shuffle=True, random_state=seed).split(train, y))
+    models = []
+    for fit, held_out in folds:
+        model = LGBMClassifier(n_estimators=500, **options)
+        part = [(train.iloc[held_out], y[held_out])]
+        models.append(model.fit(train.iloc[fit], y[fit], eval_set=part, callbacks=[early_stopping(20, verbose=False)]))
+    rounds = max(1, int(np.median([model.best_iteration_ for model in models])))
+    found = np.zeros((len(y), n_classes))
+    for model, (_, held_out) in zip(models, folds, strict=True):
+        probability = np.asarray(model.predict_proba(train.iloc[held_out], num_iteration=rounds))
+        found[np.ix_(held_out, model.classes_)] = probability
+    last = LGBMClassifier(n_estimators=rounds, **options).fit(train, y)
+    return found, np.asarray(last.predict_proba(test))
+
+
+def evaluate_autogluon(name: str, seed: int, rows: int, metric: str, times: float, seconds: float) -> Row:
+    """AutoGluon on one split for one metric, with ``times`` the seconds of the ensemble."""
+    train, y, test, truth = load_split(name, seed, rows)
+    answer = _autogluon.fit_predict(train, y, test, metric, None, times * seconds, seed)
+    classes, labels = np.unique(np.concatenate([y, truth]), return_inverse=True)
+    score = score_of(mf.metrics.get(metric), np.searchsorted(classes, answer.predicted), labels[len(y) :], len(classes))
+    note = answer.failed or f"{len(answer.models)} models, {answer.fit_cpu_seconds:.0f} s of CPU"
+    about = {"set": name, "seed": seed, "n_train": len(y), "n_test": len(truth), "n_classes": len(classes), "note": note}
+    return {
+        **about,
+        "metric": metric,
+        "method": autogluon_name(times),
+        "score": score,
+        "seconds": answer.fit_seconds,
+    }
+
+
+def autogluon_name(times: float) -> str:
+    return f"AutoGluon, {times:g} x the ensemble's time"
+
+
+class Results:
+    """Rows in a CSV file, written as they come."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "quality.csv"
+        self.rows: list[Row] = []
+        if self.path.exists():
+            with self.path.open(newline="") as file:
+                self.rows = [_typed(row) for row in csv.DictReader(file)]
+
+    def add(self, row: Row) -> None:
+        fresh = not self.path.exists()
+        with self.path.open("a", newline="") as file:
+            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+            if fresh:
+                writer.writeheader()
+            writer.writerow(row)
+        self.rows.append(row)
+
+    def find(self, **wanted: Any) -> list[Row]:
+        return [row for row in self.rows if all(row[key] == value for key, value in wanted.items())]
+
+
+def _typed(row: dict[str, str]) -> Row:
+    whole = {key: int(row[key]) for key in ("seed", "n_train", "n_test", "n_classes")}
+    return {**row, **whole, "score": float(row["score"]), "seconds": float(row["seconds"])}
+
+
+def report(results: Results) -> str:
+    """Means, wins, ties and losses, tests, worst cells and times."""
+    methods = list(dict.fromkeys(row["method"] for row in results.rows))
     lines = [
-        f"Written by `{command}`.",
+        "Written by `python -m benchmarks.quality report`, from quality.csv.",
         "",
-        f"{processor()}, scikit-learn {sklearn.__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+        f"{processor()}, scikit-learn {sklearn.__version__}, Python {platform.python_version()}, one core",
         "",
-        f"{len(cells)} cells. MetricClassifier against tuned offsets: {means.mean():+.2f} points in the mean,"
-        f" {int((means > 0.2).sum())} better by more than 0.2, {int((means < -0.2).sum())} worse by more than 0.2, worst cell "
-        f"{means.min():+.2f}; significant at 5 % (corrected, Holm): {gains} gains, {losses} losses.",
-        "",
-        "| mean over sets | " + " | ".join(METRICS) + " |",
-        "|---|" + "---:|" * len(METRICS),
+        "| method | sets | splits | " + " | ".join(METRICS) + " | median fit, s |",
+        "|---|---:|---:|" + "---:|" * (len(METRICS) + 1),
     ]
-    for method in METHODS:
-        found = [np.mean([c[2][method].mean() for c in cells if c[1] == metric and method in c[2]]) for metric in METRICS]
-        lines.append(f"| {method} | " + " | ".join(f"{value:.2f}" for value in found) + " |")
-    lines += ["", "| set | metric | splits | " + " | ".join(METHODS) + " | difference | p | after Holm |"]
-    lines.append("|---|---|---:|" + "---:|" * (len(METHODS) + 3))
-    for (name, metric, values, difference, p), q in zip(cells, adjusted, strict=True):
-        shown = " | ".join(f"{values[method].mean():.2f}" if method in values else "" for method in METHODS)
-        lines.append(f"| {name} | {metric} | {len(difference)} | {shown} | {difference.mean():+.2f} | {p:.3f} | {q:.3f} |")
+    for method in methods:
+        rows = results.find(method=method)
+        per_metric = [np.mean([_cell(results, name, metric, method)[0] for name in _sets(rows)]) for metric in METRICS]
+        splits = len({row["seed"] for row in rows})
+        seconds = np.median([row["seconds"] for row in rows])
+        shown = " | ".join(f"{value:.2f}" for value in per_metric)
+        lines.append(f"| {method} | {len(_sets(rows))} | {splits} | {shown} | {seconds:.1f} |")
+    lines += ["", f"The {OURS} against each, on the splits that both have, in points (win, tie, loss by {TIE}):", ""]
+    lines += ["| against | " + " | ".join(METRICS) + " | mean | win/tie/loss | significant +/- | worst cell | over sets, p |"]
+    lines += ["|---|" + "---:|" * (len(METRICS) + 5)]
+    lines += [_against(results, method) for method in methods if method != OURS]
+    ratio = [
+        one["seconds"] / other[0]["seconds"]
+        for one in results.find(method=OURS)
+        if (other := results.find(method=BOOSTING, set=one["set"], seed=one["seed"], metric=one["metric"]))
+    ]
+    lines += ["", f"The {OURS} takes {np.median(ratio):.2f} times as long as {BOOSTING} in the median.", "", "All cells:", ""]
+    lines += ["| set | metric | " + " | ".join(methods) + " |", "|---|---|" + "---:|" * len(methods)]
+    for name in _sets(results.rows):
+        for metric in METRICS:
+            cells = [_cell(results, name, metric, method)[0] for method in methods]
+            lines.append(f"| {name} | {metric} | " + " | ".join("" if np.isnan(c) else f"{c:.2f}" for c in cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def fit_times(names: list[str], repeats: int) -> str:
-    """Fit times: logistic regression with tuned L2 and offsets against MetricClassifier; one C against method "leaky"."""
-    warnings.simplefilter("ignore")
-    lines = ["| set | baseline, s | auto, s | ratio | one logistic regression, s | leaky, s | ratio |", "|---|" + "---:|" * 6]
-    ratios: list[tuple[float, float]] = []
-    for name in names:
-        features, target = tables.load(name)
-        times: dict[str, list[float]] = {}
-        for repeat in range(repeats):
-            with threadpool_limits(1):  # with more threads small matrices are several times slower
-                seconds_of = _fit_seconds(features, target, repeat)
-            for label, seconds in seconds_of.items():
-                times.setdefault(label, []).append(seconds)
-            if times["baseline"][-1] > 20.0:  # noise is negligible
-                break
-        median = {label: statistics.median(found) for label, found in times.items()}
-        ratios.append((median["auto"] / median["baseline"], median["leaky"] / median["one"]))
-        lines.append(
-            f"| {name} | {median['baseline']:.2f} | {median['auto']:.2f} | {ratios[-1][0]:.2f} | {median['one']:.3f} | "
-            f"{median['leaky']:.3f} | {ratios[-1][1]:.2f} |"
-        )
-        print(lines[-1], file=sys.stderr)
-    auto, leaky = (statistics.median(column) for column in zip(*ratios, strict=True))
+def _sets(rows: list[Row]) -> list[str]:
+    return list(dict.fromkeys(row["set"] for row in rows))
+
+
+def _cell(results: Results, name: str, metric: str, method: str) -> tuple[float, dict[int, float]]:
+    """The mean in points over the splits of a set, and the points by split."""
+    by_seed = {row["seed"]: 100.0 * row["score"] for row in results.find(set=name, metric=metric, method=method)}
+    return (float(np.mean(list(by_seed.values()))) if by_seed else float("nan")), by_seed
+
+
+def _against(results: Results, method: str) -> str:
+    cells, p_values, shares = {}, [], results.find(method=method)
+    for name in _sets(shares):
+        for metric in METRICS:
+            ours, other = _cell(results, name, metric, OURS)[1], _cell(results, name, metric, method)[1]
+            both = sorted(set(ours) & set(other))
+            if not both:
+                continue
+            difference = [ours[seed] - other[seed] for seed in both]
+            row = results.find(set=name, metric=metric, method=method)[0]
+            cells[name, metric] = float(np.mean(difference))
+            p_values.append(corrected_estimate(difference, row["n_test"] / row["n_train"]).p)
+    values, adjusted = np.array(list(cells.values())), np.array(holm(p_values))
+    by_metric = " | ".join(f"{np.mean([v for (_, m), v in cells.items() if m == metric]):+.2f}" for metric in METRICS)
+    by_set = [np.mean([v for (name, _), v in cells.items() if name == one]) for one in {name for name, _ in cells}]
+    p = stats.wilcoxon(by_set).pvalue if len(by_set) > 5 else float("nan")
+    worst = min(cells, key=lambda cell: cells[cell])
+    wins = f"{int((values > TIE).sum())}/{int((np.abs(values) <= TIE).sum())}/{int((values < -TIE).sum())}"
+    found = f"{int(((adjusted < 0.05) & (values > 0)).sum())}/{int(((adjusted < 0.05) & (values < 0)).sum())}"
     return (
-        "\n".join([*lines, "", f"Medians over sets: auto {auto:.2f} times the baseline, leaky {leaky:.2f} times one fit."])
-        + "\n"
+        f"| {method} | {by_metric} | {values.mean():+.2f} | {wins} | {found} | {worst[0]}, {worst[1]} {cells[worst]:+.2f} | "
+        f"{p:.3f} |"
     )
-
-
-def _fit_seconds(features: Any, target: Any, seed: int) -> dict[str, float]:
-    """Seconds of each fit, one after the other."""
-    metric, times, start = metric_name("f1", len(np.unique(target))), {}, time.perf_counter()
-
-    def record(label: str) -> None:
-        nonlocal start
-        times[label], start = time.perf_counter() - start, time.perf_counter()
-
-    _, fixed = logistic_regression(features, target, seed)
-    mf.OffsetClassifier(fixed, metric, random_state=seed).fit(features, target)
-    record("baseline")
-    mf.MetricClassifier(metric, random_state=seed).fit(features, target)
-    record("auto")
-    make_pipeline(build_preprocessor(features), LogisticRegression(max_iter=300)).fit(features, target)
-    record("one")
-    mf.MetricClassifier(metric, method="leaky", C=1.0).fit(features, target)
-    record("leaky")
-    return times
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", default=list(tables.SETS), choices=list(tables.SETS), metavar="SET")
-    parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--no-direct", action="store_true", help="leave out direct EXACT, the slowest")
-    parser.add_argument("--time", action="store_true", help="measure fit times instead")
-    parser.add_argument("--out", type=Path, help="folder for quality.md and quality.csv, or fit_time.md")
+    parser.add_argument("what", choices=("run", "autogluon", "report"))
+    parser.add_argument("--sets", nargs="+", default=[n for n in tables.SETS if n not in LEFT_OUT], metavar="SET")
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--times", type=float, nargs="+", default=[1.0, 4.0])
+    parser.add_argument("--rows", type=int, default=5000)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
-    command = "python -m benchmarks.quality " + " ".join(sys.argv[1:])
-    if options.time:
-        text = f"Written by `{command}`.\n\n{processor()}\n\n" + fit_times(options.sets, 3)
-    else:
-        rows: list[dict[str, Any]] = []
-        jobs = [(name, seed) for name in options.sets for seed in range(options.splits)]
-        work = (delayed(evaluate_split)(name, seed, not options.no_direct) for name, seed in jobs)
-        for done, found in enumerate(Parallel(n_jobs=options.jobs, return_as="generator")(work), 1):
-            rows += found
-            print(f"{done} of {len(jobs)}: {found[0]['set']}, split {found[0]['seed']}", file=sys.stderr)
-        text = report(rows, command)
-        if options.out:
-            with (options.out / "quality.csv").open("w", newline="") as file:
-                writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(rows)
+    warnings.simplefilter("ignore")
+    results = Results(options.out)
+    for seed in range(options.splits) if options.what != "report" else ():
+        for name in options.sets:
+            with threadpool_limits(1):
+                if options.what == "run" and not results.find(set=name, seed=seed, method=OURS):
+                    for row in list(evaluate_split(name, seed, options.rows)):
+                        results.add(row)
+                for times in options.times if options.what == "autogluon" else ():
+                    for ours in results.find(set=name, seed=seed, method=OURS):
+                        about = {"set": name, "seed": seed, "metric": ours["metric"]}
+                        if not results.find(method=autogluon_name(times), **about):
+                            limits = ours["metric"], times, ours["seconds"]
+                            results.add(evaluate_autogluon(name, seed, options.rows, *limits))
+            print(f"split {seed}: {name}", file=sys.stderr, flush=True)
+    text = report(results)
     print(text)
-    if options.out:
-        (options.out / ("fit_time.md" if options.time else "quality.md")).write_text(text)
+    (options.out / "quality.md").write_text(text)
 
 
 if __name__ == "__main__":
