@@ -5,8 +5,8 @@
     python -m benchmarks.quality report [--out benchmarks/results]
 
 Every set (rows cut to ``--rows``) x accuracy, balanced accuracy, macro F1 and MCC, stratified splits with a fifth of the rows
-held out. The models: ``MetricClassifier`` with ``model="auto"`` (the ensemble), ``"boosting"`` (HistGradientBoosting, five folds,
-offsets) and ``"linear"``; LightGBM with offsets from out-of-fold scores; scikit-learn's ``TunedThresholdClassifierCV`` around
+held out. The models: ``MetricClassifier`` with ``model="auto"`` (the ensemble), ``"boosting"`` (HistGradientBoosting, five
+folds, offsets) and ``"linear"``; LightGBM with offsets from out-of-fold scores; scikit-learn's ``TunedThresholdClassifierCV`` around
 HistGradientBoosting (two classes); and AutoGluon (``good_quality``, one core), whose time limit is the ensemble's own time and
 four times that. AutoGluon has an environment of its own: ``make quality-peers``. Rows are written as they come, and a command
 that was interrupted goes on where it stopped. Differences are in points. A cell is a set and a metric; its test is corrected

@@ -6,8 +6,8 @@
 Every set x accuracy, balanced accuracy, F1 (of the rarer class; macro for several classes) and MCC, repeated stratified
 splits. The methods, with the same preprocessing: logistic regression (L2 tuned by 5-fold cross-entropy, scikit-learn),
 the same with offsets tuned on 5-fold scores (for two classes: a tuned threshold), direct EXACT (``method="exact"``), and
-``MetricClassifier(model="linear")``. Differences are to logistic regression with offsets, in points; tests are paired, corrected for
-overlapping training sets (Nadeau and Bengio) and for the number of cells (Holm).
+``MetricClassifier(model="linear")``. Differences are to logistic regression with offsets, in points; tests are paired,
+corrected for overlapping training sets (Nadeau and Bengio) and for the number of cells (Holm).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def evaluate_split(name: str, seed: int, with_direct: bool) -> list[dict[str, An
                 OURS: ours.score(*held_out),
             }
             if with_direct:
-                direct = mf.MetricClassifier(wanted, method="exact", **options)
+                direct = mf.MetricClassifier(wanted, model="linear", method="exact", **options)
                 scores["direct EXACT"] = direct.set_params(C=ours.C_).fit(*training).score(*held_out)
             sizes = {"n_train": len(train), "n_test": len(test), "n_classes": len(classes), "chosen": ours.chosen_}
             results += [
@@ -183,7 +183,7 @@ def _fit_seconds(features: Any, target: Any, seed: int) -> dict[str, float]:
     record("auto")
     make_pipeline(build_preprocessor(features), LogisticRegression(max_iter=300)).fit(features, target)
     record("one")
-    mf.MetricClassifier(metric, method="leaky", C=1.0).fit(features, target)
+    mf.MetricClassifier(metric, model="linear", method="leaky", C=1.0).fit(features, target)
     record("leaky")
     return times
 

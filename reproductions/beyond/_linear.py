@@ -36,7 +36,7 @@ def of_leaky(cell: Cell, scope: Scope) -> Numbers:
 
 def fit_classifier(features: Tensor, labels: Tensor, metric: str, method: str = "auto") -> MetricClassifier:
     """Of features that are standardised already."""
-    classifier = MetricClassifier(metric, method=method, preprocess=None, random_state=0)
+    classifier = MetricClassifier(metric, model="linear", method=method, preprocess=None, random_state=0)
     return classifier.fit(features.numpy(), labels.numpy())
 
 

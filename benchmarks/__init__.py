@@ -1,0 +1,1 @@
+"""Benchmarks: what things cost, and what they gain. Not part of the wheel."""
