@@ -6,11 +6,12 @@
 
 Every set (rows cut to ``--rows``) x accuracy, balanced accuracy, macro F1 and MCC, stratified splits with a fifth of the rows
 held out. The models: ``MetricClassifier`` with ``model="auto"`` (the ensemble), ``"boosting"`` (HistGradientBoosting, five
-folds, offsets) and ``"linear"``; LightGBM with offsets from out-of-fold scores; scikit-learn's ``TunedThresholdClassifierCV`` around
-HistGradientBoosting (two classes); and AutoGluon (``good_quality``, one core), whose time limit is the ensemble's own time and
-four times that. AutoGluon has an environment of its own: ``make quality-peers``. Rows are written as they come, and a command
-that was interrupted goes on where it stopped. Differences are in points. A cell is a set and a metric; its test is corrected
-for overlapping training sets (Nadeau and Bengio) and for the number of cells (Holm). Over sets the test is Wilcoxon's.
+folds, offsets) and ``"linear"``; LightGBM with offsets from out-of-fold scores; scikit-learn's ``TunedThresholdClassifierCV``
+around HistGradientBoosting (two classes); and AutoGluon (``good_quality``, one core), whose time limit is the ensemble's own
+time and four times that. AutoGluon has an environment of its own: ``make quality-peers``. Rows are written as they come, and a
+command that was interrupted goes on where it stopped. Differences are in points. A cell is a set and a metric; its test is
+corrected for overlapping training sets (Nadeau and Bengio) and for the number of cells (Holm). Over sets the test is
+Wilcoxon's.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def lightgbm_scores(train: pd.DataFrame, y: Ints, test: pd.DataFrame, n_classes:
     """Out-of-fold and test probabilities: five folds, the median of their best rounds, then a refit."""
     from lightgbm import LGBMClassifier, early_stopping
 
-    options = {"learning_rate": 0.05, "num_leaves": 15, "n_jobs": 1, "random_state": seed, "verbose": -1}
+    options: dict[str, Any] = {"learning_rate": 0.05, "num_leaves": 15, "n_jobs": 1, "random_state": seed, "verbose": -1}
     folds = list(StratifiedKFold(5, shuffle=True, random_state=seed).split(train, y))
     models = []
     for fit, held_out in folds:

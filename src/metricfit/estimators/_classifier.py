@@ -313,7 +313,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             warnings.warn(f"{len(labels)} rows are too few to hold any out: candidates are not compared.", stacklevel=3)
             return []
         if counts.min() < self.cv:
-            rare = self.classes_[counts.argmin()]
+            rare = self.classes_.tolist()[counts.argmin()]
             warnings.warn(
                 f"Class {rare!r} has {counts.min()} rows for {self.cv} folds: using {n_folds} folds. A class that is "
                 "missing in a training fold counts as missed in its test fold.",

@@ -52,7 +52,7 @@ def takes_sparse(model: Any) -> bool:
     """Whether a model takes sparse matrices, as far as it says so itself."""
     if isinstance(model, str):
         return model != "boosting"
-    return get_tags(model).input_tags.sparse if hasattr(model, "__sklearn_tags__") else True
+    return isinstance(model, type) or not hasattr(model, "__sklearn_tags__") or get_tags(model).input_tags.sparse
 
 
 def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
