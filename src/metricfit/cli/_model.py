@@ -69,12 +69,13 @@ def _columns(classifier: MetricClassifier, folder: Path) -> list[Column]:
     names = [str(name) for name in getattr(classifier, "feature_names_in_", range(1, classifier.n_features_in_ + 1))]
     if not classifier.reads_frames_:
         return [Column(name, "number", place) for place, name in enumerate(names)]
-    types = dict.fromkeys(range(len(names)), "string")
-    for kind, _, places in getattr(classifier.preprocessor_, "transformers_", ()):
-        if kind in ("numbers", "dates"):
-            types |= dict.fromkeys(places, "number" if kind == "numbers" else "date")
-    if not hasattr(classifier.preprocessor_, "transformers_"):
+    reader = classifier.preprocessor_
+    if not (reader.automatic and reader.transformers):
         raise DataError(
             f"{folder} was saved from Python with a custom preprocessor. Load it in Python with MetricClassifier.load."
         )
+    types = dict.fromkeys(range(len(names)), "string")
+    for kind, _, places in next(iter(reader.transformers.values())).transformers_:  # every form splits the columns alike
+        if kind in ("numbers", "dates"):
+            types |= dict.fromkeys(places, "number" if kind == "numbers" else "date")
     return [Column(name, types[place], place) for place, name in enumerate(names)]

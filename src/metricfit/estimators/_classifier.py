@@ -32,6 +32,7 @@ from metricfit.estimators._decision import DecidesByScores
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._preprocess import as_frame, is_frame, is_missing, library_of
 from metricfit.learners import (
+    Forms,
     Given,
     Learner,
     LinearLearner,
@@ -169,7 +170,10 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         return "\n".join([line, *self.notes_])
 
     def save(self, folder: str | Path) -> None:
-        """Write the fitted model into a new folder, without pickle: see :meth:`load`."""
+        """Write the fitted model into a new folder, without pickle: see :meth:`load`.
+
+        Linear models, networks, scikit-learn's trees and forests, LightGBM and XGBoost can be saved; a TypeError names others.
+        """
         from metricfit.estimators._storage import save
 
         check_is_fitted(self)
@@ -179,8 +183,9 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
     def load(cls, folder: str | Path, *, model: Any = None, metric: Any = None, trusted: tuple[str, ...] = ()) -> Self:
         """Read a model from a folder. Its predictions are the same to the last bit. Loading runs no code from the files.
 
-        Pass what a file cannot hold as you passed it to the estimator: your own network as ``model``, a function as
-        ``metric``, and the types of your own preprocessor as ``trusted``.
+        Pass what a file cannot hold as you passed it to the estimator: your own network, or a list with it, as ``model``, a
+        function as ``metric``, and the types of your own preprocessor as ``trusted``. Trees need nothing. A loaded classifier
+        has an estimator of yours in words only; to fit it again, pass the estimator as ``model``.
         """
         from metricfit.estimators._storage import load
 
@@ -218,6 +223,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self.frame_library_ = library_of(table.data) if self.reads_frames_ else ""
         self.preprocessor_ = FormReader.fit(table.data, table.labels, table.weight, self.preprocess, forms)
         features = self.preprocessor_.read(table.data, forms)
+        made = features.forms if isinstance(features, Forms) else dict.fromkeys(forms, features)
+        self.n_inputs_ = {form: int(rows.shape[1]) for form, rows in made.items()}  # columns of each form
         return TrainingRows(features, table.labels, table.weight, table.class_weight, self.preprocessor_.n_codes)
 
     def _task(

@@ -1,12 +1,15 @@
 """A fitted ``MetricClassifier`` as a folder of files that hold data and no code.
 
-``weights.safetensors`` has the numbers, ``preprocessor.skops`` what scikit-learn learned about the columns, ``model.json`` all
-the rest. Opening a model never runs anything from it: skops builds only types from a closed list, the others are plain data.
+``weights.safetensors`` has the numbers of linear models and networks, ``preprocessor.skops`` what scikit-learn learned about
+the columns, ``*trees.skops``, ``*lightgbm.txt`` and ``*xgboost.json`` have trees, ``model.json`` has all the rest, and the
+checksums of the other files. Opening a model never runs anything from it: skops builds only types from a closed list, the
+others are plain data, and trees are checked before anything walks through them.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import warnings
 from collections.abc import Iterator, Mapping
@@ -14,23 +17,22 @@ from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import sklearn
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from metricfit import methods, metrics
+from metricfit import _skops, methods, metrics
 from metricfit._files import new_folder
 from metricfit._table import Table
-from metricfit.learners import LinearModel, describe_model, restore_model
+from metricfit.estimators._forms import FormReader
+from metricfit.learners import LinearModel, NotInFileError, Shape, Stored, restore_model
 from metricfit.methods import Choice, Method
 from metricfit.metrics import Custom, Metric
 
-FORMAT, VERSION = "metricfit model", 2
+FORMAT, VERSION = "metricfit model", 3
 JSON_FILE, WEIGHTS_FILE, PREPROCESSOR_FILE = "model.json", "weights.safetensors", "preprocessor.skops"
 # the types that ``_preprocess`` uses; loading builds no others
 _PARTS = {
@@ -39,7 +41,7 @@ _PARTS = {
     "sklearn.impute._base": ["MissingIndicator", "SimpleImputer"],
     "sklearn.pipeline": ["Pipeline"],
     "sklearn.preprocessing._data": ["StandardScaler"],
-    "sklearn.preprocessing._encoders": ["OneHotEncoder"],
+    "sklearn.preprocessing._encoders": ["OneHotEncoder", "OrdinalEncoder"],
     "sklearn.preprocessing._function_transformer": ["FunctionTransformer"],
     "sklearn.utils._bunch": ["Bunch"],
     "metricfit.estimators._preprocess": ["as_categories", "as_date_parts", "as_numbers", "as_text"],
@@ -53,13 +55,17 @@ _METRICS = {name: getattr(metrics, name) for name in metrics.__all__ if isinstan
 
 def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingProxyType({})) -> None:
     """Write a model into a new folder, with further text files if given."""
-    from skops import io
-
+    parts = estimator.model_.parts()
+    description = _description(estimator)
     with new_folder(folder) as beside:
-        (beside / JSON_FILE).write_text(json.dumps(_description(estimator), indent=1, allow_nan=True), encoding="utf-8")
-        save_file(estimator.model_.tensors(), beside / WEIGHTS_FILE)
-        if estimator.preprocessor_ is not None:
-            io.dump(estimator.preprocessor_, beside / PREPROCESSOR_FILE)
+        save_file(parts.tensors, beside / WEIGHTS_FILE)
+        for name, write in parts.files.items():
+            write(beside / name)
+        if estimator.preprocessor_.transformers:
+            _skops.write(estimator.preprocessor_.transformers, beside / PREPROCESSOR_FILE)
+        checksums = {file.name: _checksum(file) for file in sorted(beside.iterdir())}
+        written = {**description, "model": parts.description, "sha256": checksums}
+        (beside / JSON_FILE).write_text(json.dumps(written, indent=1, allow_nan=True), encoding="utf-8")
         for name, text in beside_it.items():
             (beside / name).write_text(text, encoding="utf-8")
 
@@ -69,22 +75,27 @@ def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ..
     found = _read_description(folder)
     try:
         return _load_parts(cls, folder, found, model, metric, trusted)
-    except (OSError, SafetensorError, KeyError, TypeError, AttributeError, RuntimeError, BadZipFile) as error:
-        raise ValueError(f"{folder} holds a damaged model: {error}") from error
+    except (NotInFileError, _skops.UntrustedError, ImportError):
+        raise
+    except Exception as error:  # libraries raise all kinds of errors for damaged files
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{folder} holds a damaged model: {reason}") from error
 
 
 def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
     estimator = cls(**_restore_params(found, model, metric))
     estimator.classes_ = np.array(found["classes"]["values"], dtype=found["classes"]["dtype"])
-    estimator.n_features_in_, estimator.n_inputs_ = found["n_features_in"], found["n_inputs"]
+    estimator.n_features_in_, estimator.n_inputs_ = found["n_features_in"], dict(found["n_inputs"])
+    estimator.learner_, estimator.notes_, estimator.forms_ = found["learner"], tuple(found["notes"]), list(found["forms"])
     if found["feature_names_in"] is not None:
         estimator.feature_names_in_ = np.array(found["feature_names_in"], dtype=object)
     estimator.reads_frames_, estimator.frame_library_ = found["reads_frames"], found["frame_library"]
     estimator.metric_ = _restore_metric(found["metric"], metric)
-    weights = load_file(folder / WEIGHTS_FILE)
-    estimator.preprocessor_ = _read_preprocessor(folder, trusted) if found["preprocessor"] else None
-    shape = estimator.n_inputs_, len(estimator.classes_)
-    estimator.model_ = restore_model(found["model"], weights, estimator.model, *shape)
+    files = _Files(folder, found["sha256"])
+    estimator.preprocessor_ = _read_preprocessor(files, found["preprocessor"], trusted)
+    stored = Stored(found["model"], load_file(files.find(WEIGHTS_FILE)), files.find)
+    shape = Shape(estimator.n_inputs_, estimator.forms_[0], len(estimator.classes_))
+    estimator.model_ = restore_model(stored, model, shape)
     estimator.offsets_ = estimator.model_.offsets
     if isinstance(estimator.model_, LinearModel):
         estimator.coef_, estimator.intercept_ = estimator.model_.weight.T, estimator.model_.intercept
@@ -102,6 +113,8 @@ def _check_parts(estimator: Any) -> None:
     fits = estimator.offsets_.shape == (len(estimator.classes_),)
     if not fits or not isinstance(estimator.temperature_, float) or not estimator.temperature_ > 0.0:
         raise TypeError("the shapes of its parts do not fit each other")
+    if not all(isinstance(text, str) for text in (estimator.learner_, *estimator.notes_, *estimator.forms_)):
+        raise TypeError("`learner`, `notes` and `forms` should be texts")
     if not all(isinstance(row, dict) for table in (estimator.candidates_, estimator.history_) for row in table):
         raise TypeError("`candidates` and `history` should be lists of dicts")
 
@@ -125,8 +138,13 @@ def _description(estimator: Any) -> dict[str, Any]:
         "n_inputs": estimator.n_inputs_,
         "reads_frames": estimator.reads_frames_,
         "frame_library": estimator.frame_library_,
-        "preprocessor": estimator.preprocessor_ is not None,
-        "model": describe_model(estimator.get_params(deep=False)),
+        "preprocessor": {
+            "forms": sorted(estimator.preprocessor_.transformers),
+            "automatic": estimator.preprocessor_.automatic,
+        },
+        "learner": estimator.learner_,
+        "notes": list(estimator.notes_),
+        "forms": list(estimator.forms_),
         "temperature": estimator.temperature_,
         "method": _method_description(estimator.method_),
         "n_iter": estimator.n_iter_,
@@ -162,34 +180,38 @@ def _read_description(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _read_preprocessor(folder: Path, trusted: tuple[str, ...]) -> Any:
-    from skops import io
+@dataclasses.dataclass(frozen=True)
+class _Files:
+    """The files of a folder, each checked to be the one that was saved."""
 
-    file = folder / PREPROCESSOR_FILE
-    with ZipFile(file) as parts:
-        found = {*_types(json.loads(parts.read("schema.json"))), *io.get_untrusted_types(file=file)}
-    unknown = sorted(found - TRUSTED - set(trusted))
-    if unknown:
-        raise ValueError(
-            f"{file} holds types that are not known to be safe: {', '.join(unknown)}. "
-            "If they are your own, pass them as `trusted`."
-        )
-    preprocessor = io.load(file, trusted=sorted(found))
-    if any(words.get_params()["input"] != "content" for words in _vectorizers(preprocessor)):
-        raise ValueError(f"{file} holds a vectorizer that would read files by name.")
-    return preprocessor
+    folder: Path
+    checksums: Mapping[str, str]
+
+    def find(self, name: str) -> Path:
+        if _checksum(self.folder / name) != self.checksums[name]:
+            raise TypeError(f"{name} is not the file that was saved")
+        return self.folder / name
 
 
-def _types(schema: Any) -> Iterator[str]:
-    """The full names of all types and functions in a skops schema."""
-    if isinstance(schema, dict):
-        if isinstance(schema.get("__class__"), str):
-            yield f"{schema.get('__module__')}.{schema['__class__']}"
-        if schema.get("__loader__") in ("FunctionNode", "TypeNode") and isinstance(schema.get("content"), dict):
-            named = schema["content"]
-            yield f"{named.get('module_path', named.get('__module__'))}.{named.get('function', named.get('__class__'))}"
-    for item in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
-        yield from _types(item)
+def _checksum(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _read_preprocessor(files: _Files, description: Mapping[str, Any], trusted: tuple[str, ...]) -> FormReader:
+    forms, automatic = description["forms"], description["automatic"]
+    if not forms:
+        return FormReader({}, automatic)
+    file = files.find(PREPROCESSOR_FILE)
+    try:
+        transformers = _skops.read(file, TRUSTED | set(trusted))
+    except _skops.UntrustedError as error:
+        raise _skops.UntrustedError(f"{error} If they are your own, pass them as `trusted`.") from error
+    if type(transformers) is not dict or sorted(transformers) != forms:
+        raise TypeError(f"{PREPROCESSOR_FILE} has other forms")
+    if any(words.get_params()["input"] != "content" for one in transformers.values() for words in _vectorizers(one)):
+        raise _skops.UntrustedError(f"{file} holds a vectorizer that would read files by name.")
+    return FormReader(transformers, automatic)
 
 
 def _vectorizers(part: Any) -> Iterator[TfidfVectorizer]:
@@ -205,18 +227,30 @@ def _plain_params(estimator: Any) -> dict[str, Any]:
     for name, value in estimator.get_params(deep=False).items():
         if isinstance(value, Method | Choice) and methods.is_registered(value):
             value = value.name
+        if name == "model":
+            value = _model_in_words(value)
         try:
             params[name] = _to_json(value)
         except TypeError:
-            if name not in ("metric", "model"):  # stored otherwise, or passed again
+            if name != "metric":  # stored otherwise, or passed again
                 left_out.append(name)
     if left_out:
         warnings.warn(f"A model file cannot hold {', '.join(left_out)}: after loading these are defaults.", stacklevel=4)
     return params
 
 
+def _model_in_words(model: Any) -> Any:
+    """The name of a model as it is, any other in words: what was fitted is in the files, but it cannot be fitted again."""
+    if isinstance(model, list | tuple):
+        return [_model_in_words(one) for one in model]
+    if isinstance(model, str):
+        return model
+    return " ".join(repr(model).split()) if hasattr(model, "get_params") else getattr(model, "__name__", type(model).__name__)
+
+
 def _restore_params(found: dict[str, Any], model: Any, metric: Any) -> dict[str, Any]:
     params = {name: _from_json(value) for name, value in found["params"].items()}
+    params["model"] = found["params"]["model"]  # a list stays one
     if metric is not None:
         params["metric"] = metric
     elif "metric" not in params and found["metric"] is not None:

@@ -5,6 +5,8 @@ from metricfit.learners._ensemble import EnsembleLearner
 from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._linear_model import LinearModel
+from metricfit.learners._parts import Parts, Stored
+from metricfit.learners._restore import NotInFileError, Shape, restore_model
 from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, Forms, TrainingRows
 from metricfit.learners._task import Fold, History, Model, Task, Trained
 
@@ -23,9 +25,14 @@ __all__ = [
     "LinearModel",
     "MetricLearner",
     "Model",
+    "NotInFileError",
+    "Parts",
+    "Shape",
+    "Stored",
     "Task",
     "Trained",
     "TrainingRows",
     "build_learner",
+    "restore_model",
     "takes_sparse",
 ]

@@ -13,6 +13,7 @@ from metricfit._typing import Floats
 from metricfit.learners._learner import Learner
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._linear_model import LinearModel
+from metricfit.learners._parts import Parts
 from metricfit.learners._rows import Forms
 from metricfit.learners._task import History, Task, Trained
 
@@ -74,6 +75,11 @@ class EnsembleModel:
 
     def with_offsets(self, offsets: Floats) -> EnsembleModel:
         return replace(self, head=self.head.with_offsets(offsets))
+
+    def parts(self) -> Parts:
+        """What a file keeps; the head comes last."""
+        description = {"kind": "ensemble", "names": list(self.names), "forms": list(self.forms)}
+        return Parts(description).holding([*self.members, self.head])
 
 
 def _in_form(features: Any, form: str) -> Any:

@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import NEVER
+from metricfit.learners._formats import keep_estimator
 from metricfit.learners._linear_model import spread_columns
+from metricfit.learners._parts import Parts
 
 LEAST = 1e-12  # probability
 
@@ -28,6 +31,13 @@ class EstimatorModel:
 
     def with_offsets(self, offsets: Floats) -> EstimatorModel:
         return replace(self, offsets=offsets - offsets.mean())
+
+    def parts(self) -> Parts:
+        """What a file keeps; a TypeError for an estimator that no format can hold."""
+        description, files = keep_estimator(self.estimator, len(self.seen))
+        arrays = {"seen": self.seen, "offsets": self.offsets}
+        tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+        return Parts({"kind": "estimator", **description}, tensors, files)
 
 
 def class_scores(estimator: Any, features: Any) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from metricfit._typing import Floats
+from metricfit.learners._parts import Parts
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,12 @@ class LinearModel:
     def with_offsets(self, offsets: Floats) -> LinearModel:
         return LinearModel(self.weight, self.intercept, offsets - offsets.mean())
 
-    def tensors(self) -> dict[str, torch.Tensor]:
+    def parts(self) -> Parts:
         """What a file keeps."""
         arrays = {"weight": self.weight, "intercept": self.intercept, "offsets": self.offsets}
-        return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+        return Parts(
+            {"kind": "linear"}, {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+        )
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, torch.Tensor], n_inputs: int, n_classes: int) -> LinearModel:

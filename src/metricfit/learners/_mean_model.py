@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.special import log_softmax
 
 from metricfit._typing import Floats
 from metricfit.decisions import NEVER
+from metricfit.learners._parts import Parts
 
 
 @dataclass(frozen=True)
@@ -35,3 +37,7 @@ class MeanModel:
 
     def with_offsets(self, offsets: Floats) -> MeanModel:
         return replace(self, offsets=offsets - offsets.mean())
+
+    def parts(self) -> Parts:
+        """What a file keeps."""
+        return Parts({"kind": "mean"}, {"offsets": torch.from_numpy(self.offsets.copy())}).holding(self.models)

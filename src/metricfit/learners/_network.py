@@ -97,7 +97,8 @@ class NetworkLearner(MetricLearner):
         for row in trainer.fit(batches, held_out, epochs=self.max_epochs, patience=self.patience):
             width = None if np.isnan(row["scale"]) else row["scale"]
             fold.record(method.name, row["surrogate"], row["metric"], row["gradient_norm"], width)
-        best = NetworkModel(copy.deepcopy(module), _no_offsets(fold))
+        sizes = self.hidden_layer_sizes if isinstance(self.model, str) else None
+        best = NetworkModel(copy.deepcopy(module), _no_offsets(fold), sizes)
         best.module.eval()
         return best.with_offsets(offsets_for(best.logits(test.features)))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from metricfit._checks import check_option
 from metricfit._typing import Floats
 from metricfit.learners._linear_model import spread_columns
+from metricfit.learners._parts import Parts
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class NetworkModel:
 
     module: nn.Module
     offsets: Floats
+    hidden_layer_sizes: tuple[int, ...] | None = None  # of a module from `build_mlp`; None for a user's own
 
     def logits(self, features: Any) -> Floats:
         """Scores (n, k) in evaluation mode, by blocks of rows."""
@@ -32,19 +34,23 @@ class NetworkModel:
         return np.concatenate(blocks)
 
     def with_offsets(self, offsets: Floats) -> NetworkModel:
-        return NetworkModel(self.module, offsets)
+        return replace(self, offsets=offsets)
 
-    def tensors(self) -> dict[str, Tensor]:
-        """What a file keeps."""
+    def parts(self) -> Parts:
+        """What a file keeps: the numbers of the module. A user's own module has to be passed again."""
+        sizes = None if self.hidden_layer_sizes is None else list(self.hidden_layer_sizes)
         state = {f"module.{name}": tensor.contiguous().clone() for name, tensor in self.module.state_dict().items()}
-        return {**state, "offsets": torch.from_numpy(self.offsets.copy())}
+        offsets = torch.from_numpy(self.offsets.copy())
+        return Parts({"kind": "network", "hidden_layer_sizes": sizes}, {**state, "offsets": offsets})
 
     @classmethod
-    def from_tensors(cls, tensors: dict[str, Tensor], module: nn.Module) -> NetworkModel:
+    def from_tensors(
+        cls, tensors: dict[str, Tensor], module: nn.Module, hidden_layer_sizes: Sequence[int] | None
+    ) -> NetworkModel:
         offsets = tensors.pop("offsets").numpy()
         module.load_state_dict({name.removeprefix("module."): tensor for name, tensor in tensors.items()})
         module.eval()
-        return cls(module, offsets)
+        return cls(module, offsets, None if hidden_layer_sizes is None else tuple(hidden_layer_sizes))
 
 
 def build_mlp(n_features: int, n_classes: int, hidden_layer_sizes: tuple[int, ...]) -> nn.Sequential:

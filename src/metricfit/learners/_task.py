@@ -12,6 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from metricfit._progress import Progress
 from metricfit._typing import Floats, Ints
+from metricfit.learners._parts import Parts
 from metricfit.learners._rows import TrainingRows, take_rows
 from metricfit.metrics import Metric
 
@@ -32,8 +33,8 @@ class Model(Protocol):
 
     def with_offsets(self, offsets: Floats) -> Any: ...
 
-    def parts(self) -> Any:
-        """What a file keeps: see :mod:`metricfit.learners._parts`."""
+    def parts(self) -> Parts:
+        """What a file keeps."""
 
 
 @dataclass(frozen=True)
