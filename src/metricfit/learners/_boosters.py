@@ -23,12 +23,14 @@ HEADER = {  # of LightGBM; the rest of a header is not parsed as numbers
     "tree", "version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx", "objective", "feature_names",
     "feature_infos", "tree_sizes", "average_output",
 }  # fmt: skip
+FLAGS = ("tree", "average_output")  # lines without a value
 OF_NODES = ("split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child")
 OF_NODES_TOO = ("internal_value", "internal_weight", "internal_count")
 OF_LEAVES = ("leaf_value", "leaf_weight", "leaf_count")
 SINGLE = ("num_leaves", "num_cat", "is_linear", "shrinkage")
 CATEGORIES = ("cat_boundaries", "cat_threshold")
-NUMBER = r"[-+0-9.e]+"
+NUMBER = r"-?\d+(\.\d+)?(e[-+]?\d+)?"
+NO_PARENT = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -61,26 +63,26 @@ def restore_lightgbm(text: str, n_features: int, n_classes: int) -> LightGBM:
 
 
 def _checked_text(text: str, n_features: int, n_classes: int) -> str:
-    """Header and trees, which is all that predictions need; a TypeError if something is not as LightGBM writes it."""
+    """Header and trees, all that predictions need, written anew; a TypeError if something is not as LightGBM writes it."""
     head, found, rest = text.partition("\nTree=0\n")
-    trees, ended, _ = ("Tree=0\n" + rest).partition(END_OF_TREES)
+    body, ended, _ = rest.partition(f"\n{END_OF_TREES}")
     _check(found and ended and text.isascii(), "the text is not complete")
     header = _fields(head, HEADER)
     n_columns = 1 if n_classes == 2 else n_classes
-    sigmoid = rf"sigmoid:{NUMBER}"
+    sigmoid = f"sigmoid:{NUMBER}"
     objective = f"binary {sigmoid}" if n_columns == 1 else f"multiclass(ova)? num_class:{n_columns}( {sigmoid})?"
-    _check(re.fullmatch(objective, header["objective"]), f"the objective is {header['objective'] or 'a function'}")
+    _check(re.fullmatch(objective, header.get("objective", "")), f"the objective is {header.get('objective', 'a function')}")
     right = {"num_class": n_columns, "num_tree_per_iteration": n_columns, "max_feature_idx": n_features - 1, "label_index": 0}
     for name, number in right.items():
         _check(header[name] == str(number), f"{name} is not {number}")
-    sizes, start = _numbers(header["tree_sizes"], np.int64), 0
-    _check(len(sizes) % n_columns == 0 and sum(sizes.tolist()) == len(trees), "the trees have other sizes")
-    for place, size in enumerate(sizes.tolist()):
-        name, _, body = trees[start : start + size].partition("\n")
-        _check(size > 0 and name == f"Tree={place}", f"tree {place} is not where it should be")
-        _check_lightgbm_tree(_fields(body, {*OF_NODES, *OF_NODES_TOO, *OF_LEAVES, *SINGLE, *CATEGORIES}), n_features)
-        start += size
-    return f"{head}\n{trees}{END_OF_TREES}\npandas_categorical:null\n"
+    trees = []
+    for place, lines in enumerate(re.split(r"\nTree=\d+\n", body)):
+        fields = _fields(lines, {*OF_NODES, *OF_NODES_TOO, *OF_LEAVES, *SINGLE, *CATEGORIES})
+        _check_lightgbm_tree(fields, n_features)
+        trees.append(f"Tree={place}\n{_lines(fields)}\n\n")
+    _check(len(trees) % n_columns == 0 and len(trees) == len(header["tree_sizes"].split()), "trees are missing")
+    header["tree_sizes"] = " ".join(str(len(tree)) for tree in trees)
+    return f"{_lines(header)}\n{''.join(trees)}{END_OF_TREES}\npandas_categorical:null\n"
 
 
 def _fields(text: str, known: set[str]) -> dict[str, str]:
@@ -92,8 +94,12 @@ def _fields(text: str, known: set[str]) -> dict[str, str]:
     return fields
 
 
+def _lines(fields: Mapping[str, str]) -> str:
+    return "".join(f"{name}\n" if name in FLAGS else f"{name}={value}\n" for name, value in fields.items())
+
+
 def _check_lightgbm_tree(fields: Mapping[str, str], n_features: int) -> None:
-    n_leaves, n_sets, is_linear = (int(_numbers(fields[name], np.int64)[0]) for name in SINGLE[:3])
+    n_leaves, n_sets, is_linear = (int(_numbers(fields[name], np.int64, 1)[0]) for name in SINGLE[:3])
     _check(n_leaves >= 1 and n_sets >= 0 and not is_linear, "trees have linear leaves")
     _numbers(fields["shrinkage"], np.float64, 1)
     _check(np.isfinite(_numbers(fields["leaf_value"], np.float64, n_leaves)).all(), "a value is not finite")
@@ -112,7 +118,7 @@ def _check_lightgbm_tree(fields: Mapping[str, str], n_features: int) -> None:
     if n_sets:
         bounds, sets = (_numbers(fields[name], np.int64) for name in CATEGORIES)
         chosen = _numbers(fields["threshold"], np.float64)[in_set]
-        _check(np.isin(chosen, np.arange(n_sets)).all(), "a set of categories is out of range")
+        _check(((chosen >= 0) & (chosen < n_sets) & (chosen == np.floor(chosen))).all(), "a set of categories is out of range")
         _check(len(bounds) == n_sets + 1 and bounds[0] == 0 and bounds[-1] == len(sets), "sets of categories are missing")
         _check((np.diff(bounds) > 0).all() and ((sets >= 0) & (sets < 2**32)).all(), "a set of categories is damaged")
 
@@ -157,7 +163,8 @@ def _check_xgboost(found: Any, n_features: int, n_classes: int) -> None:
     _check(((groups >= 0) & (groups < n_columns)).all(), "a tree is of no class")
     rounds = _array(model["iteration_indptr"])
     _check(rounds[0] == 0 and rounds[-1] == len(trees) and (np.diff(rounds) >= 0).all(), "rounds are out of range")
-    for tree in trees:
+    for place, tree in enumerate(trees):
+        _check(tree["id"] == place, "a tree is not where it should be")
         _check_xgboost_tree(tree, n_features)
 
 
@@ -165,17 +172,21 @@ def _check_xgboost_tree(tree: Mapping[str, Any], n_features: int) -> None:
     n_nodes, shape = len(tree["left_children"]), tree["tree_param"]
     _check(n_nodes > 0 and shape["num_nodes"] == str(n_nodes) and shape["num_feature"] == str(n_features), "nodes are missing")
     _check(shape["size_leaf_vector"] in ("0", "1"), "a leaf has several values")
+    _check(shape["num_deleted"] == "0", "nodes were deleted after training, by gamma with tree_method='exact'")
     _check(not any(tree[name] for name in tree if name.startswith("categories")), "features are categories")
     for name in ("split_conditions", "base_weights", "loss_changes", "sum_hessian"):
         _check(not np.isnan(_array(tree[name], n_nodes, "if")).any(), f"{name} has gaps")
-    left, right, feature, kind, _, _ = (
+    left, right, feature, kind, parent, _ = (
         _array(tree[name], n_nodes)
-        for name in ("left_children", "right_children", "split_indices", "split_type", "default_left", "parents")
+        for name in ("left_children", "right_children", "split_indices", "split_type", "parents", "default_left")
     )
     _check((kind == 0).all(), "features are categories")
     _check(((feature >= 0) & (feature < n_features)).all(), "a feature is out of range")
     _check(((left == -1) == (right == -1)).all(), "a child is missing")
     _check_walks([left, right], n_nodes, 1)
+    parents, inner = np.full(n_nodes, NO_PARENT), np.flatnonzero(left >= 0)
+    parents[left[inner]] = parents[right[inner]] = inner
+    _check((parents == parent).all(), "a parent is out of range")
 
 
 def _check_walks(children: Iterable[NDArray[np.int64]], n_nodes: int, n_leaves: int) -> None:
@@ -187,8 +198,9 @@ def _check_walks(children: Iterable[NDArray[np.int64]], n_nodes: int, n_leaves: 
 
 
 def _numbers(text: str, kind: Any, length: int | None = None) -> NDArray[Any]:
+    _check(re.fullmatch(f"{NUMBER}( {NUMBER})*", text.rstrip(" ")), "something is not a number")
     try:
-        numbers = np.array(text.split(" "), dtype=kind)
+        numbers = np.array(text.split(), dtype=kind)
     except (ValueError, OverflowError) as error:
         raise TypeError(f"it is damaged: {error}") from error
     _check(length is None or len(numbers) == length, "numbers are missing")
