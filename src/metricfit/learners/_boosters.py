@@ -29,7 +29,7 @@ OF_NODES_TOO = ("internal_value", "internal_weight", "internal_count")
 OF_LEAVES = ("leaf_value", "leaf_weight", "leaf_count")
 SINGLE = ("num_leaves", "num_cat", "is_linear", "shrinkage")
 CATEGORIES = ("cat_boundaries", "cat_threshold")
-NUMBER = r"-?\d+(\.\d+)?(e[-+]?\d+)?"
+NUMBER = r"-?(inf|\d+(\.\d+)?(e[-+]?\d+)?)"  # a threshold of inf splits off what is missing
 NO_PARENT = 2**31 - 1
 
 
@@ -38,6 +38,10 @@ class LightGBM:
     """A booster of LightGBM with the probabilities of ``LGBMClassifier``."""
 
     booster: Any
+
+    @property
+    def n_features_in_(self) -> int:
+        return self.booster.num_feature()
 
     def predict_proba(self, features: Any) -> Floats:
         found = np.asarray(self.booster.predict(features))
@@ -48,7 +52,7 @@ def lightgbm_text(estimator: Any, n_classes: int) -> str:
     """What a file keeps: the text that LightGBM writes."""
     booster = estimator.booster if isinstance(estimator, LightGBM) else estimator.booster_
     text = booster.model_to_string()
-    _checked_text(text, booster.num_feature(), n_classes)
+    _checked_text(text, estimator.n_features_in_, n_classes)
     return text
 
 

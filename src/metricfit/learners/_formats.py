@@ -39,13 +39,15 @@ def keep_estimator(estimator: Any, n_classes: int) -> tuple[dict[str, Any], dict
                 description, write = one.keep(estimator, n_classes)
             except (TypeError, KeyError) as error:
                 raise CannotBeSavedError(_refusal(f"This {name}", str(error))) from error
-            return {"format": key, **description}, {one.file: write}
+            return {"format": key, "n_features": int(estimator.n_features_in_), **description}, {one.file: write}
     raise CannotBeSavedError(_refusal(name))
 
 
 def restore_estimator(description: Mapping[str, Any], find: Callable[[str], Path], n_features: int, n_classes: int) -> Any:
     """The estimator, ready to predict."""
     one = FORMATS[description["format"]]
+    if description["n_features"] != n_features:
+        raise TypeError("the shapes of its parts do not fit each other")
     return one.restore(description, find(one.file), n_features, n_classes)
 
 
