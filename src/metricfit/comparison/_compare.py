@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import column_or_1d
@@ -54,9 +55,9 @@ def compare(
         X: features, as for ``MetricClassifier``.
         y: labels, (n,).
         metric: a name, a metric or a function of the confusion matrix.
-        models: names as in ``MetricClassifier``, by default "linear", "boosting" and "ensemble"; or a dictionary of your own
-            models, ``{"mine": LGBMClassifier()}``, which are compared beside the default ones. A constant answer and the
-            linear model are always included.
+        models: names as in ``MetricClassifier``, by default "linear", "boosting" and "ensemble", for a sparse matrix without
+            "boosting", which takes none; or a dictionary of your own models, ``{"mine": LGBMClassifier()}``, which are
+            compared beside the default ones. A constant answer and the linear model are always included.
         methods: names or :class:`metricfit.methods.Method`, for linear models and networks; by default all registered methods
             for the linear model. Every model is compared plain and with a tuned threshold.
         pos_label: the positive class for "f1" and similar metrics of two classes; by default the larger label.
@@ -94,7 +95,7 @@ def compare_metrics(
     progress: Progress | None = None,
 ) -> dict[str, Comparison]:
     """A :func:`compare` for each of several metrics. Every model is trained once per split for all of them."""
-    contenders = list_contenders(models, methods)
+    contenders = list_contenders(models, methods, issparse(X))
     check_number(n_splits, "n_splits", 2)
     check_number(n_repeats, "n_repeats", 1)
     target = column_or_1d(y)

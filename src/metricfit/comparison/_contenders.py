@@ -9,10 +9,13 @@ from typing import Any
 from torch import nn
 
 from metricfit import methods as known_methods
+from metricfit._checks import did_you_mean
 from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice, Method, MethodLike
 
 TRIVIAL, LINEAR = "trivial", "linear"
+KNOWN_MODELS = (LINEAR, "boosting", "extra_trees", "mlp", "ensemble", "auto")  # from simple to complex
 DEFAULT_MODELS = (LINEAR, "boosting", "ensemble")
+DENSE_MODELS = ("boosting",)  # that take no sparse matrix
 CONSTANT = Method(
     "constant", "a constant answer", "always the class that does best as the only answer", loss="cross_entropy", offsets="none"
 )
@@ -38,9 +41,9 @@ class Contender:
 REFERENCE = f"{LINEAR}, {BASELINE}"  # what everything is compared with: the cheap thing that people can do today
 
 
-def list_contenders(models: Any, methods: Sequence[MethodLike] | None) -> list[Contender]:
+def list_contenders(models: Any, methods: Sequence[MethodLike] | None, sparse: bool = False) -> list[Contender]:
     """A constant answer first, then every model plain and with a tuned threshold; linear models by all methods."""
-    wanted = _models_in_order(models)
+    wanted = _models_in_order(models, [name for name in DEFAULT_MODELS if not (sparse and name in DENSE_MODELS)])
     for_metric = _methods_in_order(methods)
     plain = [known_methods.get(CROSS_ENTROPY), known_methods.get(BASELINE)]
     found = [Contender(TRIVIAL, CONSTANT, None)]
@@ -50,21 +53,25 @@ def list_contenders(models: Any, methods: Sequence[MethodLike] | None) -> list[C
     return found
 
 
-def _models_in_order(models: Any) -> dict[str, Any]:
-    """Names to models. Names alone are taken as they are; the user's own stand beside the default ones."""
+def _models_in_order(models: Any, default: Sequence[str]) -> dict[str, Any]:
+    """Names to models, from simple to complex. Names replace the default models; the user's own stand beside them."""
     if models is None:
-        return {name: name for name in DEFAULT_MODELS}
+        return {name: name for name in default}
     if isinstance(models, Mapping):
         for name in models:
             if not isinstance(name, str) or name in (*DEFAULT_MODELS, TRIVIAL):
                 raise ValueError(f"`models` should have names of your own for your models, got {name!r}.")
-        simple = {name: name for name in DEFAULT_MODELS[:-1]}
-        return {**simple, **models, DEFAULT_MODELS[-1]: DEFAULT_MODELS[-1]}
+        simple = {name: name for name in default[:-1]}
+        return {**simple, **models, default[-1]: default[-1]}
     if isinstance(models, str) or not isinstance(models, Sequence):
         raise TypeError(f"`models` should be a list of names or a dictionary of models, got {models!r}.")
     if not models or not all(isinstance(name, str) for name in models):
         raise TypeError(f"`models` should be names; pass your own as a dictionary, {{'mine': model}}. Got {models!r}.")
-    return {LINEAR: LINEAR, **{name: name for name in models}}  # the reference is linear
+    for name in models:
+        if name not in KNOWN_MODELS:
+            known = ", ".join(map(repr, KNOWN_MODELS))
+            raise ValueError(f"`models` should be some of {known}; got {name!r}.{did_you_mean(name, KNOWN_MODELS)}")
+    return {name: name for name in KNOWN_MODELS if name == LINEAR or name in models}  # the reference is linear
 
 
 def _methods_in_order(wanted: Sequence[MethodLike] | None) -> list[Method | Choice]:
