@@ -67,7 +67,7 @@ def model_verdict(places: Sequence[Place], reference: str) -> tuple[str, str, st
     """
     best = max(places, key=lambda place: place.mean)
     base = next(place for place in places if place.name == reference)
-    simplest = next(place for place in places if place is best or place.p_behind >= LEVEL)
+    simplest = next(place for place in places if place is best or _is_as_good(place))
     words = f"Best: {best.name}, {best.mean:.4f}, with {best.seconds:.1f} s per fit."
     if best is not base:
         difference, ratio = best.difference, best.seconds / max(base.seconds, 1e-9)
@@ -80,6 +80,12 @@ def model_verdict(places: Sequence[Place], reference: str) -> tuple[str, str, st
         f"fit; the difference to the best is {simplest.behind_best.mean:+.4f} (p {_p(simplest.p_behind)} after Holm)."
     )
     return best.name, simplest.name, words
+
+
+def _is_as_good(place: Place) -> bool:
+    """Whether the contender cannot be told from the best; the same loss on every split has no p-value and is a loss."""
+    behind = place.behind_best
+    return place.p_behind >= LEVEL and not behind.low == behind.high < 0.0
 
 
 def method_verdict(metric: str, standings: Sequence[Standing], baseline: float) -> tuple[str, str]:
