@@ -69,9 +69,12 @@ def model_verdict(places: Sequence[Place], reference: str) -> tuple[str, str, st
     base = next(place for place in places if place.name == reference)
     simplest = next(place for place in places if place is best or _is_as_good(place))
     words = f"Best: {best.name}, {best.mean:.4f}, with {best.seconds:.1f} s per fit."
-    if best is not base:
-        difference, ratio = best.difference, best.seconds / max(base.seconds, 1e-9)
-        words += f" That is {_estimate(difference)} against {reference}, at {ratio:.1f} times its time."
+    ratio = best.seconds / max(base.seconds, 1e-9)
+    if best is not base and best.mean == base.mean:
+        words += f" That equals {reference}."
+    elif best is not base:
+        time = f"at {ratio:.1f} times its time" if ratio >= 1.05 else "in no more time"
+        words += f" That is {_estimate(best.difference)} against {reference}, {time}."
     if simplest is best:
         nothing = "Nothing simpler comes close enough to be taken for it." if best is not places[0] else ""
         return best.name, best.name, f"{words} {nothing}".strip()
@@ -116,7 +119,9 @@ def method_verdict(metric: str, standings: Sequence[Standing], baseline: float) 
         chance = f"but the difference of {_difference(best)} may be chance"
         return "perhaps", f"Linear model: perhaps; {scores(best)}, {chance}. Run more repeats to decide, or use {enough}."
     if not trained:
-        return "no", f"{no}, and the automatic choice mostly did not train for {metric}."
+        choice = any(standing.is_choice for standing in standings)
+        reason = "and the automatic choice mostly did not train" if choice else "and no method was compared that trains"
+        return "no", f"{no}, {reason} for {metric}."
     best = max(trained, key=lambda standing: standing.mean)
     if not gains:
         return "no", f"{no}; no method trained for {metric} is better (best: {best.name}, {best.mean:.4f})."
