@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import spearmanr
 
-from metricfit.comparison import Comparison, MethodResult
+from metricfit.comparison import Comparison, Result
 from metricfit.decisions import hard_confusion, metric_values
 
 Floats = NDArray[np.float64]
@@ -22,13 +22,13 @@ SHIFTS = np.linspace(-3.0, 3.0, 61)
 BINS = 10
 
 
-def confusion(comparison: Comparison, result: MethodResult) -> Floats:
+def confusion(comparison: Comparison, result: Result) -> Floats:
     """Confusion matrix (k, k) of held-out rows; matrix rows are true classes."""
     n_rows = len(comparison.labels)
     return hard_confusion(result.held_out.predicted, comparison.labels, np.ones(n_rows), len(comparison.classes))
 
 
-def threshold_curve(comparison: Comparison, result: MethodResult) -> Floats:
+def threshold_curve(comparison: Comparison, result: Result) -> Floats:
     """For two classes: the metric if the second class is predicted above each of ``THRESHOLDS``."""
     probability, second = result.held_out.probability[:, 1], comparison.labels == 1
     above = [len(p) - np.searchsorted(np.sort(p), THRESHOLDS, "right") for p in (probability[~second], probability[second])]
@@ -37,12 +37,12 @@ def threshold_curve(comparison: Comparison, result: MethodResult) -> Floats:
     return metric_values(comparison.measure, matrices.astype(np.float64))
 
 
-def chosen_threshold(result: MethodResult) -> float:
+def chosen_threshold(result: Result) -> float:
     """For two classes: the method's threshold as a probability, averaged over the folds."""
     return float(np.mean(expit(-(result.offsets[:, 1] - result.offsets[:, 0]) / result.temperatures)))
 
 
-def offset_curve(comparison: Comparison, result: MethodResult, label: int) -> Floats:
+def offset_curve(comparison: Comparison, result: Result, label: int) -> Floats:
     """The metric if each of ``SHIFTS`` is added to the offset of one class."""
     scores, n_classes = result.held_out.scores, len(comparison.classes)
     others = scores.copy()
@@ -65,7 +65,7 @@ class Reliability:
     error: float  # expected calibration error
 
 
-def reliability(comparison: Comparison, result: MethodResult) -> Reliability:
+def reliability(comparison: Comparison, result: Result) -> Reliability:
     """Calibration of the second of two classes, or of the most probable of more than two classes."""
     probability, labels = result.held_out.probability, comparison.labels
     if len(comparison.classes) == 2:
@@ -81,7 +81,7 @@ def reliability(comparison: Comparison, result: MethodResult) -> Reliability:
     return Reliability(mean_predicted, observed, counts[used].astype(np.int64), error)
 
 
-def per_class(comparison: Comparison, result: MethodResult) -> list[dict[str, Any]]:
+def per_class(comparison: Comparison, result: Result) -> list[dict[str, Any]]:
     """Precision, recall and number of rows of every class."""
     matrix = confusion(comparison, result)
     hits, rows, columns = matrix.diagonal(), matrix.sum(1), matrix.sum(0)
@@ -102,3 +102,20 @@ def alignment(history: Sequence[dict[str, Any]]) -> float | None:
     if len(history) < 3 or len(set(surrogate)) == 1 or len(set(metric)) == 1:
         return None
     return -float(spearmanr(surrogate, metric).statistic)
+
+
+@dataclass(frozen=True)
+class ColumnImportance:
+    """What the metric loses if a column is shuffled: mean and standard deviation over the splits."""
+
+    column: str
+    mean: float
+    deviation: float
+
+
+def column_importances(comparison: Comparison, result: Result) -> list[ColumnImportance]:
+    """Every column of the table, in its order; none if importance was not computed."""
+    if result.importance is None:
+        return []
+    means, deviations = result.importance.mean(0), result.importance.std(0, ddof=1)
+    return [ColumnImportance(*values) for values in zip(comparison.columns, means.tolist(), deviations.tolist(), strict=True)]

@@ -3,44 +3,80 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from metricfit import methods
 from metricfit.comparison import Comparison
-from metricfit.methods import BASELINE, CROSS_ENTROPY
+from metricfit.comparison._contenders import TRIVIAL
 from metricfit.report import _curves as curves
+from metricfit.report._shown import choice_line, marks, model_colours, plain_line, reference_line
 from metricfit.report._svg import TOP, Chart, span
 
 MAX_LINES = 8  # classes in the offset figure
-N_COLOURS = 12  # in the page's palette
+ROW_HEIGHT = 36  # of a contender or a column: a name and below it a whisker
+MAX_LETTERS = 44  # of a name in a figure
+GAP = "\u2002"  # SVG joins plain spaces
+Legend = list[tuple[int, bool, str]]  # colour, hollow, name
 
 
 def comparison_figure(comparison: Comparison) -> Markup:
-    """Mean and interval of every method; a dashed line marks the baseline."""
-    results = list(comparison.results.values())
-    ends = [end for result in results for end in (result.estimate.low, result.estimate.high, result.estimate.mean)]
-    chart = Chart(
-        f"{comparison.metric} of every method with 95 % intervals",
-        x=span(ends),
-        y=(0.0, float(len(results))),
-        x_label=f"mean held-out {comparison.metric}",
-        height=TOP + 38 + 34 * len(results),
-        y_ticks=False,
-    )
-    baseline = comparison.results[BASELINE].estimate.mean
-    chart.segment((baseline, 0.0), (baseline, float(len(results))), "grid strong")
-    for index, result in enumerate(results):
-        row = len(results) - index - 0.7
-        low, high = (min(max(end, chart.x[0]), chart.x[1]) for end in (result.estimate.low, result.estimate.high))
-        colour = method_colour(result.method.name)
-        chart.segment((low, row), (high, row), f"whisker c{colour}")
-        tip = f"{result.method.name}: {result.estimate.mean:.4f} ({result.estimate.low:.4f} to {result.estimate.high:.4f})"
-        chart.point(result.estimate.mean, row, colour, tip, 5.0)
-        chart.text(chart.x[0], row, f"{result.method.name}  {result.estimate.mean:.4f}", lift=9.0)
+    """Mean and interval of every contender; a dashed line marks the reference.
+
+    A constant answer is usually far below the others. It does not stretch the scale.
+    """
+    results, colours, words = comparison.results, model_colours(comparison), marks(comparison)
+    scaling = [result.estimate for result in results.values() if result.contender.model != TRIVIAL]
+    ends = [end for estimate in scaling for end in (estimate.low, estimate.high, estimate.mean)]
+    chart = _rows_chart(f"{comparison.metric} of every model and method with 95 % intervals", ends, len(results))
+    chart.x_label = f"mean held-out {comparison.metric}"
+    reference = comparison.reference.estimate.mean
+    chart.segment((reference, 0.0), (reference, float(len(results))), "grid strong")
+    for index, (name, result) in enumerate(results.items()):
+        own = result.estimate
+        tip = f"{name}: {own.mean:.4f} ({own.low:.4f} to {own.high:.4f})"
+        outside = [] if chart.x[0] <= own.mean <= chart.x[1] else ["outside the scale"]
+        label = " · ".join([f"{shorten(name)}{GAP}{own.mean:.4f}", *words[name], *outside])
+        _row(chart, index, (own.low, own.mean, own.high), colours[result.contender.model], label, tip)
     return chart.svg()
+
+
+def importance_figure(title: str, metric: str, columns: Sequence[curves.ColumnImportance], colour: int) -> Markup:
+    """Mean and standard deviation of what the metric loses if a column is shuffled; a dashed line marks zero."""
+    ends = [end for one in columns for end in (one.mean - one.deviation, one.mean + one.deviation)]
+    chart = _rows_chart(title, [0.0, *ends], len(columns))
+    chart.x_label = f"loss of {metric} if the column is shuffled"
+    chart.segment((0.0, 0.0), (0.0, float(len(columns))), "grid strong")
+    for index, one in enumerate(columns):
+        tip = f"{one.column}: {one.mean:+.4f}, standard deviation {one.deviation:.4f}"
+        places = one.mean - one.deviation, one.mean, one.mean + one.deviation
+        _row(chart, index, places, colour, f"{shorten(one.column)}{GAP}{one.mean:.4f}", tip)
+    return chart.svg()
+
+
+def _rows_chart(title: str, ends: Sequence[float], n_rows: int) -> Chart:
+    return Chart(title, x=span(ends), y=(0.0, float(n_rows)), height=TOP + 38 + ROW_HEIGHT * n_rows, y_ticks=False)
+
+
+def _row(chart: Chart, index: int, places: tuple[float, float, float], colour: int, label: str, tip: str) -> None:
+    """A whisker from the first to the last place, a dot at the middle one, and a name above; rows go from top to bottom.
+
+    Names begin at a zero line if there is one at the left, so that it does not cross them.
+    """
+    near_zero = chart.x[0] < 0.0 < chart.x[0] + 0.2 * (chart.x[1] - chart.x[0])
+    start = 0.012 * (chart.x[1] - chart.x[0]) if near_zero else chart.x[0]
+    row, (low, middle, high) = chart.y[1] - index - 0.7, places
+    if index:
+        chart.segment((chart.x[0], chart.y[1] - index), (chart.x[1], chart.y[1] - index), "grid")
+    chart.text(start, row, label, lift=8.0)
+    if high < chart.x[0] or low > chart.x[1]:
+        return
+    low, high = (min(max(end, chart.x[0]), chart.x[1]) for end in (low, high))
+    chart.segment((low, row), (high, row), f"whisker c{colour}")
+    if chart.x[0] <= middle <= chart.x[1]:
+        chart.point(middle, row, colour, tip, 5.0)
 
 
 def decision_figure(comparison: Comparison) -> Markup:
@@ -49,8 +85,9 @@ def decision_figure(comparison: Comparison) -> Markup:
 
 
 def _threshold_figure(comparison: Comparison) -> Markup:
-    shown = [comparison.results[BASELINE], comparison.choice]
-    drawn = {result.method.name: curves.threshold_curve(comparison, result) for result in shown}
+    """Lines of the reference and the choice. A plain variant has the line of its model, and a dot at one half."""
+    lines = [reference_line(comparison), choice_line(comparison)]
+    drawn = {line.name: curves.threshold_curve(comparison, line.result) for line in lines}
     chart = Chart(
         f"{comparison.metric} by threshold",
         x=(0.0, 1.0),
@@ -58,12 +95,14 @@ def _threshold_figure(comparison: Comparison) -> Markup:
         x_label=f"threshold on the probability of {comparison.classes[1]}",
         y_label=comparison.metric,
     )
-    for name, ys in drawn.items():
-        chart.line(curves.THRESHOLDS.tolist(), ys.tolist(), method_colour(name))
-    dots = [(name, curves.chosen_threshold(comparison.results[name])) for name in drawn]
-    for name, chosen in [(CROSS_ENTROPY, 0.5), *dots]:
-        here = float(np.interp(chosen, curves.THRESHOLDS, drawn.get(name, drawn[BASELINE])))
-        chart.point(chosen, here, method_colour(name), f"{name}: threshold {chosen:.3f}, {here:.4f}", 6.0)
+    for line in lines:
+        chart.line(curves.THRESHOLDS.tolist(), drawn[line.name].tolist(), line.colour)
+    plain = plain_line(comparison)
+    for line in [*lines, *([] if plain is None else [plain])]:
+        chosen = curves.chosen_threshold(line.result)
+        ys = drawn[line.name] if line.name in drawn else curves.threshold_curve(comparison, line.result)
+        here = float(np.interp(chosen, curves.THRESHOLDS, ys))
+        chart.point(chosen, here, line.colour, f"{line.name}: threshold {chosen:.3f}, {here:.4f}", 6.0, hollow=line.hollow)
     return chart.svg()
 
 
@@ -86,13 +125,15 @@ def _offset_figure(comparison: Comparison) -> Markup:
     return chart.svg()
 
 
-def decision_legend(comparison: Comparison) -> list[tuple[int, str]]:
+def decision_legend(comparison: Comparison) -> Legend:
     """Colours and names of the lines in the decision figure."""
     if len(comparison.classes) == 2:
-        lines = [(method_colour(name), name) for name in (BASELINE, comparison.choice.method.name)]
-        return [*lines, (method_colour(CROSS_ENTROPY), f"{CROSS_ENTROPY} at 0.5")]
+        lines = {line.name: line for line in (reference_line(comparison), choice_line(comparison))}
+        found: Legend = [(line.colour, False, line.name) for line in lines.values()]
+        plain = plain_line(comparison)
+        return found if plain is None else [*found, (plain.colour, True, f"{plain.name}, at 0.5")]
     largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MAX_LINES]
-    return [(colour, str(comparison.classes[label])) for colour, label in enumerate(largest)]
+    return [(colour, False, str(comparison.classes[label])) for colour, label in enumerate(largest)]
 
 
 def history_figures(history: list[dict[str, Any]]) -> list[Markup]:
@@ -125,8 +166,8 @@ def history_figures(history: list[dict[str, Any]]) -> list[Markup]:
     return figures
 
 
-def reliability_figure(comparison: Comparison) -> tuple[Markup, list[tuple[int, str]]]:
-    """Reliability diagram and its legend."""
+def reliability_figure(comparison: Comparison) -> tuple[Markup, Legend]:
+    """Reliability diagram and its legend. Thresholds do not change probabilities, so that a plain variant is not drawn."""
     chart = Chart(
         "Predicted probability and observed frequency",
         x=(0.0, 1.0),
@@ -135,22 +176,21 @@ def reliability_figure(comparison: Comparison) -> tuple[Markup, list[tuple[int, 
         y_label="observed frequency",
     )
     chart.segment((0.0, 0.0), (1.0, 1.0), "grid strong")
-    legend = []
-    for name in (CROSS_ENTROPY, comparison.choice.method.name):
-        if name not in comparison.results:
-            continue
-        result = comparison.results[name]
-        found = curves.reliability(comparison, result)
-        colour = method_colour(result.method.name)
-        chart.line(found.predicted.tolist(), found.observed.tolist(), colour)
+    legend: Legend = []
+    for line in {line.name: line for line in (reference_line(comparison), choice_line(comparison))}.values():
+        found = curves.reliability(comparison, line.result)
+        chart.line(found.predicted.tolist(), found.observed.tolist(), line.colour)
         for x, y, count in zip(found.predicted, found.observed, found.counts, strict=True):
             radius = 2.5 + 5.0 * math.sqrt(count / found.counts.sum())
-            chart.point(x, y, colour, f"{count} rows: predicted {x:.2f}, observed {y:.2f}", radius)
-        legend.append((colour, f"{result.method.name} (calibration error {found.error:.3f})"))
+            chart.point(x, y, line.colour, f"{count} rows: predicted {x:.2f}, observed {y:.2f}", radius)
+        legend.append((line.colour, False, f"{line.name} (calibration error {found.error:.3f})"))
     return chart.svg(), legend
 
 
-def method_colour(name: str) -> int:
-    """A method's colour: its index in the registry, or the next one for a method that is not registered."""
-    known = methods.names()
-    return (known.index(name) if name in known else len(known)) % N_COLOURS
+def shorten(name: str) -> str:
+    """The name, or its beginning and an ellipsis.
+
+    >>> shorten("x" * 50) == "x" * 43 + "…"
+    True
+    """
+    return name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…"

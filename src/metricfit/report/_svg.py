@@ -30,13 +30,14 @@ class Chart:
     x_ticks: bool = True
     parts: list[Markup] = field(default_factory=list)
 
-    def line(self, xs: Sequence[float], ys: Sequence[float], colour: int, dashed: bool = False) -> None:
+    def line(self, xs: Sequence[float], ys: Sequence[float], colour: int) -> None:
         points = " ".join(f"{self.px(x):.1f},{self.py(y):.1f}" for x, y in zip(xs, ys, strict=True))
-        self._add('<polyline class="line c{}{}" points="{}"/>', colour, " dashed" if dashed else "", points)
+        self._add('<polyline class="line c{}" points="{}"/>', colour, points)
 
-    def point(self, x: float, y: float, colour: int, tip: str, radius: float = 4.0) -> None:
+    def point(self, x: float, y: float, colour: int, tip: str, radius: float = 4.0, hollow: bool = False) -> None:
         self._add(
-            '<circle class="dot c{}" cx="{}" cy="{}" r="{}"><title>{}</title></circle>',
+            '<circle class="{} c{}" cx="{}" cy="{}" r="{}"><title>{}</title></circle>',
+            "ring" if hollow else "dot",
             colour,
             f"{self.px(x):.1f}",
             f"{self.py(y):.1f}",

@@ -1,0 +1,71 @@
+"""Which contenders the page shows in detail, in which colours, and how it marks them in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metricfit.comparison import Comparison, Result
+from metricfit.methods import CROSS_ENTROPY
+
+N_COLOURS = 12  # in the page's palette
+MODEL_COLOURS = {"trivial": 0, "linear": 7, "boosting": 2, "extra_trees": 10, "mlp": 3, "ensemble": 1}
+OTHER_COLOURS = (5, 8, 9, 11, 6)  # for the user's own models
+SECOND_COLOUR = 4  # for a choice of the reference's model
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A contender in the figures that compare a few of them; the plain variant has a hollow dot."""
+
+    result: Result
+    colour: int
+    hollow: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.result.contender.name
+
+
+def model_colours(comparison: Comparison) -> dict[str, int]:
+    """One colour per model."""
+    models = list(dict.fromkeys(result.contender.model for result in comparison.results.values()))
+    others = [name for name in models if name not in MODEL_COLOURS]
+    own = {name: OTHER_COLOURS[place % len(OTHER_COLOURS)] for place, name in enumerate(others)}
+    return {name: MODEL_COLOURS.get(name, own.get(name, 0)) for name in models}
+
+
+def reference_line(comparison: Comparison) -> Shown:
+    return Shown(comparison.reference, model_colours(comparison)[comparison.reference.contender.model])
+
+
+def choice_line(comparison: Comparison) -> Shown:
+    """The choice in the colour of its model, or in another one if that is the reference's."""
+    choice, reference = comparison.choice, comparison.reference
+    if choice.contender.model == reference.contender.model and choice is not reference:
+        return Shown(choice, SECOND_COLOUR)
+    return Shown(choice, model_colours(comparison)[choice.contender.model])
+
+
+def plain_line(comparison: Comparison) -> Shown | None:
+    """The choice's model trained by cross-entropy without a tuned threshold; None if it is the choice, or not compared."""
+    model = comparison.choice.contender.model
+    plain = comparison.results.get(f"{model}, {CROSS_ENTROPY}")
+    if plain is None or plain is comparison.choice:
+        return None
+    return Shown(plain, model_colours(comparison)[model], hollow=True)
+
+
+def shown_lines(comparison: Comparison) -> list[Shown]:
+    """The reference, the plain variant of the choice, and the choice; each once."""
+    lines = [reference_line(comparison), plain_line(comparison), choice_line(comparison)]
+    return list({line.name: line for line in lines if line is not None}.values())
+
+
+def marks(comparison: Comparison) -> dict[str, list[str]]:
+    """For every contender the words that mark it, if any."""
+    verdict = comparison.verdict
+    words = {verdict.best: ["best"]}
+    if verdict.simplest != verdict.best:
+        words[verdict.simplest] = ["simplest as good"]
+    words.setdefault(comparison.reference.contender.name, []).append("reference")
+    return {name: words.get(name, []) for name in comparison.results}
