@@ -1,4 +1,4 @@
-"""``metricfit compare``: does training for the metric help on these data?"""
+"""``metricfit compare``: which model and which method for the metric on these data?"""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def compare(
     ] = None,
     target: options.Target = None,
     metric: options.MetricName = "f1",
+    models: options.Models = None,
     positive: options.Positive = None,
     drop: options.Drop = None,
     header: options.Header = None,
@@ -30,16 +31,18 @@ def compare(
     overwrite: options.Overwrite = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Compare all methods on the same cross-validation splits.
+    """Compare models and methods on the same cross-validation splits.
 
-    Without DATA it runs on an example: images of handwritten digits, where the positive class is the digit eight.
+    The report also shows which columns each model uses. Without DATA it runs on an example: images of handwritten digits, where
+    the positive class is the digit eight.
     """
     from metricfit._files import check_free, new_file
     from metricfit._progress import Bar
     from metricfit.cli._example import digits_example
     from metricfit.cli._show import show_comparison
-    from metricfit.comparison import compare as compare_methods
+    from metricfit.comparison import compare as compare_models
 
+    names = options.parse_models(models)
     if report is not None:
         check_free(report, "pass --overwrite", overwrite)
     if data is None:
@@ -48,15 +51,17 @@ def compare(
     else:
         inputs = options.read_inputs(data, target, metric, positive, drop, header, delimiter, encoding)
     with Bar(transient=True) as bar:
-        found = compare_methods(
+        found = compare_models(
             inputs.table.features,
             inputs.table.labels,
             inputs.metric,
+            models=names,
             pos_label=inputs.pos_label,
             n_splits=folds,
             n_repeats=repeats,
             n_jobs=jobs,
             random_state=seed,
+            importance=report is not None,
             progress=bar,
         )
     if report is not None:

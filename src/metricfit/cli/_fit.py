@@ -10,7 +10,7 @@ import typer
 
 from metricfit.cli import _options as options
 
-METHODS = ("cross_entropy", "threshold", "leaky", "auto")  # fewer than `compare`, to save time
+METHODS = ("cross_entropy", "threshold", "auto")  # for the linear model; fewer than `compare`, to save time
 
 
 def fit(
@@ -18,6 +18,7 @@ def fit(
     out: Annotated[Path, typer.Option(help="Folder to create for the model and report.html.", show_default=False)],
     target: options.Target = None,
     metric: options.MetricName = "f1",
+    model: Annotated[str, typer.Option(help=f"Model to fit: auto, {', '.join(options.MODELS)}.")] = "auto",
     positive: options.Positive = None,
     drop: options.Drop = None,
     header: options.Header = None,
@@ -31,7 +32,8 @@ def fit(
 ) -> None:
     """Fit a model and write it to a folder, with a report.
 
-    The report's scores come from cross-validation; the model itself is fitted to all rows.
+    By default the model is an ensemble of a linear model and trees. The report's scores come from cross-validation; the model
+    itself is fitted to all rows.
     """
     from metricfit._files import check_free
     from metricfit._progress import Bar
@@ -42,6 +44,7 @@ def fit(
     from metricfit.estimators._storage import save
     from metricfit.report import Run, page
 
+    options.check_model(model, "--model", ("auto", *options.MODELS))
     check_free(out)
     inputs = options.read_inputs(data, target, metric, positive, drop, header, delimiter, encoding)
     table, schema = inputs.table, inputs.schema
@@ -51,29 +54,40 @@ def fit(
             table.features,
             table.labels,
             inputs.metric,
+            models=_compared_models(model),
             methods=METHODS,
             pos_label=inputs.pos_label,
             n_splits=folds,
             n_repeats=repeats,
             n_jobs=jobs,
             random_state=seed,
+            importance=True,
             progress=bar,
         )
     options.say("Fitting to all rows.")
-    model = MetricClassifier(inputs.metric, pos_label=inputs.pos_label, random_state=seed)
+    fitted = MetricClassifier(inputs.metric, model=model, pos_label=inputs.pos_label, random_state=seed)
     with options.ignore_warnings():
-        model.fit(table.features, table.labels)
+        fitted.fit(table.features, table.labels)
     columns = {"target": table.target, **schema.as_json()}
     scores = {"data": inputs.name, "target": table.target, **found.as_json()}
     extra_files = {
         TABLE_FILE: json.dumps(columns, indent=1),
         SCORES_FILE: json.dumps(scores, indent=1),
-        REPORT_FILE: page(found, Run.now(inputs.name, table.target), model),
+        REPORT_FILE: page(found, Run.now(inputs.name, table.target), fitted),
     }
     with options.ignore_warnings():
-        save(model, out, extra_files)
+        save(fitted, out, extra_files)
     if as_json:
-        print(json.dumps({"model": str(out), "chosen": model.chosen_, **scores}, indent=1))
+        about = {"learner": fitted.learner_, "chosen": fitted.chosen_, "notes": list(fitted.notes_)}
+        print(json.dumps({"model": str(out), **about, **scores}, indent=1))
         return
     show_comparison(found)
-    print(f"Model ({model.chosen_}) and {REPORT_FILE}: {out}")
+    print(f"\nFitted to all rows: {fitted.summary()}")
+    print(f"Model and {REPORT_FILE}: {out}")
+
+
+def _compared_models(model: str) -> list[str]:
+    """The default models and the one to fit. Who asks for the linear model wants no trees: it is compared alone."""
+    from metricfit.comparison._contenders import DEFAULT_MODELS
+
+    return [model] if model == "linear" else [*DEFAULT_MODELS, *([] if model == "auto" else [model])]

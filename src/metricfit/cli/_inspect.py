@@ -43,10 +43,13 @@ def _contents(opened: Model, written: dict[str, Any]) -> dict[str, Any]:
         "positive class": classifier.pos_label,
         "target": opened.target,
         "columns": {column.name: column.type for column in opened.schema.columns},
-        "model": f"{written['model']['kind']}, {classifier.n_inputs_} inputs",
+        "model": classifier.learner_,
         "method": f"{classifier.chosen_} ({classifier.method_.title})",
         "candidates": list(classifier.candidates_),
-        "held out": {row["method"]: row["mean"] for row in scores.get("methods", ())},
+        "notes": list(classifier.notes_),
+        "held out": {f"{row['model']}, {row['method']}": row["mean"] for row in scores.get("results", ())},
+        "best": scores.get("best", ""),
+        "simplest": scores.get("simplest", ""),
         "verdict": scores.get("verdict", ""),
         "versions": {name: written[name] for name in ("metricfit", "scikit-learn", "torch")},
         "papers": list(classifier.method_.papers),
@@ -64,5 +67,5 @@ def _format_lines(name: str, value: Any) -> list[str]:
     elif isinstance(value, list):
         lines = [", ".join(map(str, value))] if name == "classes" else [str(item) for item in value]
     else:
-        lines = [str(value)]
+        lines = str(value).splitlines()
     return [f"{'' if place else name:16}{line}" for place, line in enumerate(lines)]

@@ -14,7 +14,7 @@ from metricfit.cli._predict import predict
 
 app = typer.Typer(
     name="metricfit",
-    help="Train a classifier for the metric it will be judged on, and test whether this helps.",
+    help="Train a classifier for the metric it will be judged on, and test which model and method do best.",
     epilog="Example: metricfit compare churn.csv --target churned --metric f1",
     no_args_is_help=True,
     add_completion=False,

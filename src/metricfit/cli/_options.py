@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,12 +34,22 @@ ModelHeader = Annotated[
 ]
 Delimiter = Annotated[str | None, typer.Option(help="Column separator.", show_default="detected")]
 Encoding = Annotated[str | None, typer.Option(help="Text encoding.", show_default="detected")]
+Models = Annotated[
+    str | None,
+    typer.Option(
+        help="Models to compare, separated by commas: linear, boosting, extra_trees, mlp, ensemble.",
+        show_default="linear,boosting,ensemble",
+    ),
+]
 Folds = Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")]
 Repeats = Annotated[int, typer.Option(min=1, help="Number of cross-validation repeats.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Number of splits that run in parallel.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
+
+
+MODELS = ("linear", "boosting", "extra_trees", "mlp", "ensemble")  # that have a name, from simple to complex
 
 
 @dataclass(frozen=True)
@@ -132,6 +142,29 @@ def check_metric(metric: str) -> None:
     if metric not in metrics.names():
         near = did_you_mean(metric, metrics.names())
         raise UsageError(f"--metric {metric!r} is not a metric.{near} `metricfit metrics` lists them.")
+
+
+def parse_models(given: str | None) -> list[str] | None:
+    """The names in ``--models``; None stands for the default ones."""
+    if given is None:
+        return None
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    for name in names:
+        check_model(name, "--models", MODELS)
+    if not names:
+        raise UsageError(f"--models should name some of {', '.join(MODELS)}, got {given!r}.")
+    return names
+
+
+def check_model(name: str, option: str, known: Sequence[str]) -> None:
+    """Check for a known model whose packages are installed."""
+    from metricfit._checks import did_you_mean
+    from metricfit._extras import require
+
+    if name not in known:
+        raise UsageError(f"{option} {name!r} is not a model.{did_you_mean(name, known)} Choose from {', '.join(known)}.")
+    if name == "mlp":
+        require("lightning_fabric", "train", f"{option} mlp")
 
 
 def say(line: str) -> None:

@@ -8,8 +8,6 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from metricfit.methods import BASELINE
-
 if TYPE_CHECKING:
     from metricfit.comparison import Comparison
     from metricfit.comparison._statistics import Estimate
@@ -22,15 +20,16 @@ def console() -> Console:
 
 
 def show_comparison(comparison: Comparison) -> None:
-    """Print the table of methods and the verdict."""
+    """Print the table of models and methods, and the two sentences of the verdict."""
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("method")
-    for heading in (comparison.metric, f"vs {BASELINE}", "p (Holm)", "fit, s"):
+    for heading in ("model", "method"):
+        table.add_column(heading, overflow="fold")
+    for heading in (comparison.metric, "vs linear threshold", "p (Holm)", "fit, s"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for name, result in comparison.results.items():
+    for result in comparison.results.values():
         own, other = result.estimate, result.difference
-        against = ["", ""] if name == BASELINE else [_format(other, "+"), f"{result.p_holm:.3f}"]
-        table.add_row(name, _format(own), *against, f"{result.seconds:.2f}")
+        against = ["", ""] if result is comparison.reference else [_format(other, "+"), f"{result.p_holm:.3f}"]
+        table.add_row(result.contender.model, result.method.name, _format(own), *against, f"{result.seconds:.2f}")
     screen = console()
     screen.print(table)
     repeats = f"{comparison.n_repeats} repeat{'s' if comparison.n_repeats > 1 else ''}"
