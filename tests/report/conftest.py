@@ -1,14 +1,17 @@
-"""Comparisons to draw: two classes, and four with names that would like to be HTML."""
+"""Comparisons to draw: two classes with all default models, four with names that would like to be HTML, and sixteen."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.naive_bayes import GaussianNB
 
 from metricfit.comparison import compare
 from metricfit.estimators import MetricClassifier
 from metricfit.report import Run, page
 
 NASTY = np.array(["<script>alert(1)</script>", '"quoted"', "a & b", "plain"])
+NASTY_COLUMNS = ["<u>a</u>", "b & c", "d" * 80, "e", "f", "g"]
 RUN = Run("data <b>.csv", "the & target", "metricfit fit 'data <b>.csv'", "2026-01-01 00:00 UTC", {"Python": "3"})
 
 
@@ -21,13 +24,15 @@ def data(n_classes, n=400):
 
 @pytest.fixture(scope="session")
 def two():
-    return compare(*data(2), "f1", n_repeats=1)
+    return compare(*data(2), "f1", n_splits=3, n_repeats=1, importance=True)
 
 
 @pytest.fixture(scope="session")
 def four():
     features, target = data(4)
-    return compare(features, NASTY[target], "f1_macro", n_repeats=1)
+    own, short = {"<u>mine</u>": GaussianNB()}, {"n_splits": 2, "n_repeats": 1, "importance": True}
+    table = pd.DataFrame(features, columns=NASTY_COLUMNS)
+    return compare(table, NASTY[target], "f1_macro", models=own, methods=["cross_entropy", "leaky"], **short)
 
 
 @pytest.fixture(scope="session")
@@ -35,12 +40,11 @@ def pages(two, four, tmp_path_factory):
     """Files: two classes, four classes with a model, and so many classes that there is no matrix."""
     folder = tmp_path_factory.mktemp("pages")
     features, target = data(4)
-    model = MetricClassifier("f1_macro", random_state=0).fit(features, NASTY[target])
+    model = MetricClassifier("f1_macro", model="linear", random_state=0).fit(features, NASTY[target])
     random = np.random.default_rng(0)
     labels = np.arange(480) % 16
-    many = compare(
-        random.normal(size=(480, 4)) + labels[:, None] % 5, labels, "accuracy", methods=["auto"], n_splits=2, n_repeats=1
-    )
+    options = {"models": ["linear"], "methods": ["auto"], "n_splits": 2, "n_repeats": 1, "importance": True}
+    many = compare(random.normal(size=(480, 20)) + labels[:, None] % 5, labels, "accuracy", **options)
     texts = {"two": page(two, RUN), "four": page(four, RUN, model), "many": page(many, RUN)}
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")

@@ -11,12 +11,12 @@ from metricfit.report._svg import Chart, log_ticks, span, ticks
 
 
 def test_confusion(four):
-    result = four.results["auto"]
+    result = four.results["linear, leaky"]
     expected = confusion_matrix(four.labels, result.held_out.predicted)
     np.testing.assert_array_equal(curves.confusion(four, result), expected)
 
 
-@pytest.mark.parametrize("name", methods.names())
+@pytest.mark.parametrize("name", [*(f"linear, {name}" for name in methods.names()), "boosting, threshold", "ensemble, threshold"])
 def test_threshold_curve(two, name):
     result = two.results[name]
     found = curves.threshold_curve(two, result)
@@ -27,18 +27,18 @@ def test_threshold_curve(two, name):
 
 def test_chosen_threshold_is_where_the_method_decides(two):
     """Fold by fold the decision by score is the decision by probability at that fold's threshold."""
-    result = two.results["threshold"]
+    result = two.reference
     thresholds = 1.0 / (1.0 + np.exp((result.offsets[:, 1] - result.offsets[:, 0]) / result.temperatures))
     probability = result.held_out.probability[:, 1]
     taken = result.held_out.predicted == 1
     assert taken[probability > thresholds.max()].all()
     assert not taken[probability < thresholds.min()].any()
     assert curves.chosen_threshold(result) == pytest.approx(thresholds.mean())
-    assert curves.chosen_threshold(two.results["cross_entropy"]) == pytest.approx(0.5)
+    assert curves.chosen_threshold(two.results["linear, cross_entropy"]) == pytest.approx(0.5)
 
 
 def test_offset_curve(four):
-    result = four.results["auto"]
+    result = four.results["linear, leaky"]
     for label in range(4):
         found = curves.offset_curve(four, result, label)
         for place in (0, 17, 30, 45, 60):
@@ -48,8 +48,8 @@ def test_offset_curve(four):
 
 
 def test_reliability(two):
-    found = curves.reliability(two, two.results["cross_entropy"])
-    observed, predicted = calibration_curve(two.labels, two.results["cross_entropy"].held_out.probability[:, 1], n_bins=10)
+    found = curves.reliability(two, two.results["linear, cross_entropy"])
+    observed, predicted = calibration_curve(two.labels, two.results["linear, cross_entropy"].held_out.probability[:, 1], n_bins=10)
     np.testing.assert_allclose(found.observed, observed)
     np.testing.assert_allclose(found.predicted, predicted)
     assert found.counts.sum() == 400
@@ -57,7 +57,7 @@ def test_reliability(two):
 
 
 def test_per_class(four):
-    result = four.results["auto"]
+    result = four.results["linear, leaky"]
     precision, recall, _, rows = precision_recall_fscore_support(four.labels, result.held_out.predicted)
     found = curves.per_class(four, result)
     assert [row["precision"] for row in found] == pytest.approx(precision.tolist())
@@ -97,3 +97,12 @@ def test_span_of_nothing_and_of_one_value():
     assert span([]) == pytest.approx((-0.05, 1.05))
     low, high = span([0.5, 0.5])
     assert low < 0.5 < high
+
+
+def test_column_importances(two):
+    result = two.results["boosting, threshold"]
+    found = curves.column_importances(two, result)
+    assert [one.column for one in found] == two.columns == ["1", "2", "3", "4", "5", "6"]
+    assert [one.mean for one in found] == pytest.approx(result.importance.mean(0).tolist())
+    assert [one.deviation for one in found] == pytest.approx(np.std(result.importance, 0, ddof=1).tolist())
+    assert curves.column_importances(two, two.results["boosting, cross_entropy"]) == []

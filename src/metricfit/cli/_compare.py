@@ -33,8 +33,8 @@ def compare(
 ) -> None:
     """Compare models and methods on the same cross-validation splits.
 
-    The report also shows which columns each model uses. Without DATA it runs on an example: images of handwritten digits, where
-    the positive class is the digit eight.
+    The report also shows which columns each model uses. Without DATA it runs on an example: images of handwritten digits,
+    where the positive class is the digit eight.
     """
     from metricfit._files import check_free, new_file
     from metricfit._progress import Bar
