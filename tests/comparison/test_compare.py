@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import f1_score
+from sklearn.naive_bayes import GaussianNB
 
 import metricfit as mf
 from metricfit import methods
 from metricfit.comparison import compare
+from metricfit.comparison._contenders import REFERENCE
 from metricfit.comparison._statistics import Estimate
-from metricfit.comparison._verdict import Standing, verdict_on
-from metricfit.methods import BASELINE
+from metricfit.comparison._verdict import Standing, method_verdict
 
 
 def with_outliers(n=4000, seed=0):
@@ -29,13 +30,13 @@ def with_outliers(n=4000, seed=0):
 
 @pytest.fixture(scope="module")
 def outliers():
-    return compare(*with_outliers(), "f1")
+    return compare(*with_outliers(), "f1", models=["linear"])
 
 
 def test_training_for_the_metric_pays_where_outliers_lead_cross_entropy_astray(outliers):
     assert outliers.verdict.answer == "yes"
-    assert outliers.verdict.sentence.startswith("Yes: training for f1 helps here; ")
-    assert outliers.results["auto"].estimate.mean > outliers.results[BASELINE].estimate.mean + 0.03
+    assert outliers.verdict.about_method.startswith("Linear model: yes, training for f1 helps; ")
+    assert outliers.results["linear, auto"].estimate.mean > outliers.reference.estimate.mean + 0.03
 
 
 def test_scores_are_those_of_the_held_out_rows(outliers):
@@ -48,11 +49,14 @@ def test_scores_are_those_of_the_held_out_rows(outliers):
 
 
 def test_all_methods_are_there_in_order(outliers):
-    assert list(outliers.results) == methods.names()
-    assert [row["method"] for row in outliers.table] == methods.names()
-    assert outliers.results[BASELINE].difference.mean == 0.0
+    assert list(outliers.results) == ["trivial, constant", *(f"linear, {name}" for name in methods.names())]
+    assert [row["method"] for row in outliers.table] == ["constant", *methods.names()]
+    assert {row["model"] for row in outliers.table[1:]} == {"linear"}
+    assert outliers.reference is outliers.results[REFERENCE]
+    assert outliers.reference.difference.mean == 0.0
+    assert outliers.best.behind_best.mean == 0.0
     for name in ("expected_error", "leaky", "exact", "east"):
-        history = outliers.results[name].history
+        history = outliers.results[f"linear, {name}"].history
         assert {"step", "stage", "surrogate", "metric", "width", "gradient_norm"} <= set(history[0])
         assert all(np.isfinite(row["gradient_norm"]) for row in history)
 
@@ -60,34 +64,54 @@ def test_all_methods_are_there_in_order(outliers):
 def test_json_holds_it_all_and_nothing_that_json_does_not_know(outliers):
     found = json.loads(json.dumps(outliers.as_json(), allow_nan=False))
     assert found["answer"] == "yes"
-    assert [len(row["scores"]) for row in found["methods"]] == [10] * 8
+    assert [len(row["scores"]) for row in found["results"]] == [10] * 9
+    assert found["reference"] == "linear, threshold"
+    assert found["best"] == outliers.best.contender.name
+    assert found["verdict"].splitlines() == [outliers.verdict.about_model, outliers.verdict.about_method]
+    assert {row["importance"] for row in found["results"]} == {None}
     assert found["rows"] == 4000
 
 
 def test_noise_gives_no():
     random = np.random.default_rng(0)
-    found = compare(random.normal(size=(300, 4)), random.integers(0, 2, 300), "balanced_accuracy", n_repeats=1)
+    found = compare(
+        random.normal(size=(300, 4)), random.integers(0, 2, 300), "balanced_accuracy", models=["linear"], n_repeats=1
+    )
     assert found.verdict.answer == "no"
-    assert found.verdict.sentence.startswith("No: ")
+    assert found.verdict.simplest == "trivial, constant"
 
 
 def test_the_same_for_any_number_of_jobs():
     features, target = load_breast_cancer(return_X_y=True)
-    one, two = (compare(features, target, "f1", methods=["auto"], n_repeats=1, n_jobs=n) for n in (1, 2))
+    options = {"models": ["boosting", "ensemble"], "methods": ["auto"], "n_splits": 2, "n_repeats": 1, "importance": True}
+    one, two = (compare(features[::3, :4], target[::3], "f1", n_jobs=n, **options) for n in (1, 2))
     for name in one.results:
         assert one.results[name].scores == two.results[name].scores
+        np.testing.assert_array_equal(one.results[name].held_out.probability, two.results[name].held_out.probability)
+        np.testing.assert_equal(one.results[name].importance, two.results[name].importance)
 
 
 def test_a_rare_class_makes_fewer_folds():
     features, target = load_breast_cancer(return_X_y=True)
     few = np.concatenate([np.flatnonzero(target == 0)[:3], np.flatnonzero(target == 1)])
-    assert compare(features[few], target[few], "accuracy", methods=["cross_entropy", "leaky"], n_repeats=1).n_splits == 3
+    options = {"models": ["linear"], "methods": ["cross_entropy", "leaky"], "n_repeats": 1}
+    assert compare(features[few], target[few], "accuracy", **options).n_splits == 3
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"methods": ["lekay"]}, "`method` should be one of"),
+        ({"models": ["bosting"]}, "`models` should be some of 'linear', .*; got 'bosting'. Did you mean 'boosting'"),
+        ({"models": ["trivial"]}, "`models` should be some of"),
+        ({"models": "linear"}, "`models` should be a list of names or a dictionary"),
+        ({"models": 3}, "`models` should be a list of names or a dictionary"),
+        ({"models": []}, "`models` should be names"),
+        ({"models": [GaussianNB()]}, "pass your own as a dictionary"),
+        ({"models": {"linear": GaussianNB()}}, "names of your own for your models, got 'linear'"),
+        ({"models": {"trivial": GaussianNB()}}, "names of your own for your models, got 'trivial'"),
+        ({"models": {3: GaussianNB()}}, "names of your own for your models, got 3"),
+        ({"models": {"mine": GaussianNB}}, "got the class GaussianNB: pass GaussianNB()"),
         ({"n_splits": 1}, "`n_splits` should be at least 2"),
         ({"metric": "f11"}, "Did you mean 'f1'"),
         ({"pos_label": 7}, "`pos_label` should be one of"),
@@ -97,7 +121,7 @@ def test_a_rare_class_makes_fewer_folds():
 )
 def test_bad_arguments(change, message):
     arguments = {"X": np.zeros((60, 2)), "y": np.arange(60) % 2, "metric": "f1", **change}
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         compare(**arguments)
 
 
@@ -112,12 +136,15 @@ def standing(name, mean, p, for_metric=True, baseline=0.6, p_holm=None, **more):
 
 def test_a_choice_not_to_train_gets_no_credit(outliers):
     """MetricClassifier that took cross-entropy is cross-entropy."""
-    auto = dataclasses.replace(outliers.results["auto"], chosen={"cross_entropy": 9, "leaky(1)": 1})
+    auto = dataclasses.replace(outliers.results["linear, auto"], chosen={"cross_entropy": 9, "leaky(1)": 1})
     assert not auto.trained_for_metric
-    assert outliers.results["auto"].trained_for_metric
-    few = dataclasses.replace(outliers, results={BASELINE: outliers.results[BASELINE], "auto": auto})
+    assert outliers.results["linear, auto"].trained_for_metric
+    few = dataclasses.replace(outliers, results={REFERENCE: outliers.reference, "linear, auto": auto})
     assert few.verdict.answer == "no"
-    assert "the automatic choice mostly did not train for f1" in few.verdict.sentence
+    assert "the automatic choice mostly did not train for f1" in few.verdict.about_method
+    alone = dataclasses.replace(outliers, results={REFERENCE: outliers.reference})
+    assert "no method was compared that trains for f1" in alone.verdict.about_method
+    assert alone.choice is alone.reference
 
 
 EXACT, HINGE = standing("EXACT", 0.7, 0.01), standing("hinge", 0.9, 0.01, for_metric=False)
@@ -135,15 +162,15 @@ EXACT, HINGE = standing("EXACT", 0.7, 0.01), standing("hinge", 0.9, 0.01, for_me
         ),
         ([standing("EXACT", 0.7, 0.2)], "no", "differs by +0.1000"),
         ([standing("EXACT", 0.5, 0.01)], "no", "no method trained for f1 is better (best: EXACT, 0.5000)"),
-        ([HINGE, standing("EXACT", 0.5, 0.01)], "no", "No: a tuned threshold is enough."),
+        ([HINGE, standing("EXACT", 0.5, 0.01)], "no", "Linear model: a tuned threshold is enough."),
         (
             [standing("plain", 0.6, 1.0, for_metric=False, is_plain=True), standing("EXACT", 0.5, 0.01)],
             "no",
-            "No: plain cross-entropy is enough.",
+            "Linear model: plain cross-entropy is enough.",
         ),
     ],
 )
 def test_verdicts(standings, answer, words):
-    found = verdict_on("f1", standings, 0.6)
-    assert found.answer == answer
-    assert words in found.sentence
+    found, sentence = method_verdict("f1", standings, 0.6)
+    assert found == answer
+    assert words in sentence

@@ -16,7 +16,9 @@ def test_confusion(four):
     np.testing.assert_array_equal(curves.confusion(four, result), expected)
 
 
-@pytest.mark.parametrize("name", [*(f"linear, {name}" for name in methods.names()), "boosting, threshold", "ensemble, threshold"])
+@pytest.mark.parametrize(
+    "name", [*(f"linear, {name}" for name in methods.names()), "boosting, threshold", "ensemble, threshold"]
+)
 def test_threshold_curve(two, name):
     result = two.results[name]
     found = curves.threshold_curve(two, result)
@@ -49,7 +51,9 @@ def test_offset_curve(four):
 
 def test_reliability(two):
     found = curves.reliability(two, two.results["linear, cross_entropy"])
-    observed, predicted = calibration_curve(two.labels, two.results["linear, cross_entropy"].held_out.probability[:, 1], n_bins=10)
+    observed, predicted = calibration_curve(
+        two.labels, two.results["linear, cross_entropy"].held_out.probability[:, 1], n_bins=10
+    )
     np.testing.assert_allclose(found.observed, observed)
     np.testing.assert_allclose(found.predicted, predicted)
     assert found.counts.sum() == 400

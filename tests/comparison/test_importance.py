@@ -1,0 +1,99 @@
+"""Permutation importance: a column that decides has much of it, noise has none, for every kind of table."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.sparse import csr_array, csr_matrix, issparse
+
+from metricfit.comparison import compare
+from metricfit.comparison._importance import MOST_ROWS, _shuffled, importance_of
+from metricfit.estimators import MetricClassifier
+
+NAMES = ["noise", "decides", "helps"]
+TABLES = {
+    "array": lambda table: table,
+    "pandas": lambda table: pd.DataFrame(table, columns=NAMES),
+    "pandas, other index": lambda table: pd.DataFrame(table, columns=NAMES, index=np.arange(len(table))[::-1] + 7),
+    "pandas, integer names": lambda table: pd.DataFrame(table, columns=[2, 0, 1]),
+    "polars": lambda table: pl.DataFrame(table, schema=NAMES),
+    "arrow": lambda table: pa.table(dict(zip(NAMES, table.T, strict=True))),
+    "sparse matrix": csr_matrix,
+    "sparse array": csr_array,
+}
+
+
+def data(n=240, seed=0):
+    """Noise, a column that decides, and one that helps a little."""
+    random = np.random.default_rng(seed)
+    features = random.normal(size=(n, 3))
+    return features, (features[:, 1] + 0.3 * features[:, 2] > 0.0).astype(int)
+
+
+def as_array(table):
+    if issparse(table):
+        return table.toarray()
+    return np.asarray(table.to_pandas() if isinstance(table, pa.Table) else table)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_one_column_is_shuffled_and_the_table_given_stays(kind):
+    features, _ = data(20)
+    order = np.random.default_rng(1).permutation(20)
+    given = TABLES[kind](features.copy())
+    expected = features.copy()
+    expected[:, 1] = features[order, 1]
+    np.testing.assert_array_equal(as_array(_shuffled(given, 1, order)), expected)
+    np.testing.assert_array_equal(as_array(given), features)
+    assert type(_shuffled(given, 1, order)) is type(given)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_column_that_decides_has_a_large_importance(kind):
+    features, target = data()
+    options = {"models": ["linear"], "methods": ["auto"], "n_splits": 3, "n_repeats": 1, "importance": True}
+    found = compare(TABLES[kind](features), target, "accuracy", **options)
+    numbered = {"pandas, integer names": ["2", "0", "1"]}.get(kind, ["1", "2", "3"])
+    assert found.columns == (NAMES if kind in ("pandas", "pandas, other index", "polars", "arrow") else numbered)
+    importance = found.results["linear, auto"].importance
+    assert importance.shape == (3, 3)
+    noise, decides, helps = importance.mean(0)
+    assert decides > 0.3
+    assert abs(noise) < 0.05
+    assert noise < helps < decides
+    json = next(row for row in found.as_json()["results"] if row["method"] == "auto")
+    assert json["importance"] == pytest.approx(dict(zip(found.columns, importance.mean(0), strict=True)))
+
+
+def test_one_method_of_each_model_is_explained():
+    """The automatic choice, or else a tuned threshold; only if asked for."""
+    features, target = data(120)
+    options = {"models": ["boosting"], "n_splits": 2, "n_repeats": 2}
+    found = compare(features, target, "accuracy", methods=["auto"], importance=True, **options)
+    assert [name for name, result in found.results.items() if result.importance is not None] == [
+        "linear, auto",
+        "boosting, threshold",
+    ]
+    assert {len(result.importance) for result in found.results.values() if result.importance is not None} == {2}
+    assert found.results["boosting, threshold"].importance.mean(0).argmax() == 1
+    found = compare(features, target, "accuracy", methods=["cross_entropy"], importance=True, **options)
+    assert found.results["linear, threshold"].importance is not None
+    found = compare(features, target, "accuracy", methods=["cross_entropy"], **options)
+    assert all(result.importance is None for result in found.results.values())
+
+
+def test_importance_of_categories_and_of_many_rows():
+    """Text columns too; of a large split some rows are enough."""
+    random = np.random.default_rng(0)
+    colour = random.choice(["red", "green", "blue"], MOST_ROWS + 500)
+    table = pd.DataFrame({"colour": colour, "noise": random.choice(["a", "b"], len(colour))})
+    labels = (colour == "red").astype(int)
+    fitted = MetricClassifier("f1", model="linear", method="threshold", random_state=0).fit(table, labels)
+    rows = []
+    read = fitted.scores_and_probabilities
+    fitted.scores_and_probabilities = lambda given: rows.append(len(given)) or read(given)
+    found = importance_of(fitted, table, labels, 0)
+    assert rows == [MOST_ROWS] * 3
+    assert found[0] > 0.5
+    assert found[1] == pytest.approx(0.0, abs=1e-9)

@@ -1,0 +1,198 @@
+"""Models beside methods: a constant answer, your own models, the order, several metrics at once, and the verdict."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, f1_score
+from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+
+from metricfit.comparison import compare, compare_metrics
+from metricfit.comparison._contenders import KNOWN_MODELS, list_contenders
+from metricfit.comparison._statistics import Estimate
+from metricfit.comparison._verdict import Place, model_verdict
+from metricfit.learners._catalogue import MODELS
+
+SHORT = {"n_splits": 2, "n_repeats": 1}
+LINEAR = {"models": ["linear"], "methods": ["cross_entropy"], **SHORT}
+
+
+def data(n=300, n_classes=2):
+    return make_classification(
+        n, 6, n_informative=4, n_redundant=0, n_classes=n_classes, weights=[0.7] if n_classes == 2 else None, random_state=0
+    )
+
+
+def names(models, methods=("cross_entropy",), **options):
+    return [one.name for one in list_contenders(models, list(methods), **options)]
+
+
+def test_models_go_from_simple_to_complex():
+    found = names(["ensemble", "extra_trees", "boosting", "linear"])
+    assert [name.split(",")[0] for name in found[::2]] == ["trivial", "linear", "boosting", "extra_trees", "ensemble"]
+    assert found[:3] == ["trivial, constant", "linear, cross_entropy", "linear, threshold"]
+    assert names(["ensemble"])[1:3] == found[1:3]  # the reference is always there
+    assert names(["linear", "linear"]) == names(["linear"])
+    own = names({"mine": GaussianNB()})
+    assert [name.split(",")[0] for name in own[1::2]] == ["linear", "boosting", "mine", "ensemble"]
+
+
+def test_every_name_of_a_model_can_be_compared():
+    assert set(KNOWN_MODELS) == set(MODELS)
+
+
+def test_networks_take_the_methods_that_were_asked_for():
+    found = names(["mlp", "boosting"], ["leaky"])
+    assert [name for name in found if name.startswith("mlp")] == ["mlp, threshold", "mlp, leaky"]
+    assert [name for name in found if name.startswith("boosting")] == ["boosting, cross_entropy", "boosting, threshold"]
+    default = [one.name for one in list_contenders(["mlp"], None)]
+    assert [name for name in default if name.startswith("mlp")] == ["mlp, cross_entropy", "mlp, threshold"]
+
+
+def test_a_sparse_matrix_leaves_boosting_out_unless_it_was_asked_for():
+    assert not [name for name in names(None, sparse=True) if name.startswith("boosting")]
+    assert [name for name in names({"mine": GaussianNB()}, sparse=True) if name.startswith("mine")]
+    features, target = data(120)
+    found = compare(csr_matrix(features), target, "f1", methods=["cross_entropy"], importance=True, **SHORT)
+    assert {result.contender.model for result in found.results.values()} == {"trivial", "linear", "ensemble"}
+    assert found.results["ensemble, threshold"].importance.shape == (2, 6)
+    with pytest.raises(ValueError, match="takes no sparse matrix"):
+        compare(csr_matrix(features), target, "f1", models=["boosting"], methods=["cross_entropy"], **SHORT)
+
+
+@pytest.mark.parametrize(
+    ("metric", "function", "answer"), [("f1", f1_score, 1), ("balanced_accuracy", balanced_accuracy_score, 0)]
+)
+def test_a_constant_answer_is_the_best_one_for_the_metric(metric, function, answer):
+    features, target = data()
+    found = compare(features, target, metric, **LINEAR)
+    splits = RepeatedStratifiedKFold(n_splits=2, n_repeats=1, random_state=0).split(features, target)
+    expected = [function(target[test], np.full(len(test), answer)) for _, test in splits]
+    trivial = found.results["trivial, constant"]
+    assert trivial.scores == pytest.approx(expected)
+    assert set(trivial.held_out.predicted) == {answer}
+    np.testing.assert_allclose(trivial.held_out.probability.sum(1), 1.0)
+    assert trivial.importance is None
+    assert found.choice.contender.model != "trivial"
+
+
+def test_models_of_your_own_stand_beside_the_default_ones():
+    features, target = data(200)
+    own = {"naive Bayes": GaussianNB(), "logistic": LogisticRegression()}
+    found = compare(features, target, "accuracy", models=own, methods=["cross_entropy"], **SHORT)
+    models = list(dict.fromkeys(result.contender.model for result in found.results.values()))
+    assert models == ["trivial", "linear", "boosting", "naive Bayes", "logistic", "ensemble"]
+    splits = RepeatedStratifiedKFold(n_splits=2, n_repeats=1, random_state=0).split(features, target)
+    expected = [GaussianNB().fit(features[train], target[train]).score(features[test], target[test]) for train, test in splits]
+    assert found.results["naive Bayes, cross_entropy"].scores == pytest.approx(expected, abs=0.05)
+    assert found.results["naive Bayes, cross_entropy"].method.name == "cross_entropy"
+    assert not hasattr(own["naive Bayes"], "theta_")  # the user's own is not fitted
+
+
+def test_several_metrics_at_once_are_the_comparisons_of_each():
+    features, target = data(160)
+    options = {"models": ["boosting"], "methods": ["cross_entropy", "leaky"], "importance": True, **SHORT}
+    together = compare_metrics(features, target, ["f1", "mcc"], **options)
+    assert list(together) == ["f1", "mcc"]
+    for metric, found in together.items():
+        alone = compare(features, target, metric, **options)
+        assert (found.metric, list(found.results)) == (metric, list(alone.results))
+        for name, result in found.results.items():
+            assert result.scores == alone.results[name].scores
+            assert result.chosen == alone.results[name].chosen
+            np.testing.assert_array_equal(result.offsets, alone.results[name].offsets)
+            np.testing.assert_equal(result.importance, alone.results[name].importance)
+
+
+def test_a_perfect_model_is_told_from_a_constant_answer():
+    """On every split 1 and 0: the difference has no scatter, and so no p-value."""
+    target = np.arange(80) % 2
+    found = compare(target[:, None] + np.linspace(0.0, 0.1, 80)[:, None], target, "mcc", **LINEAR)
+    assert found.best.scores == [1.0, 1.0]
+    assert found.verdict.best == found.verdict.simplest == "linear, cross_entropy"
+    assert "That equals linear, threshold." in found.verdict.about_model
+
+
+NONE = Estimate(0.0, 0.0, 0.0, 1.0)
+
+
+def place(name, mean, best, p_behind, base=0.6, seconds=1.0):
+    """A contender whose difference to the best has this p-value; the reference has a mean of ``base``."""
+
+    def against(other):
+        return NONE if mean == other else Estimate(mean - other, mean - other - 0.05, mean - other + 0.05, 0.01)
+
+    return Place(name, mean, against(base), against(best), p_behind, seconds)
+
+
+@pytest.mark.parametrize(
+    ("means", "best", "simplest", "words", "absent"),
+    [
+        # the best beats everything
+        (
+            {"trivial": (0.1, 0.001), "linear": (0.6, 0.01), "boosting": (0.8, 1.0)},
+            "boosting",
+            "boosting",
+            "Best: boosting, 0.8000, with 1.0 s per fit. That is +0.2000",
+            "The simplest",
+        ),
+        # the reference is as good as the best
+        (
+            {"trivial": (0.1, 0.001), "linear": (0.6, 0.3), "boosting": (0.62, 1.0)},
+            "boosting",
+            "linear",
+            "The simplest that cannot be told from it: linear, 0.6000, with 1.0 s per fit; the difference to the best is -0.0200 "
+            "(p 0.3 after Holm).",
+            "Nothing simpler",
+        ),
+        # the best is the reference
+        (
+            {"trivial": (0.1, 0.001), "linear": (0.6, 1.0), "boosting": (0.55, 0.3)},
+            "linear",
+            "linear",
+            "Best: linear, 0.6000, with 1.0 s per fit. Nothing simpler comes close enough to be taken for it.",
+            "against",
+        ),
+        # the best is a constant answer
+        (
+            {"trivial": (0.65, 1.0), "linear": (0.6, 0.2), "boosting": (0.55, 0.3)},
+            "trivial",
+            "trivial",
+            "Best: trivial, 0.6500, with 1.0 s per fit. That is +0.0500",
+            "Nothing simpler",
+        ),
+        # equal means: the simpler one
+        (
+            {"trivial": (0.6, 1.0), "linear": (0.6, 1.0), "boosting": (0.6, 1.0)},
+            "trivial",
+            "trivial",
+            "That equals linear.",
+            "against",
+        ),
+        # nobody is told from the best
+        (
+            {"trivial": (0.5, 0.2), "linear": (0.6, 0.3), "boosting": (0.7, 1.0)},
+            "boosting",
+            "trivial",
+            "The simplest that cannot be told from it: trivial",
+            "Nothing",
+        ),
+    ],
+)
+def test_verdicts_on_models(means, best, simplest, words, absent):
+    largest = max(mean for mean, _ in means.values())
+    places = [place(name, mean, largest, p) for name, (mean, p) in means.items()]
+    found_best, found_simplest, sentence = model_verdict(places, "linear")
+    assert (found_best, found_simplest) == (best, simplest)
+    assert words in sentence
+    assert absent not in sentence
+
+
+def test_the_verdict_compares_times():
+    def sentence(seconds):
+        return model_verdict([place("linear", 0.6, 0.8, 0.01), place("trees", 0.8, 0.8, 1.0, seconds=seconds)], "linear")[2]
+
+    assert "against linear, at 4.0 times its time." in sentence(4.0)
+    assert "against linear, in no more time." in sentence(0.2)
