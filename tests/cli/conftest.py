@@ -59,7 +59,7 @@ def fitted(tmp_path_factory):
     (folder / "good.csv").write_text("\n".join([HEADER, *rows()]) + "\n")
     before, sys.argv = (
         sys.argv,
-        ["metricfit", "fit", str(folder / "good.csv"), "--out", str(folder / "model"), "--repeats", "1"],
+        ["metricfit", "fit", str(folder / "good.csv"), "--out", str(folder / "model"), "--model", "linear", "--repeats", "1"],
     )
     try:
         assert run_app(app, "metricfit") == 0

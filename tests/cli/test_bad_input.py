@@ -16,6 +16,7 @@ from metricfit.cli import PACKAGES
 from tests.cli.conftest import HEADER, rows
 
 SHORT = ("--repeats", "1", "--folds", "2")
+LINEAR = ("--models", "linear", *SHORT)
 
 
 def check(found, code, message, folder, command="metricfit"):
@@ -140,6 +141,28 @@ def test_a_positive_class_where_there_is_none(run, good, tmp_path):
     check(run("compare", good, "--metric", "accuracy", "--positive", "sick"), 2, message, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("linear,bosting", "--models 'bosting' is not a model. Did you mean 'boosting'? Choose from {}."),
+        ("trivial", "--models 'trivial' is not a model. Choose from {}."),
+        (",", "--models should name some of {}, got ','."),
+    ],
+)
+def test_models_that_nobody_knows(run, good, tmp_path, given, message):
+    known = "linear, boosting, extra_trees, mlp, ensemble"
+    check(run("compare", good, "--models", given), 2, message.format(known), tmp_path)
+    message = f"--model 'lineal' is not a model. Did you mean 'linear'? Choose from auto, {known}."
+    check(run("fit", good, "--out", "model", "--model", "lineal"), 2, message, tmp_path)
+
+
+def test_a_network_without_its_packages(run, good, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "lightning_fabric", None)
+    message = "{} mlp needs the package lightning_fabric: pip install 'metricfit[train]'"
+    check(run("compare", good, "--models", "linear,mlp"), 1, message.format("--models"), tmp_path)
+    check(run("fit", good, "--out", "model", "--model", "mlp"), 1, message.format("--model"), tmp_path)
+
+
 def test_usage_that_typer_sees(run, good, tmp_path):
     check(run("fit", good), 2, "Missing option '--out'. See `metricfit --help`.", tmp_path)
     check(run("fits", good), 2, "No such command 'fits'. Did you mean 'fit'? See `metricfit --help`.", tmp_path)
@@ -233,7 +256,7 @@ def test_columns_that_are_not_those_of_the_model(run, fitted, good, tmp_path):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("scores.json", {"methods": [1]}),
+        ("scores.json", {"results": [1]}),
         ("model.json", {"candidates": [1]}),
         ("model.json", {"candidates": [{}]}),
         ("model.json", {"method": 5}),
@@ -276,9 +299,9 @@ def small_disk(tmp_path):
 
 
 def test_a_full_disk(run, good, fitted, small_disk):
-    found = run("fit", good, "--out", small_disk / "model", *SHORT)
+    found = run("fit", good, "--out", small_disk / "model", "--model", "linear", *SHORT)
     check(found, 1, f"The disk is full: {small_disk / 'model'} was not written.", small_disk)
-    found = run("compare", good, "--report", small_disk / "page.html", *SHORT)
+    found = run("compare", good, "--report", small_disk / "page.html", *LINEAR)
     check(found, 1, f"The disk is full: {small_disk / 'page.html'} was not written.", small_disk)
     (small_disk.parent / "long.csv").write_text("\n".join([HEADER, *rows(2000)]) + "\n")
     found = run("predict", fitted, small_disk.parent / "long.csv", "--out", small_disk / "p.csv")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,52 +14,75 @@ import pytest
 from pyarrow import csv, parquet
 
 import metricfit as mf
+from metricfit import methods
 from metricfit.cli._model import REPORT_FILE, TABLE_FILE
 from metricfit.metrics import names
 from tests.cli.conftest import HEADER, rows
 
+SHORT = ("--repeats", "1", "--folds", "2")
+LINEAR = ("--models", "linear", *SHORT)
 
-def test_compare_prints_a_table_and_a_sentence(run, good):
-    code, out, err = run("compare", good, "--target", "state", "--metric", "f1", "--positive", "sick", "--repeats", "1")
+
+def test_compare_prints_a_table_and_two_sentences(run, good):
+    code, out, err = run(
+        "compare", good, "--target", "state", "--metric", "f1", "--positive", "sick", "--models", "linear", "--repeats", "1"
+    )
     assert code == 0
-    for method in (
-        "threshold",
-        "hinge",
-        "expected_error",
-        "leaky",
-        "exact",
-        "east",
-        "auto",
-    ):
-        assert method in out
-    assert out.strip().splitlines()[-1].split(":")[0] in ("Yes", "Perhaps", "No")
+    lines = out.strip().splitlines()
+    assert max(map(len, lines[:-2])) <= 120
+    heads = [head.strip() for head in re.split(r"\s{2,}", lines[0])]
+    assert heads == ["model", "method", "f1", "vs linear threshold", "p (Holm)", "fit, s"]
+    assert [line.split()[:2] for line in lines[2:11]] == [
+        ["trivial", "constant"],
+        *(["linear", name] for name in methods.names()),
+    ]
+    assert lines[-2].startswith("Best: ")
+    assert lines[-1].startswith("Linear model: ")
     assert "good.csv: 120 rows, 3 columns (1 number, 1 categorical or text, 1 date); state: sick " in err
     assert "The positive class for f1 is 'sick'." in err
 
 
+def test_compare_models(run, good):
+    code, out, _ = run("compare", good, "--models", "ensemble, boosting", *SHORT, "--json")
+    assert code == 0
+    models = [result["model"] for result in json.loads(out)["results"]]
+    assert list(dict.fromkeys(models)) == ["trivial", "linear", "boosting", "ensemble"]
+
+
 def test_compare_as_json_is_nothing_but_json(run, good):
-    code, out, _ = run("compare", good, "--metric", "mcc", "--repeats", "1", "--folds", "3", "--json")
+    code, out, _ = run("compare", good, "--metric", "mcc", "--models", "linear", "--repeats", "1", "--folds", "3", "--json")
     found = json.loads(out)
     assert code == 0
     assert found["target"] == "state"  # the last column
-    assert [len(method["scores"]) for method in found["methods"]] == [3] * 8
+    assert [len(result["scores"]) for result in found["results"]] == [3] * 9
+    assert {result["importance"] for result in found["results"]} == {None}
+    names = [f"{result['model']}, {result['method']}" for result in found["results"]]
+    assert found["reference"] == "linear, threshold"
+    assert {found["best"], found["simplest"], found["reference"]} <= set(names)
+
+
+def test_a_report_has_the_importance_of_columns(run, good, tmp_path):
+    code, out, err = run("compare", good, *LINEAR, "--report", "page.html", "--json")
+    assert code == 0
+    assert "Report: page.html" in err
+    explained = [result["importance"] for result in json.loads(out)["results"] if result["importance"]]
+    assert [list(one) for one in explained] == [["age", "colour", "day"]]
+    assert "Permutation importance for linear, auto" in (tmp_path / "page.html").read_text()
 
 
 def test_several_classes_take_the_macro_mean(run, table):
     three = [f"{line.rsplit(',', 1)[0]},{'abc'[place % 3]}" for place, line in enumerate(rows())]
-    code, out, err = run("compare", table([HEADER, *three]), "--metric", "f1", "--repeats", "1", "--folds", "2", "--json")
+    code, out, err = run("compare", table([HEADER, *three]), "--metric", "f1", *LINEAR, "--json")
     assert code == 0
     assert json.loads(out)["metric"] == "f1_macro"
     assert "f1_macro, the mean over classes, is used instead" in err
 
 
 def test_without_a_header_and_by_number(run, table):
-    code, out, err = run(
-        "compare", table(rows()), "--no-header", "--target", "4", "--drop", "3", "--repeats", "1", "--folds", "2", "--json"
-    )
+    code, out, err = run("compare", table(rows()), "--no-header", "--target", "4", "--drop", "3", *LINEAR, "--json")
     assert code == 0
     assert json.loads(out)["columns"] == 2
-    _, _, err = run("compare", table(rows()), "--repeats", "1", "--folds", "2", "--json")
+    _, _, err = run("compare", table(rows()), *LINEAR, "--json")
     assert "The first line has numbers and is read as data" in err
 
 
@@ -75,15 +99,40 @@ def test_fit_writes_a_whole_model(run, fitted):
     classifier = mf.MetricClassifier.load(fitted)
     assert classifier.classes_.tolist() == ["sick", "well"]
     text = (fitted / REPORT_FILE).read_text()
-    assert "The model in this folder" in text
+    assert f"The model in this folder is <b>linear</b> by the method <b>{classifier.chosen_}</b>, fitted to all rows." in text
+    assert "Permutation importance for linear, auto" in text
 
 
 def test_fit_says_what_it_found_as_json(run, good):
-    code, out, _ = run("fit", good, "--out", "model", "--repeats", "1", "--folds", "2", "--json")
+    code, out, _ = run("fit", good, "--out", "model", "--model", "linear", *SHORT, "--json")
     found = json.loads(out)
     assert code == 0
-    assert found["model"] == "model"
-    assert [method["method"] for method in found["methods"]][:2] == ["cross_entropy", "threshold"]
+    assert (found["model"], found["learner"], found["notes"]) == ("model", "linear", [])
+    compared = [f"{result['model']}, {result['method']}" for result in found["results"]]
+    assert compared == ["trivial, constant", "linear, cross_entropy", "linear, threshold", "linear, auto"]
+
+
+def test_fit_takes_an_ensemble_by_default_and_says_so(run, good):
+    code, out, err = run("fit", good, "--out", "model", *SHORT)
+    assert code == 0
+    assert "Fitting to all rows." in err
+    lines = out.strip().splitlines()
+    assert [line.split()[0] for line in lines[2:10:2]] == ["trivial", "linear", "boosting", "ensemble"]
+    classifier = mf.MetricClassifier.load("model")
+    assert classifier.learner_ == "ensemble"
+    assert f"Fitted to all rows: ensemble, {classifier.chosen_} for f1: " in out
+    assert lines[-1] == "Model and report.html: model"
+    assert run("predict", "model", good, "--out", "p.csv")[0] == 0
+    shown = json.loads(run("inspect", "model", "--json")[1])
+    assert shown["model"] == "ensemble"
+    assert "ensemble, threshold" in shown["held out"]
+
+
+def test_fit_tells_which_members_are_left_out(run, table):
+    code, out, _ = run("fit", table([HEADER, *rows(60)]), "--out", "model", *SHORT)
+    assert code == 0
+    assert "boosting is left out: there are fewer than 100 rows." in out
+    assert "boosting is left out: there are fewer than 100 rows." in run("inspect", "model")[1]
 
 
 def test_predictions_are_those_of_the_model(run, fitted, good):
@@ -137,7 +186,7 @@ def test_overwriting_goes_through_links_and_into_pipes(run, fitted, good, tmp_pa
 
 def test_a_model_without_a_header_predicts_by_place(run, table):
     numbered = table([",".join(reversed(line.split(","))) for line in rows()], "numbered.csv")  # the target comes first
-    assert run("fit", numbered, "--no-header", "--target", "1", "--out", "m", "--repeats", "1", "--folds", "2")[0] == 0
+    assert run("fit", numbered, "--no-header", "--target", "1", "--out", "m", "--model", "linear", *SHORT)[0] == 0
     bare = table([",".join(list(reversed(line.split(",")))[1:]) for line in rows()], "bare.csv")
     assert run("predict", "m", numbered, "--out", "with.csv")[0] == 0
     assert run("predict", "m", bare, "--out", "without.csv")[0] == 0
@@ -147,10 +196,12 @@ def test_a_model_without_a_header_predicts_by_place(run, table):
 def test_a_model_saved_from_python_predicts_too(run, good, tmp_path):
     features = csv.read_csv(good)
     target = features["state"].to_pylist()
-    mf.MetricClassifier("f1", method="threshold", random_state=0).fit(features.drop_columns("state"), target).save("framed")
+    mf.MetricClassifier("f1", model="linear", method="threshold", random_state=0).fit(
+        features.drop_columns("state"), target
+    ).save("framed")
     assert run("predict", "framed", good, "--out", "p.csv")[0] == 0
     numbers = np.random.default_rng(0).normal(size=(60, 2))
-    mf.MetricClassifier("f1", method="threshold", random_state=0).fit(numbers, numbers[:, 0] > 0).save("bare")
+    mf.MetricClassifier("f1", model="linear", method="threshold", random_state=0).fit(numbers, numbers[:, 0] > 0).save("bare")
     csv.write_csv(pa.table({"a": numbers[:, 0], "b": numbers[:, 1]}), "numbers.csv", csv.WriteOptions(include_header=False))
     assert run("predict", "bare", "numbers.csv", "--out", "q.csv")[0] == 0
     assert csv.read_csv("q.csv").num_rows == 60
@@ -164,12 +215,22 @@ def test_inspect_says_what_is_in_a_model(run, fitted):
         "sick, well",
         "colour  string",
         "target          state",
-        "threshold",
+        "model           linear",
+        "linear, threshold",
+        "best            ",
+        "simplest        ",
+        "verdict         Best: ",
+        "\n                Linear model: ",
         "torch",
     ):
         assert words in out
     found = json.loads(run("inspect", fitted, "--json")[1])
     assert found["columns"] == {"age": "number", "colour": "string", "day": "date"}
+    assert set(found["held out"]) == {
+        "trivial, constant",
+        *(f"linear, {name}" for name in ("cross_entropy", "threshold", "auto")),
+    }
+    assert {found["best"], found["simplest"]} <= set(found["held out"])
     assert set(found["versions"]) == {"metricfit", "scikit-learn", "torch"}
 
 
@@ -219,7 +280,19 @@ def test_help_imports_neither_torch_nor_anything_else_heavy():
 def test_interrupted_it_leaves_nothing(good, tmp_path, jobs):
     many = tmp_path / "many.csv"
     many.write_text("\n".join([HEADER, *rows(20_000)]) + "\n")
-    process = metricfit("fit", many, "--out", tmp_path / "model", "--repeats", "50", "--jobs", jobs, start_new_session=True)
+    process = metricfit(
+        "fit",
+        many,
+        "--out",
+        tmp_path / "model",
+        "--model",
+        "linear",
+        "--repeats",
+        "50",
+        "--jobs",
+        jobs,
+        start_new_session=True,
+    )
     assert "rows, 3 columns" in process.stderr.readline()  # it has begun
     time.sleep(3.0)
     os.killpg(process.pid, signal.SIGINT)
