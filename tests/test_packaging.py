@@ -183,8 +183,9 @@ def test_a_classifier_fits_shows_lines_saves_and_loads(bare, tmp_path):
 def test_a_comparison_and_its_page(bare):
     """jinja2 comes with torch."""
     code = DATA + (
-        "import metricfit as mf; found = mf.compare(X, y, 'f1', methods=('cross_entropy', 'threshold'), n_splits=2, n_repeats=1)\n"
-        "from metricfit.report import Run, page; print(found.verdict.sentence); print(page(found, Run.now('noise', 'y'))[:15])"
+        "import metricfit as mf; options = {'models': ['linear'], 'methods': ['cross_entropy'], 'n_splits': 2, 'n_repeats': 1}\n"
+        "found = mf.compare(X, y, 'f1', importance=True, **options)\n"
+        "from metricfit.report import Run, page; print(found.verdict.about_model); print(page(found, Run.now('noise', 'y'))[:15])"
     )
     verdict, page = python(bare, code)[0].splitlines()
     assert verdict.endswith(".")
