@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import _safe_indexing, check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -32,7 +32,6 @@ from metricfit.estimators._decision import DecidesByScores
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._preprocess import as_frame, is_frame, is_missing, library_of
 from metricfit.learners import (
-    Forms,
     Given,
     Learner,
     LinearLearner,
@@ -223,8 +222,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self.frame_library_ = library_of(table.data) if self.reads_frames_ else ""
         self.preprocessor_ = FormReader.fit(table.data, table.labels, table.weight, self.preprocess, forms)
         features = self.preprocessor_.read(table.data, forms)
-        made = features.forms if isinstance(features, Forms) else dict.fromkeys(forms, features)
-        self.n_inputs_ = {form: int(rows.shape[1]) for form, rows in made.items()}  # columns of each form
+        first = _safe_indexing(table.data, [0])
+        self.n_inputs_ = {form: int(self.preprocessor_.read(first, {form}).shape[1]) for form in forms}
         return TrainingRows(features, table.labels, table.weight, table.class_weight, self.preprocessor_.n_codes)
 
     def _task(
@@ -257,7 +256,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         weight = _check_sample_weight(sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True)
         used = weight > 0.0
         if not used.all():
-            data, y, weight = _rows_of(data, used), y[used], weight[used]
+            data, y, weight = _safe_indexing(data, np.flatnonzero(used)), y[used], weight[used]
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -363,9 +362,3 @@ def _index(rows: Any, n_rows: int) -> Ints:
     """Row numbers, from row numbers or a mask."""
     rows = np.asarray(rows)
     return np.flatnonzero(rows) if rows.dtype == bool and len(rows) == n_rows else rows.astype(np.int64)
-
-
-def _rows_of(data: Any, used: NDArray[np.bool_]) -> Any:
-    from sklearn.utils import _safe_indexing
-
-    return _safe_indexing(data, np.flatnonzero(used))
