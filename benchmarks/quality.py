@@ -1,7 +1,7 @@
 """Which model should someone with a table and a metric take, and is it MetricClassifier?
 
-    python -m benchmarks.quality run [--sets pima car] [--splits 5] [--rows 5000] [--out benchmarks/results]
-    python -m benchmarks.quality autogluon [--sets ...] [--splits 1] [--times 1 4] [--out ...]      # after `run`
+    python -m benchmarks.quality run [--sets pima car] [--seeds 0 1 2] [--rows 5000] [--out benchmarks/results]
+    python -m benchmarks.quality autogluon [--sets ...] [--seeds 1] [--times 1 4 | --seconds 60] [--out ...]    # after `run`
     python -m benchmarks.quality report [--out benchmarks/results]
 
 Every set (rows cut to ``--rows``) x accuracy, balanced accuracy, macro F1 and MCC, stratified splits with a fifth of the rows
@@ -123,10 +123,10 @@ def lightgbm_scores(train: pd.DataFrame, y: Ints, test: pd.DataFrame, n_classes:
     return found, np.asarray(last.predict_proba(test))
 
 
-def evaluate_autogluon(name: str, seed: int, rows: int, metric: str, times: float, seconds: float) -> Row:
-    """AutoGluon on one split for one metric, with ``times`` the seconds of the ensemble."""
+def evaluate_autogluon(name: str, seed: int, rows: int, metric: str, method: str, seconds: float) -> Row:
+    """AutoGluon on one split for one metric, with a limit in seconds."""
     train, y, test, truth = load_split(name, seed, rows)
-    answer = _autogluon.fit_predict(train, y, test, metric, None, times * seconds, seed)
+    answer = _autogluon.fit_predict(train, y, test, metric, None, seconds, seed)
     classes, labels = np.unique(np.concatenate([y, truth]), return_inverse=True)
     score = score_of(mf.metrics.get(metric), np.searchsorted(classes, answer.predicted), labels[len(y) :], len(classes))
     note = answer.failed or f"{len(answer.models)} models, {answer.fit_cpu_seconds:.0f} s of CPU"
@@ -134,14 +134,17 @@ def evaluate_autogluon(name: str, seed: int, rows: int, metric: str, times: floa
     return {
         **about,
         "metric": metric,
-        "method": autogluon_name(times),
+        "method": method,
         "score": score,
         "seconds": answer.fit_seconds,
     }
 
 
-def autogluon_name(times: float) -> str:
-    return f"AutoGluon, {times:g} x the ensemble's time"
+def autogluon_limits(ours: float, times: list[float], seconds: float | None) -> dict[str, float]:
+    """The limits by the name of the method: multiples of the ensemble's seconds, or seconds."""
+    if seconds is not None:
+        return {f"AutoGluon, {seconds:g} s": seconds}
+    return {f"AutoGluon, {one:g} x the ensemble's time": one * ours for one in times}
 
 
 class Results:
@@ -247,25 +250,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("run", "autogluon", "report"))
     parser.add_argument("--sets", nargs="+", default=[n for n in tables.SETS if n not in LEFT_OUT], metavar="SET")
-    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--metrics", nargs="+", default=list(METRICS), choices=list(METRICS), metavar="METRIC")
+    parser.add_argument("--seconds", type=float, help="AutoGluon's limit, instead of multiples of the ensemble's time")
     parser.add_argument("--times", type=float, nargs="+", default=[1.0, 4.0])
     parser.add_argument("--rows", type=int, default=5000)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     results = Results(options.out)
-    for seed in range(options.splits) if options.what != "report" else ():
+    for seed in options.seeds if options.what != "report" else ():
         for name in options.sets:
             with threadpool_limits(1):
                 if options.what == "run" and not results.find(set=name, seed=seed, method=OURS):
                     for row in list(evaluate_split(name, seed, options.rows)):
                         results.add(row)
-                for times in options.times if options.what == "autogluon" else ():
-                    for ours in results.find(set=name, seed=seed, method=OURS):
-                        about = {"set": name, "seed": seed, "metric": ours["metric"]}
-                        if not results.find(method=autogluon_name(times), **about):
-                            limits = ours["metric"], times, ours["seconds"]
-                            results.add(evaluate_autogluon(name, seed, options.rows, *limits))
+                for metric in options.metrics if options.what == "autogluon" else ():
+                    (ours,) = results.find(set=name, seed=seed, metric=metric, method=OURS)
+                    for method, limit in autogluon_limits(ours["seconds"], options.times, options.seconds).items():
+                        if not results.find(set=name, seed=seed, metric=metric, method=method):
+                            results.add(evaluate_autogluon(name, seed, options.rows, metric, method, limit))
             print(f"split {seed}: {name}", file=sys.stderr, flush=True)
     text = report(results)
     print(text)
