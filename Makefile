@@ -39,9 +39,12 @@ references: .venv/.dev
 benchmark: .venv/.dev
 	OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.loss_speed --batches 64 256 1024 --seconds 2 --out benchmarks/results
 
+# hours: models against what people use now, AutoGluon among them (`make quality-peers` first), then linear models
 quality: .venv/.dev
-	$(BIN)/python -m benchmarks.quality --splits 10 --out benchmarks/results
-	$(BIN)/python -m benchmarks.quality --time --out benchmarks/results
+	$(BIN)/python -m benchmarks.quality run
+	$(BIN)/python -m benchmarks.quality autogluon --seeds 1
+	$(BIN)/python -m benchmarks.quality_linear --splits 10 --out benchmarks/results
+	$(BIN)/python -m benchmarks.quality_linear --time --out benchmarks/results
 
 # AutoGluon needs pandas 2, so it gets an environment of its own (2 GB). Without ray it trains in one process. fastai comes without
 # its dependencies, because it asks for torchvision, which its networks for tables do not use; what they do use is named here.

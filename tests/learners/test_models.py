@@ -184,6 +184,11 @@ def test_a_list_is_an_ensemble_with_distinct_names():
     assert fitted.predict(features).shape == (300,)
 
 
+def test_an_ensemble_in_a_list_gives_its_members():
+    fitted = fit(["auto", GaussianNB()], table(200), cv=2)
+    assert fitted.model_.names == ("linear", "boosting", "extra_trees", "GaussianNB")
+
+
 def test_networks_in_a_list_are_fold_networks():
     fitted = fit(["linear", "mlp"], table(200), cv=2, max_epochs=2, hidden_layer_sizes=(4,))
     assert isinstance(fitted.model_.members[1], MeanModel)

@@ -59,7 +59,8 @@ def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed
     if isinstance(model, list | tuple):
         if not model:
             raise ValueError("`model` should be a list of at least one model, got none.")
-        members = [_build(one, options, method, seed, given) for one in model]
+        built = [_build(one, options, method, seed, given) for one in model]
+        members = [part for one in built for part in (one.members if isinstance(one, EnsembleLearner) else (one,))]
         return _join(_with_distinct_names(members), given)
     if isinstance(model, str):
         check_option(model, "model", MODELS)
