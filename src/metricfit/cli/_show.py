@@ -21,16 +21,17 @@ def console() -> Console:
 
 def show_comparison(comparison: Comparison) -> None:
     """Print the table of models and methods, and the two sentences of the verdict."""
-    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    screen = console()
+    space = " " if screen.width >= 90 else "\n"  # names of methods fit a terminal of 80 characters
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for heading in ("model", "method"):
         table.add_column(heading, overflow="fold")
-    for heading in (comparison.metric, "vs linear threshold", "p (Holm)", "fit, s"):
+    for heading in (comparison.metric, f"vs linear{space}threshold", "p (Holm)", "fit, s"):
         table.add_column(heading, justify="right", no_wrap=True)
     for result in comparison.results.values():
         own, other = result.estimate, result.difference
         against = ["", ""] if result is comparison.reference else [_format(other, "+"), f"{result.p_holm:.3f}"]
         table.add_row(result.contender.model, result.method.name, _format(own), *against, f"{result.seconds:.2f}")
-    screen = console()
     screen.print(table)
     repeats = f"{comparison.n_repeats} repeat{'s' if comparison.n_repeats > 1 else ''}"
     screen.print(f"95 % intervals; {comparison.n_splits} folds, {repeats}; seed {comparison.seed}.")
