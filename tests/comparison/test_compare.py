@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import f1_score
 from sklearn.naive_bayes import GaussianNB
@@ -174,3 +175,20 @@ def test_verdicts(standings, answer, words):
     found, sentence = method_verdict("f1", standings, 0.6)
     assert found == answer
     assert words in sentence
+
+
+@pytest.mark.parametrize(
+    ("features", "target", "left_out"),
+    [
+        (np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2, ["boosting", "ensemble"]),
+        (csr_matrix(np.random.default_rng(0).normal(size=(200, 2))), np.arange(200) % 2, ["boosting"]),
+    ],
+)
+def test_default_models_that_cannot_take_the_data_are_left_out_and_named(features, target, left_out):
+    found = compare(features, target, "f1", methods=["threshold"], n_splits=2, n_repeats=1)
+    assert [note.split()[0] for note in found.notes] == left_out
+    assert not {result.contender.model for result in found.results.values()} & set(left_out)
+    assert all(note in repr(found) for note in found.notes)
+    own = compare(features, target, "f1", models={"mine": "extra_trees"}, methods=["threshold"], n_splits=2, n_repeats=1)
+    models = list(dict.fromkeys(result.contender.model for result in own.results.values()))
+    assert models == ["trivial", "linear", "mine", *([] if "ensemble" in left_out else ["ensemble"])]

@@ -61,7 +61,7 @@ def compare(
             n_repeats=repeats,
             n_jobs=jobs,
             random_state=seed,
-            importance=report is not None,
+            importance=report is not None and options.check_importance(inputs.table),
             progress=bar,
         )
     if report is not None:

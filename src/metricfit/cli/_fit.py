@@ -61,7 +61,7 @@ def fit(
             n_repeats=repeats,
             n_jobs=jobs,
             random_state=seed,
-            importance=True,
+            importance=options.check_importance(table),
             progress=bar,
         )
     options.say("Fitting to all rows.")
@@ -86,8 +86,10 @@ def fit(
     print(f"Model and {REPORT_FILE}: {out}")
 
 
-def _compared_models(model: str) -> list[str]:
+def _compared_models(model: str) -> list[str] | None:
     """The default models and the one to fit. Who asks for the linear model wants no trees: it is compared alone."""
     from metricfit.comparison._contenders import DEFAULT_MODELS
 
-    return [model] if model == "linear" else [*DEFAULT_MODELS, *([] if model == "auto" else [model])]
+    if model == "auto":
+        return None
+    return [model] if model == "linear" else [*DEFAULT_MODELS, model]

@@ -51,6 +51,8 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existin
 
 MODELS = ("linear", "boosting", "extra_trees", "mlp", "ensemble")  # that have a name, from simple to complex
 
+MOST_EXPLAINED = 200  # columns whose importance is computed
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -165,6 +167,14 @@ def check_model(name: str, option: str, known: Sequence[str]) -> None:
         raise UsageError(f"{option} {name!r} is not a model.{did_you_mean(name, known)} Choose from {', '.join(known)}.")
     if name == "mlp":
         require("lightning_fabric", "train", f"{option} mlp")
+
+
+def check_importance(table: LabelledTable) -> bool:
+    """Whether the importance of columns is computed: every column costs a prediction of the held-out rows."""
+    n_columns = table.features.num_columns
+    if n_columns > MOST_EXPLAINED:
+        say(f"The importance of columns is left out: there are {n_columns:,}, more than {MOST_EXPLAINED}.")
+    return n_columns <= MOST_EXPLAINED
 
 
 def say(line: str) -> None:

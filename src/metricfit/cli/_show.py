@@ -35,7 +35,8 @@ def show_comparison(comparison: Comparison) -> None:
     screen.print(table)
     repeats = f"{comparison.n_repeats} repeat{'s' if comparison.n_repeats > 1 else ''}"
     screen.print(f"95 % intervals; {comparison.n_splits} folds, {repeats}; seed {comparison.seed}.")
-    screen.print(comparison.verdict.sentence, soft_wrap=True)
+    for line in (*comparison.notes, comparison.verdict.sentence):
+        screen.print(line, soft_wrap=True)
 
 
 def _format(estimate: Estimate, sign: str = "") -> str:

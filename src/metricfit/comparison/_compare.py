@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,13 +19,14 @@ from sklearn.utils.validation import column_or_1d
 from metricfit._checks import check_number
 from metricfit._progress import Progress
 from metricfit._typing import Floats, Ints
-from metricfit.comparison._contenders import REFERENCE, TRIVIAL, Contender, list_contenders
+from metricfit.comparison._contenders import DEFAULT_MODELS, REFERENCE, TRIVIAL, Contender, list_contenders
 from metricfit.comparison._importance import importance_of
 from metricfit.comparison._outcome import HeldOutPrediction, Outcome, constant_outcome, score_of
 from metricfit.comparison._result import Comparison, Result
 from metricfit.comparison._statistics import corrected_estimate, holm
 from metricfit.estimators import MetricClassifier
 from metricfit.estimators._shared import SharedFits, Wanted
+from metricfit.learners import Given, members_left_out
 from metricfit.methods import BASELINE, Choice, MethodLike
 from metricfit.metrics import Metric, MetricLike
 from metricfit.metrics._resolve import resolve_metric
@@ -55,9 +56,9 @@ def compare(
         X: features, as for ``MetricClassifier``.
         y: labels, (n,).
         metric: a name, a metric or a function of the confusion matrix.
-        models: names as in ``MetricClassifier``, by default "linear", "boosting" and "ensemble", for a sparse matrix without
-            "boosting", which takes none; or a dictionary of your own models, ``{"mine": LGBMClassifier()}``, which are
-            compared beside the default ones. A constant answer and the linear model are always included.
+        models: names as in ``MetricClassifier``, by default "linear", "boosting" and "ensemble", as far as they take the data
+            (``notes`` of the result says which do not); or a dictionary of your own models, ``{"mine": LGBMClassifier()}``,
+            which are compared beside the default ones. A constant answer and the linear model are always included.
         methods: names or :class:`metricfit.methods.Method`, for linear models and networks; by default all registered methods
             for the linear model. Every model is compared plain and with a tuned threshold.
         pos_label: the positive class for "f1" and similar metrics of two classes; by default the larger label.
@@ -95,7 +96,6 @@ def compare_metrics(
     progress: Progress | None = None,
 ) -> dict[str, Comparison]:
     """A :func:`compare` for each of several metrics. Every model is trained once per split for all of them."""
-    contenders = list_contenders(models, methods, issparse(X))
     check_number(n_splits, "n_splits", 2)
     check_number(n_repeats, "n_repeats", 1)
     target = column_or_1d(y)
@@ -104,6 +104,9 @@ def compare_metrics(
     if len(classes) < 2 or counts.min() < 2:
         rare = classes.tolist()[counts.argmin()]
         raise ValueError(f"`y` should have at least two classes with at least two rows each, got {counts.min()} of {rare!r}.")
+    n_training = len(labels) * (n_splits - 1) // n_splits
+    out = _default_models_left_out(Given(n_training, len(classes), issparse(X), n_splits))
+    contenders, chosen_for_user = list_contenders(models, methods, out), models is None or isinstance(models, Mapping)
     measures = [(metric, resolve_metric(metric, None, pos_label, classes)) for metric in metrics]
     named = {metric if isinstance(metric, str) else str(measure): (metric, measure) for metric, measure in measures}
     n_folds = min(n_splits, int(counts.min()))
@@ -127,9 +130,18 @@ def compare_metrics(
             n_repeats=n_repeats,
             seed=random_state,
             results=_results([run[name] for run in runs], first, contenders, test_share),
+            notes=tuple(f"{model} is left out: {why}." for model, why in out.items()) if chosen_for_user else (),
         )
         for name, (_, measure) in named.items()
     }
+
+
+def _default_models_left_out(given: Given) -> dict[str, str]:
+    """The default models that cannot take the data; an ensemble of the linear model alone is none."""
+    out = members_left_out(given)
+    if {"boosting", "extra_trees"} <= out.keys():
+        out["ensemble"] = out["boosting"]
+    return {model: why for model, why in out.items() if model in DEFAULT_MODELS}
 
 
 @dataclass(frozen=True)

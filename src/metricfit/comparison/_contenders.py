@@ -12,10 +12,9 @@ from metricfit import methods as known_methods
 from metricfit._checks import did_you_mean
 from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice, Method, MethodLike
 
-TRIVIAL, LINEAR = "trivial", "linear"
-KNOWN_MODELS = (LINEAR, "boosting", "extra_trees", "mlp", "ensemble", "auto")  # from simple to complex
-DEFAULT_MODELS = (LINEAR, "boosting", "ensemble")
-DENSE_MODELS = ("boosting",)  # that take no sparse matrix
+TRIVIAL, LINEAR, ENSEMBLE = "trivial", "linear", "ensemble"
+KNOWN_MODELS = (LINEAR, "boosting", "extra_trees", "mlp", ENSEMBLE, "auto")  # from simple to complex
+DEFAULT_MODELS = (LINEAR, "boosting", ENSEMBLE)
 CONSTANT = Method(
     "constant", "a constant answer", "always the class that does best as the only answer", loss="cross_entropy", offsets="none"
 )
@@ -41,9 +40,14 @@ class Contender:
 REFERENCE = f"{LINEAR}, {BASELINE}"  # what everything is compared with: the cheap thing that people can do today
 
 
-def list_contenders(models: Any, methods: Sequence[MethodLike] | None, sparse: bool = False) -> list[Contender]:
-    """A constant answer first, then every model plain and with a tuned threshold; linear models by all methods."""
-    wanted = _models_in_order(models, [name for name in DEFAULT_MODELS if not (sparse and name in DENSE_MODELS)])
+def list_contenders(
+    models: Any, methods: Sequence[MethodLike] | None, left_out: Mapping[str, str] | None = None
+) -> list[Contender]:
+    """A constant answer first, then every model plain and with a tuned threshold; linear models by all methods.
+
+    ``left_out`` are default models that cannot take the data.
+    """
+    wanted = _models_in_order(models, [name for name in DEFAULT_MODELS if name not in (left_out or {})])
     for_metric = _methods_in_order(methods)
     plain = [known_methods.get(CROSS_ENTROPY), known_methods.get(BASELINE)]
     found = [Contender(TRIVIAL, CONSTANT, None)]
@@ -61,8 +65,8 @@ def _models_in_order(models: Any, default: Sequence[str]) -> dict[str, Any]:
         for name in models:
             if not isinstance(name, str) or name in (*DEFAULT_MODELS, TRIVIAL):
                 raise ValueError(f"`models` should have names of your own for your models, got {name!r}.")
-        simple = {name: name for name in default[:-1]}
-        return {**simple, **models, default[-1]: default[-1]}
+        simple = {name: name for name in default if name != ENSEMBLE}
+        return {**simple, **models, **({ENSEMBLE: ENSEMBLE} if ENSEMBLE in default else {})}
     if isinstance(models, str) or not isinstance(models, Sequence):
         raise TypeError(f"`models` should be a list of names or a dictionary of models, got {models!r}.")
     if not models or not all(isinstance(name, str) for name in models):

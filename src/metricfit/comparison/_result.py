@@ -65,6 +65,7 @@ class Comparison:
     n_repeats: int
     seed: int
     results: dict[str, Result]
+    notes: tuple[str, ...] = ()  # what was decided for the user, in sentences
 
     @property
     def reference(self) -> Result:
@@ -147,6 +148,7 @@ class Comparison:
                 }
                 for row, result in zip(self.table, self.results.values(), strict=True)
             ],
+            "notes": list(self.notes),
             "best": verdict.best,
             "simplest": verdict.simplest,
             "answer": verdict.answer,
@@ -154,7 +156,7 @@ class Comparison:
         }
 
     def __repr__(self) -> str:
-        return f"{self.table}\n\n{self.verdict.sentence}"
+        return "\n".join([f"{self.table}\n", *self.notes, self.verdict.sentence])
 
     def _importance(self, result: Result) -> dict[str, float] | None:
         if result.importance is None:

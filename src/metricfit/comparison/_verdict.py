@@ -82,6 +82,8 @@ def model_verdict(places: Sequence[Place], reference: str) -> tuple[str, str, st
         f" The simplest that cannot be told from it: {simplest.name}, {simplest.mean:.4f}, with {simplest.seconds:.1f} s per "
         f"fit; the difference to the best is {simplest.behind_best.mean:+.4f} (p {_p(simplest.p_behind)} after Holm)."
     )
+    if simplest is places[0]:
+        words += " So few scores say little: run more repeats."
     return best.name, simplest.name, words
 
 

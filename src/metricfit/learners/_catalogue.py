@@ -83,11 +83,8 @@ def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed
     return _network(model, options, seed)
 
 
-def _automatic(model: str, options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
-    """The ensemble of the members that can take the data; the linear model where the method is for it alone."""
-    linear = _linear(options, seed, given)
-    if model == "auto" and isinstance(method, Method) and method.loss != "cross_entropy":
-        return replace(linear, notes=(f"The model is linear: trees are not trained by {method.name}.",))
+def members_left_out(given: Given) -> dict[str, str]:
+    """The members of the ensemble that cannot take the data, and why."""
     out: dict[str, str] = {}
     if not given.n_splits:
         out = dict.fromkeys(("boosting", "extra_trees"), "no rows are held out")
@@ -98,6 +95,15 @@ def _automatic(model: str, options: Mapping[str, Any], method: Method | Choice, 
     for name, most in MOST_CLASSES.items():
         if given.n_classes > most:
             out.setdefault(name, f"there are more than {most} classes")
+    return out
+
+
+def _automatic(model: str, options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
+    """The ensemble of the members that can take the data; the linear model where the method is for it alone."""
+    linear = _linear(options, seed, given)
+    if model == "auto" and isinstance(method, Method) and method.loss != "cross_entropy":
+        return replace(linear, notes=(f"The model is linear: trees are not trained by {method.name}.",))
+    out = members_left_out(given)
     kept = [_BY_NAME[name](options, seed, given) for name in ("linear", "boosting", "extra_trees") if name not in out]
     notes = tuple(f"{name} is left out: {reason}." for name, reason in out.items())
     return _join(kept, given, notes)
