@@ -308,6 +308,14 @@ def test_progress_counts_every_step(capsys, monkeypatch):
     assert any("extra_trees" in line for line in lines)
 
 
+def test_trees_take_gaps_without_preprocessing():
+    features, target = table(200)
+    features[::7, 0] = np.nan
+    assert fit("boosting", (features, target), cv=2, preprocess=None).score(features, target) > 0.6
+    with pytest.raises(ValueError, match="NaN"):
+        fit("linear", (features, target), preprocess=None)
+
+
 def test_a_single_tree_model_of_scikit_learn_reads_columns():
     fitted = fit(HistGradientBoostingClassifier(max_iter=10), table(200), cv=2)
     assert fitted.forms_ == ["columns"]

@@ -32,6 +32,7 @@ from metricfit.estimators._decision import DecidesByScores
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._preprocess import as_frame, is_frame, is_missing, library_of
 from metricfit.learners import (
+    COLUMNS,
     Given,
     Learner,
     LinearLearner,
@@ -40,6 +41,7 @@ from metricfit.learners import (
     Task,
     TrainingRows,
     build_learner,
+    takes_gaps,
     takes_sparse,
 )
 from metricfit.metrics._resolve import resolve_metric
@@ -192,9 +194,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        models = self.model if isinstance(self.model, list | tuple) else [self.model]
-        tags.input_tags.sparse = all(takes_sparse(model) for model in models)
-        tags.input_tags.allow_nan = self.preprocess is not None
+        tags.input_tags.sparse = takes_sparse(self.model)
+        tags.input_tags.allow_nan = self._takes_gaps()
         return tags
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> _Table:  # noqa: N803
@@ -275,8 +276,12 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         if not reset and self.reads_frames_:
             validate_data(self, X, skip_check_array=True, reset=False)
             return as_frame(X, self.frame_library_, getattr(self, "feature_names_in_", None))
-        finite: Any = "allow-nan" if self.preprocess is not None else True
+        trees = not reset and self.forms_ == [COLUMNS]  # also where the user's own came back from a file in words
+        finite: Any = "allow-nan" if trees or self._takes_gaps() else True
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite, reset=reset)
+
+    def _takes_gaps(self) -> bool:
+        return self.preprocess is not None or takes_gaps(self.model)
 
     def _reads_frames(self, reset: bool) -> bool:
         return self.preprocess is not None if reset else self.reads_frames_

@@ -1,6 +1,6 @@
 """Learners: what is trained. All train cross-entropy; linear models and networks train every method."""
 
-from metricfit.learners._catalogue import MODELS, Given, build_learner, members_left_out, takes_sparse
+from metricfit.learners._catalogue import MODELS, Given, build_learner, members_left_out, takes_gaps, takes_sparse
 from metricfit.learners._ensemble import EnsembleLearner
 from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
@@ -35,5 +35,6 @@ __all__ = [
     "build_learner",
     "members_left_out",
     "restore_model",
+    "takes_gaps",
     "takes_sparse",
 ]

@@ -50,9 +50,22 @@ def build_learner(options: Mapping[str, Any], method: Method | Choice, seed: int
 
 def takes_sparse(model: Any) -> bool:
     """Whether a model takes sparse matrices, as far as it says so itself."""
+    if isinstance(model, list | tuple):
+        return all(takes_sparse(one) for one in model)
+    return model != "boosting" if isinstance(model, str) else not _is_estimator(model) or get_tags(model).input_tags.sparse
+
+
+def takes_gaps(model: Any) -> bool:
+    """Whether a model takes missing values without preprocessing."""
+    if isinstance(model, list | tuple):
+        return all(takes_gaps(one) for one in model)
     if isinstance(model, str):
-        return model != "boosting"
-    return isinstance(model, type) or not hasattr(model, "__sklearn_tags__") or get_tags(model).input_tags.sparse
+        return model in ("boosting", "extra_trees")
+    return _is_estimator(model) and get_tags(model).input_tags.allow_nan
+
+
+def _is_estimator(model: Any) -> bool:
+    return hasattr(model, "__sklearn_tags__") and not isinstance(model, type)
 
 
 def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
