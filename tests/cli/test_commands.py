@@ -112,7 +112,15 @@ def test_fit_says_what_it_found_as_json(run, good):
     assert compared == ["trivial, constant", "linear, cross_entropy", "linear, threshold", "linear, auto"]
 
 
-def test_fit_takes_an_ensemble_by_default_and_says_so(run, good):
+def test_fit_fits_nothing_that_was_not_compared(run, good):
+    code, out, _ = run("fit", good, "--out", "model", *SHORT)
+    assert code == 0
+    assert "ensemble is left out: there are fewer than 100 rows to train on." in out
+    assert mf.MetricClassifier.load("model").learner_ == "linear"
+
+
+def test_fit_takes_an_ensemble_by_default_and_says_so(run, table):
+    good = table([HEADER, *rows(210)], "larger.csv")
     code, out, err = run("fit", good, "--out", "model", *SHORT)
     assert code == 0
     assert "Fitting to all rows." in err
@@ -131,8 +139,8 @@ def test_fit_takes_an_ensemble_by_default_and_says_so(run, good):
 def test_fit_tells_which_members_are_left_out(run, table):
     code, out, _ = run("fit", table([HEADER, *rows(60)]), "--out", "model", *SHORT)
     assert code == 0
-    assert "boosting is left out: there are fewer than 100 rows." in out
-    assert "boosting is left out: there are fewer than 100 rows." in run("inspect", "model")[1]
+    assert "boosting is left out: there are fewer than 100 rows to train on." in out
+    assert "boosting is left out: there are fewer than 100 rows to train on." in run("inspect", "model")[1]
 
 
 def test_predictions_are_those_of_the_model(run, fitted, good):

@@ -64,6 +64,9 @@ def fit(
             importance=options.check_importance(table),
             progress=bar,
         )
+    compared = {result.contender.model for result in found.results.values()}
+    if model == "auto" and "ensemble" not in compared:  # the notes of the comparison say why
+        model = "linear"
     options.say("Fitting to all rows.")
     fitted = MetricClassifier(inputs.metric, model=model, pos_label=inputs.pos_label, random_state=seed)
     with options.ignore_warnings():

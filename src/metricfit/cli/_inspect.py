@@ -46,7 +46,7 @@ def _contents(opened: Model, written: dict[str, Any]) -> dict[str, Any]:
         "model": classifier.learner_,
         "method": f"{classifier.chosen_} ({classifier.method_.title})",
         "candidates": list(classifier.candidates_),
-        "notes": list(classifier.notes_),
+        "notes": list(dict.fromkeys([*classifier.notes_, *scores.get("notes", ())])),
         "held out": {f"{row['model']}, {row['method']}": row["mean"] for row in scores.get("results", ())},
         "best": scores.get("best", ""),
         "simplest": scores.get("simplest", ""),

@@ -102,7 +102,7 @@ def members_left_out(given: Given) -> dict[str, str]:
     if not given.n_splits:
         out = dict.fromkeys(("boosting", "extra_trees"), "no rows are held out")
     elif given.n_rows < FEWEST_ROWS:
-        out = dict.fromkeys(("boosting", "extra_trees"), f"there are fewer than {FEWEST_ROWS} rows")
+        out = dict.fromkeys(("boosting", "extra_trees"), f"there are fewer than {FEWEST_ROWS} rows to train on")
     if given.sparse:
         out.setdefault("boosting", "it takes no sparse matrix")
     for name, most in MOST_CLASSES.items():
