@@ -102,13 +102,10 @@ def _decision(task: Task, start: Trained, method: Method) -> _Candidate:
     if start.logits is None:
         return _Candidate(method, [], np.zeros((0, task.rows.n_classes)), np.zeros((0, task.rows.n_classes)), [])
     held_out, parts, tuned = task.held_out, task.held_out_parts, list[Floats]()
-    offsets = np.zeros_like(start.logits)
     if method.offsets == "tuned":
         given = start.logits, held_out.labels, task.metric, held_out.weight, parts
         tuned = cross_fit_offsets(*given, fit=fit_smooth_offsets)
-        for part, own in zip(parts, tuned, strict=True):
-            offsets[part] = own
-    return _Candidate(method, [], start.logits, offsets, tuned)
+    return _Candidate(method, [], start.logits, _by_row(start.logits, parts, tuned), tuned)
 
 
 def _list_candidates(task: Task, start: Trained, chosen: Method, decided: dict[str, _Candidate]) -> list[dict[str, Any]]:
@@ -153,7 +150,8 @@ def _choose(task: Task, learner: MetricLearner, candidates: list[Method], start:
     learner, tried = start.learner, dict[str, _Candidate]()
     for method in candidates:
         before = tried[method.start].models if method.start in tried else start.folds
-        tried[method.name] = _try(task, learner, method, before, history)
+        plain = start.logits if method.loss == "cross_entropy" else None
+        tried[method.name] = _try(task, learner, method, before, plain, history)
     held_out = task.held_out
     guard = Guard(held_out.labels, held_out.weight, held_out.n_classes, task.metric)
     predictions = {name: candidate.predicted for name, candidate in tried.items()}
@@ -171,18 +169,26 @@ def _choose(task: Task, learner: MetricLearner, candidates: list[Method], start:
     return Fitted(model, winner.method, learner.strength, temperature, table, history)
 
 
-def _try(task: Task, learner: MetricLearner, method: Method, start: Any, history: History) -> _Candidate:
-    models = start if method.loss == "cross_entropy" else _fit_splits(task, learner, method, start, history)
-    logits, tuned = task.held_out_logits(models), list[Floats]()
-    offsets = np.zeros_like(logits)
+def _try(task: Task, learner: MetricLearner, method: Method, start: Any, plain: Floats | None, history: History) -> _Candidate:
+    """The method from the models ``start``; ``plain`` are the held-out scores of cross-entropy, which is trained already."""
+    models = start if plain is not None else _fit_splits(task, learner, method, start, history)
+    logits = task.held_out_logits(models) if plain is None else plain
+    tuned, offsets = list[Floats](), np.zeros_like(logits)
     # learners that do not refit tune their offsets on the held-out rows, which then cannot judge them
     if method.offsets == "tuned" or (method.leak and not learner.refits):
         tuned = _tune(task, learner, logits)
-        for part, own in zip(_offset_parts(task, learner), tuned, strict=True):
-            offsets[part] = own
+        offsets = _by_row(logits, _offset_parts(task, learner), tuned)
     elif method.offsets != "none":
         offsets = np.repeat([model.offsets for model in models], [len(test) for _, test in task.splits], axis=0)
     return _Candidate(method, models, logits, offsets, tuned)
+
+
+def _by_row(logits: Floats, parts: list[Ints], tuned: list[Floats]) -> Floats:
+    """The offsets that each held-out row is decided with: those of its part; none where none were tuned."""
+    offsets = np.zeros_like(logits)
+    for part, own in zip(parts, tuned, strict=False):
+        offsets[part] = own
+    return offsets
 
 
 def _fit_splits(task: Task, learner: MetricLearner, method: Method, start: Any | None, history: History) -> list[Any]:

@@ -104,12 +104,12 @@ def compare_metrics(
     if len(classes) < 2 or counts.min() < 2:
         rare = classes.tolist()[counts.argmin()]
         raise ValueError(f"`y` should have at least two classes with at least two rows each, got {counts.min()} of {rare!r}.")
-    n_training = len(labels) * (n_splits - 1) // n_splits
-    out = _default_models_left_out(Given(n_training, len(classes), issparse(X), n_splits))
+    n_folds = min(n_splits, int(counts.min()))
+    n_training = len(labels) * (n_folds - 1) // n_folds
+    out = _default_models_left_out(Given(n_training, len(classes), issparse(X), n_folds))
     contenders, chosen_for_user = list_contenders(models, methods, out), models is None or isinstance(models, Mapping)
     measures = [(metric, resolve_metric(metric, None, pos_label, classes)) for metric in metrics]
     named = {metric if isinstance(metric, str) else str(measure): (metric, measure) for metric, measure in measures}
-    n_folds = min(n_splits, int(counts.min()))
     splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=random_state)
     splits = list(splitter.split(np.empty((len(labels), 1)), labels))
     classifier = MetricClassifier(metrics[0], pos_label=pos_label, random_state=random_state)
@@ -214,9 +214,8 @@ def _outcome(fitted: MetricClassifier, seconds: float, rows: Any, labels: Ints) 
 def _is_explained(contender: Contender, contenders: Sequence[Contender]) -> bool:
     """One method of each model: the automatic choice, or else a tuned threshold."""
     methods = [one.method for one in contenders if one.model == contender.model]
-    return contender.method is next((m for m in methods if isinstance(m, Choice)), None) or (
-        contender.method.name == BASELINE and not any(isinstance(m, Choice) for m in methods)
-    )
+    choice = next((method for method in methods if isinstance(method, Choice)), None)
+    return contender.method is choice if choice else contender.method.name == BASELINE
 
 
 def _results(

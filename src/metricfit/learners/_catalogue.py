@@ -17,7 +17,7 @@ from metricfit.learners._boosting import BoostingLearner
 from metricfit.learners._ensemble import EnsembleLearner
 from metricfit.learners._estimator import EstimatorLearner
 from metricfit.learners._forest import MAX_ROWS, ForestLearner
-from metricfit.learners._learner import Learner
+from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
 from metricfit.methods import Choice, Method
 
@@ -40,7 +40,7 @@ class Given:
 def build_learner(options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
     """The learner for the options of ``MetricClassifier``."""
     learner = _build(options["model"], options, method, seed, given)
-    if isinstance(method, Method) and method.loss != "cross_entropy" and not learner.trains_metric:
+    if isinstance(method, Method) and method.loss != "cross_entropy" and not isinstance(learner, MetricLearner):
         raise ValueError(
             f"`model` {learner.name!r} is trained by cross-entropy, `method` {method.name!r} is not for it. Pass "
             "method='cross_entropy', 'threshold' or 'auto', or model='linear' or 'mlp', which train every method."

@@ -26,7 +26,6 @@ class Learner(ABC):
     name: str  # how it is called in tables and files
     notes: tuple[str, ...] = ()  # what was decided for the user, in sentences
     reads: ClassVar[str] = MATRIX  # the form of the rows that it takes
-    trains_metric: ClassVar[bool] = False  # whether it trains every method, or cross-entropy alone
     stops_early: ClassVar[bool] = False  # whether it needs the held-out rows of a split to stop
     steps: ClassVar[int] = 0  # of progress within one training
 
@@ -40,7 +39,7 @@ class Learner(ABC):
 
     def count_steps(self, n_splits: int) -> int:
         """The steps of progress that :meth:`train` reports."""
-        return (self.steps + 1) * n_splits if self.steps else n_splits
+        return (self.steps + 1) * n_splits
 
     def forms(self) -> set[str]:
         """The forms of rows that it takes."""
@@ -55,7 +54,6 @@ class Learner(ABC):
 class MetricLearner(Learner):
     """Trains every method: it goes on from cross-entropy, one fold at a time."""
 
-    trains_metric = True
     refits: ClassVar[bool]  # whether fits are cheap: candidates start from each other, the chosen one is trained on all rows
 
     @abstractmethod
