@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.comparison._contenders import LINEAR, REFERENCE, TRIVIAL, Contender
+from metricfit.comparison._effects import Effect
 from metricfit.comparison._outcome import HeldOutPrediction
 from metricfit.comparison._statistics import Estimate
 from metricfit.comparison._verdict import Place, Standing, Verdict, method_verdict, model_verdict
@@ -66,6 +67,11 @@ class Comparison:
     seed: int
     results: dict[str, Result]
     notes: tuple[str, ...] = ()  # what was decided for the user, in sentences
+    warnings: tuple[str, ...] = ()  # what may mislead, in sentences
+    evaluation: str = ""  # how rows were held out, in words
+    positive: Any = None  # the positive class, for metrics that have one
+    order: tuple[str, ...] = ()  # of the classes, for metrics that depend on it
+    effects: tuple[Effect, ...] = ()  # of the linear reference, the strongest first
 
     @property
     def reference(self) -> Result:
