@@ -20,6 +20,7 @@ from metricfit._checks import check_number
 from metricfit._progress import Progress
 from metricfit._typing import Floats, Ints
 from metricfit.comparison._contenders import DEFAULT_MODELS, REFERENCE, TRIVIAL, Contender, list_contenders
+from metricfit.comparison._effects import coefficients_of, strongest_effects
 from metricfit.comparison._importance import importance_of
 from metricfit.comparison._outcome import HeldOutPrediction, Outcome, constant_outcome, score_of
 from metricfit.comparison._result import Comparison, Result
@@ -28,8 +29,8 @@ from metricfit.estimators import MetricClassifier
 from metricfit.estimators._shared import SharedFits, Wanted
 from metricfit.learners import Given, members_left_out
 from metricfit.methods import BASELINE, Choice, MethodLike
-from metricfit.metrics import Metric, MetricLike
-from metricfit.metrics._resolve import resolve_metric
+from metricfit.metrics import MetricLike, name_of
+from metricfit.metrics._resolve import Resolved, order_of, resolve_metric
 
 
 def compare(
@@ -40,6 +41,7 @@ def compare(
     models: Any = None,
     methods: Sequence[MethodLike] | None = None,
     pos_label: Any = None,
+    class_order: Sequence[Any] | None = None,
     n_splits: int = 5,
     n_repeats: int = 2,
     n_jobs: int = 1,
@@ -61,7 +63,8 @@ def compare(
             which are compared beside the default ones. A constant answer and the linear model are always included.
         methods: names or :class:`metricfit.methods.Method`, for linear models and networks; by default all registered methods
             for the linear model. Every model is compared plain and with a tuned threshold.
-        pos_label: the positive class for "f1" and similar metrics of two classes; by default the larger label.
+        pos_label: the positive class for "f1" and similar metrics of two classes; by default as in ``MetricClassifier``.
+        class_order: the classes in their order, for metrics that depend on it, as in ``MetricClassifier``.
         n_splits: number of folds; at most the number of rows of the rarest class.
         n_repeats: number of cross-validation repeats.
         n_jobs: number of splits that run in parallel; it does not change the result.
@@ -74,8 +77,9 @@ def compare(
     >>> compare(features, target, "mcc", models=["linear"], methods=["cross_entropy", "auto"], n_repeats=1).verdict.answer
     'no'
     """
-    options: dict[str, Any] = {"models": models, "methods": methods, "pos_label": pos_label, "n_splits": n_splits}
-    options |= {"n_repeats": n_repeats, "n_jobs": n_jobs, "random_state": random_state, "importance": importance}
+    options: dict[str, Any] = {"models": models, "methods": methods, "pos_label": pos_label, "class_order": class_order}
+    options |= {"n_splits": n_splits, "n_repeats": n_repeats, "n_jobs": n_jobs, "random_state": random_state}
+    options |= {"importance": importance}
     (found,) = compare_metrics(X, y, [metric], progress=progress, **options).values()
     return found
 
@@ -88,6 +92,7 @@ def compare_metrics(
     models: Any = None,
     methods: Sequence[MethodLike] | None = None,
     pos_label: Any = None,
+    class_order: Sequence[Any] | None = None,
     n_splits: int = 5,
     n_repeats: int = 2,
     n_jobs: int = 1,
@@ -108,11 +113,11 @@ def compare_metrics(
     n_training = len(labels) * (n_folds - 1) // n_folds
     out = _default_models_left_out(Given(n_training, len(classes), issparse(X), n_folds))
     contenders, chosen_for_user = list_contenders(models, methods, out), models is None or isinstance(models, Mapping)
-    measures = [(metric, resolve_metric(metric, None, pos_label, classes)) for metric in metrics]
-    named = {metric if isinstance(metric, str) else str(measure): (metric, measure) for metric, measure in measures}
+    order = order_of(y) if class_order is None else class_order
+    named = {name_of(metric): resolve_metric(metric, None, pos_label, classes, order, counts) for metric in metrics}
     splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=random_state)
     splits = list(splitter.split(np.empty((len(labels), 1)), labels))
-    classifier = MetricClassifier(metrics[0], pos_label=pos_label, random_state=random_state)
+    classifier = MetricClassifier(next(iter(named.values())), random_state=random_state)  # type: ignore[arg-type]
     places, n_explained = labels.astype(np.int64), n_folds if importance else 0
     job = _Job(classifier, X, target, places, len(classes), named, contenders, n_explained)
     reporter = progress or Progress()
@@ -122,17 +127,20 @@ def compare_metrics(
     return {
         name: Comparison(
             metric=name,
-            measure=measure,
+            measure=measure.metric,
+            positive=measure.positive,
+            order=tuple(map(str, measure.order)),
             classes=classes,
             labels=places,
             columns=_column_names(X),
             n_splits=n_folds,
             n_repeats=n_repeats,
             seed=random_state,
+            effects=strongest_effects([run[name][REFERENCE].coefficients for run in runs[:n_folds]]),
             results=_results([run[name] for run in runs], first, contenders, test_share),
             notes=tuple(f"{model} is left out: {why}." for model, why in out.items()) if chosen_for_user else (),
         )
-        for name, (_, measure) in named.items()
+        for name, measure in named.items()
     }
 
 
@@ -153,7 +161,7 @@ class _Job:
     target: NDArray[Any]
     labels: Ints
     n_classes: int
-    metrics: dict[str, tuple[MetricLike, Metric]]
+    metrics: dict[str, Resolved]
     contenders: Sequence[Contender]
     n_explained: int  # the first splits, whose columns are shuffled
 
@@ -188,17 +196,19 @@ def _run_split(job: _Job, index: int, split: tuple[Ints, Ints]) -> Iterator[tupl
     train, test = split
     train_rows, test_rows = _safe_indexing(job.data, train), _safe_indexing(job.data, test)
     fitted = [one for one in job.contenders if one.model != TRIVIAL]
-    every = [Wanted(one.given, one.method, metric) for one in fitted for metric, _ in job.metrics.values()]
+    every = [Wanted(one.given, one.method, metric) for one in fitted for metric in job.metrics.values()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rare classes and incomplete convergence show in the score
         shared = SharedFits(job.classifier, train_rows, job.target[train], every)
         for contender in job.contenders:
-            for name, (given, measure) in job.metrics.items():
+            for name, measure in job.metrics.items():
                 if contender.model == TRIVIAL:
-                    outcome = constant_outcome(measure, job.labels[train], job.labels[test], job.n_classes)
+                    outcome = constant_outcome(measure.metric, job.labels[train], job.labels[test], job.n_classes)
                 else:
-                    one, seconds = shared.fit(Wanted(contender.given, contender.method, given))
+                    one, seconds = shared.fit(Wanted(contender.given, contender.method, measure))
                     outcome = _outcome(one, seconds, test_rows, job.labels[test])
+                    if contender.name == REFERENCE:
+                        outcome = replace(outcome, coefficients=coefficients_of(one))
                     if index < job.n_explained and _is_explained(contender, job.contenders):
                         columns = importance_of(one, test_rows, job.labels[test], index)
                         outcome = replace(outcome, importance=columns)

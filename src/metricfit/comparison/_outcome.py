@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
+from metricfit.comparison._effects import Coefficients
 from metricfit.decisions import hard_confusion, metric_values
 from metricfit.metrics import Metric
 
@@ -38,6 +39,7 @@ class Outcome:
     temperature: float
     history: Table
     chosen: str
+    coefficients: Coefficients = field(default_factory=dict)  # of the linear reference
     importance: Floats | None = None  # (columns,): what the metric loses where a column is shuffled
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -30,7 +31,7 @@ from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._decision import DecidesByScores
 from metricfit.estimators._forms import FormReader
-from metricfit.estimators._preprocess import as_frame, is_frame, is_missing, library_of
+from metricfit.estimators._preprocess import as_frame, check_size, is_frame, is_missing, library_of
 from metricfit.learners import (
     COLUMNS,
     Given,
@@ -44,7 +45,7 @@ from metricfit.learners import (
     takes_gaps,
     takes_sparse,
 )
-from metricfit.metrics._resolve import resolve_metric
+from metricfit.metrics._resolve import order_of, resolve_metric
 from metricfit.selection import Fitted, fit_method, hold_out
 
 SMOOTHINGS = ("auto", "normal", "softmax")
@@ -69,7 +70,10 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             ``LGBMClassifier()`` or a Pipeline, an ``nn.Module``, a function of (number of features, number of classes) that
             returns one, or a list of these, which becomes an ensemble. ``"auto"`` is the ensemble of those members that can
             take the data; it is the linear model for a method that trains for the metric. ``notes_`` says what it left out.
-        pos_label: the label that "f1", "precision" and the like are about, for two classes; by default the larger.
+        pos_label: the label that "f1", "precision" and the like are about, for two classes. By default it is the larger of two
+            numbers, as 1 of 0 and 1, and the rarer of two names.
+        class_order: the classes in their order, for metrics that depend on it: "quadratic_kappa", ``Cost`` with a matrix, one
+            beta per class, functions. Numbers and ordered categoricals have an order. Names have none, so it has to be given.
         average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
         class_weight: None, ``"balanced"`` or a dictionary: weights of classes in cross-entropy and hinge, never in the metric.
         cv: number of folds, a splitter, or a list of splits.
@@ -99,6 +103,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         *,
         model: Any = "auto",
         pos_label: Any = None,
+        class_order: Sequence[Any] | None = None,
         average: str | None = None,
         class_weight: Any = None,
         cv: Any = 5,
@@ -119,6 +124,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self.metric = metric
         self.model = model
         self.pos_label = pos_label
+        self.class_order = class_order
         self.average = average
         self.class_weight = class_weight
         self.cv = cv
@@ -141,7 +147,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         warm = getattr(self, "model_", None) if self.warm_start else None
         table = self._read(X, y, sample_weight)
         learner = self._learner(table)
-        with bar_or_lines(str(self.metric)) if self.verbose else Progress() as progress:
+        with bar_or_lines(metrics.name_of(self.metric)) if self.verbose else Progress() as progress:
             task = self._task(table, learner, self._fit_forms(table, learner.forms()), warm, progress)
             self._keep(fit_method(task, learner, self._method()), learner)
         return self
@@ -163,7 +169,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
     def summary(self) -> str:
         """One line: the model, the chosen method, and its metric on held-out rows; then what was decided by itself."""
         check_is_fitted(self)
-        line = f"{self.learner_}, {self.chosen_} for {self.metric}"
+        line = f"{self.learner_}, {self.chosen_} for {metrics.name_of(self.metric)}"
         if self.candidates_:
             rows = {row["candidate"]: row["metric"] for row in self.candidates_}
             others = "; ".join(f"{name} {value:.4f}" for name, value in rows.items() if name != self.chosen_)
@@ -205,13 +211,26 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         for name in ("max_epochs", "batch_size", "patience"):
             check_number(getattr(self, name), name, 1)
         check_number(self.learning_rate, "learning_rate", 0.0, open_low=True)
+        order = order_of(y) if self.class_order is None else self.class_order
         data, labels, weight, used = self._training_data(X, y, sample_weight)
-        self._find_metric()
         seed = check_random_state(self.random_state).randint(2**31)
-        return _Table(data, labels, weight, self._class_weights(labels), used, seed)
+        table = _Table(data, labels, weight, self._class_weights(labels), used, seed, order)
+        self._find_metric(table)
+        return table
 
-    def _find_metric(self) -> None:
-        self.metric_ = resolve_metric(self.metric, self.average, self.pos_label, self.classes_)
+    def _find_metric(self, table: _Table) -> None:
+        counts = np.bincount(table.labels)
+        found = resolve_metric(self.metric, self.average, self.pos_label, self.classes_, table.order, counts)
+        self.metric_, self.pos_label_, self.class_order_ = found.metric, found.positive, list(found.order)
+
+    def _decisions(self) -> tuple[str, ...]:
+        """What was decided about classes, in sentences."""
+        found = []
+        if self.pos_label is None and self.pos_label_ is not None and self.pos_label_ not in (1, True):
+            found.append(f"The positive class is {self.pos_label_!r}. Pass pos_label to change this.")
+        if self.class_order is None and self.class_order_ and self.class_order_ != sorted(self.class_order_):
+            found.append(f"The order of the classes is {', '.join(map(str, self.class_order_))}, as the labels have it.")
+        return tuple(found)
 
     def _learner(self, table: _Table) -> Learner:
         given = Given(len(table.labels), len(self.classes_), issparse(table.data), self._count_folds(table.labels))
@@ -278,7 +297,9 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             return as_frame(X, self.frame_library_, getattr(self, "feature_names_in_", None))
         trees = not reset and self.forms_ == [COLUMNS]  # also where the user's own came back from a file in words
         finite: Any = "allow-nan" if trees or self._takes_gaps() else True
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite, reset=reset)
+        data = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite, reset=reset)
+        check_size(data, getattr(self, "feature_names_in_", None))
+        return data
 
     def _takes_gaps(self) -> bool:
         return self.preprocess is not None or takes_gaps(self.model)
@@ -337,7 +358,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             return [(train.astype(np.int32), test.astype(np.int32)) for train, test in splits]  # half the memory
 
     def _keep(self, fitted: Fitted, learner: Learner) -> None:
-        self.learner_, self.notes_, self.forms_ = learner.name, learner.notes, sorted(learner.forms())
+        self.learner_, self.forms_ = learner.name, sorted(learner.forms())
+        self.notes_ = (*self._decisions(), *learner.notes)
         self.model_ = fitted.model
         self.offsets_ = fitted.model.offsets
         self.temperature_ = fitted.temperature
@@ -362,6 +384,7 @@ class _Table:
     class_weight: Floats
     used: NDArray[np.bool_]
     seed: int
+    order: Sequence[Any] | None  # of the classes, if it is known
 
 
 def _index(rows: Any, n_rows: int) -> Ints:

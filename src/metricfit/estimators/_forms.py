@@ -8,12 +8,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from metricfit._checks import check_option
 from metricfit._typing import Floats, Ints
+from metricfit.estimators._feature_names import feature_names
 from metricfit.estimators._preprocess import build_preprocessor, count_codes, is_frame
 from metricfit.learners import COLUMNS, GIVEN, MATRIX, Forms
 
@@ -25,6 +27,7 @@ class FormReader:
     """Fitted transformers by form; a form without one is the table itself."""
 
     transformers: dict[str, Any]
+    columns: list[str]  # names of the table's columns, or x0, x1, ... as in scikit-learn
     automatic: bool = True  # else there is one form for all learners: what the user's own transformer makes, or the table
 
     @classmethod
@@ -42,7 +45,17 @@ class FormReader:
         weighted = {"scale__sample_weight": weight} if automatic and not is_frame(data) else {}
         with config_context(enable_metadata_routing=False, transform_output="default"):  # not the caller's
             fitted = {form: one.fit(data, labels, **weighted) for form, one in made.items() if one is not None}
-        return cls(fitted, automatic)
+        return cls(fitted, column_names(data), automatic)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the features of linear models and networks, as many as ``coef_`` has columns.
+
+        ``input_features`` are names for the columns of the table instead of its own.
+        """
+        columns = self.columns if input_features is None else [str(name) for name in input_features]
+        if len(columns) != len(self.columns):
+            raise ValueError(f"`input_features` should have {len(self.columns)} names, got {len(columns)}.")
+        return np.array(feature_names(self.transformers.get(MATRIX), columns), dtype=object)
 
     def read(self, data: Any, forms: Iterable[str]) -> Any:
         """The rows in one form, or in several."""
@@ -61,6 +74,12 @@ class FormReader:
             found = self.transformers[form].transform(data)
         finite: Any = "allow-nan" if form == COLUMNS else True
         return check_array(found, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite)
+
+
+def column_names(data: Any) -> list[str]:
+    """The names of a DataFrame's columns; those of an array are numbered."""
+    names = getattr(data, "column_names", getattr(data, "columns", None))
+    return [f"x{place}" for place in range(data.shape[1])] if names is None else [str(name) for name in names]
 
 
 def _enough_rows(data: Floats) -> Ints:

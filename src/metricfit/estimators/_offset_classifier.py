@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions import fit_offsets, fit_smooth_offsets
 from metricfit.estimators._decision import DecidesByScores
 from metricfit.learners._estimator_model import class_scores, spread_classes
-from metricfit.metrics._resolve import resolve_metric
+from metricfit.metrics._resolve import order_of, resolve_metric
 
 
 def _has_probabilities(self: OffsetClassifier) -> bool:
@@ -48,6 +49,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         metric: metrics.MetricLike = "balanced_accuracy",
         *,
         pos_label: Any = None,
+        class_order: Sequence[Any] | None = None,
         average: str | None = None,
         smooth: bool = True,
         cv: Any = 5,
@@ -57,6 +59,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.metric = metric
         self.pos_label = pos_label
+        self.class_order = class_order
         self.average = average
         self.smooth = smooth
         self.cv = cv
@@ -67,6 +70,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         """Fit the estimator and tune the offsets on rows it has not seen."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        order = order_of(y) if self.class_order is None else self.class_order
         X, labels_given = indexable(X, column_or_1d(y, warn=True))  # noqa: N806
         check_classification_targets(labels_given)
         weight = _check_sample_weight(
@@ -87,7 +91,9 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
             scores = np.concatenate(Parallel(n_jobs=self.n_jobs)(jobs))
             rows = np.concatenate([test for _, test in splits])
             self.estimator_ = _fit(clone(self.estimator), X, labels_given, weights)
-        self.metric_ = resolve_metric(self.metric, self.average, self.pos_label, self.classes_)
+        counts = np.bincount(labels, minlength=len(self.classes_))
+        found = resolve_metric(self.metric, self.average, self.pos_label, self.classes_, order, counts)
+        self.metric_, self.pos_label_, self.class_order_ = found.metric, found.positive, list(found.order)
         fit_to = fit_smooth_offsets if self.smooth else fit_offsets
         self.offsets_ = fit_to(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
         if hasattr(self.estimator_, "n_features_in_"):

@@ -28,6 +28,7 @@ from metricfit.learners import COLUMNS, MATRIX
 MIN_FREQUENCY = 3  # rare and unseen categories share one column
 MAX_CATEGORIES = 100  # columns per feature
 MAX_CODES = 250  # per feature; trees take 255
+MAX_NUMBER = 1e100  # squares of larger numbers may overflow
 MAX_WORDS = 2000
 MAX_TREE_WORDS = 100  # trees read a dense table
 TEXT_WORDS = 3.0  # a column is text if its values have more words than this on average,
@@ -153,6 +154,22 @@ def _parts(moment: Any) -> tuple[float, ...]:
     return moment.year, moment.month, moment.day, moment.isoweekday(), since.hour, since.timestamp()
 
 
+def check_size(values: Any, names: Any) -> None:
+    """Raise a ValueError for a number whose square would overflow; ``values`` is a matrix of numbers."""
+    stored = values.data if issparse(values) else values
+    with np.errstate(invalid="ignore"):
+        if not stored.size or not np.nanmax(np.abs(stored), initial=0.0) > MAX_NUMBER:
+            return
+        table = values.tocsc() if issparse(values) else values
+        place = next(index for index in range(table.shape[1]) if (np.abs(table[:, [index]]) > MAX_NUMBER).sum())
+    column = table[:, [place]].data if issparse(values) else table[:, place]
+    name = place if names is None else repr(str(names[place]))
+    raise ValueError(
+        f"Column {name} of X has {np.nanmax(np.abs(column)):g}, numbers should be below {MAX_NUMBER:g}. "
+        "Correct or remove such values, or replace them by NaN, which means missing."
+    )
+
+
 def library_of(data: Any) -> str:
     """The library of a DataFrame, by name."""
     return nw.from_native(data, eager_only=True).implementation.value
@@ -177,12 +194,13 @@ def _floats(column: nw.Series[Any]) -> Floats:
     if column.dtype == nw.Time:
         return np.array([np.nan if time is None else _seconds(time) for time in column.to_list()])
     if column.dtype.is_numeric():
-        return np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
+        values = np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
+        check_size(values[:, None], [column.name])
+        return values
     try:
-        values = [np.nan if is_missing(value) else float(value) for value in column.to_list()]
+        return np.array([np.nan if is_missing(value) else float(value) for value in column.to_list()])
     except (TypeError, ValueError) as error:
         raise ValueError(f"Column {column.name!r} held numbers when the model was fitted; {error}.") from error
-    return np.array(values)
 
 
 def _seconds(time: datetime.time) -> float:

@@ -11,6 +11,7 @@ from metricfit.estimators._classifier import MetricClassifier
 from metricfit.learners import EnsembleLearner, Learner, MetricLearner, Task, Trained
 from metricfit.methods import MethodLike
 from metricfit.metrics import MetricLike
+from metricfit.metrics._resolve import Resolved
 from metricfit.selection import fit_method
 
 
@@ -20,7 +21,7 @@ class Wanted:
 
     model: Any
     method: MethodLike
-    metric: MetricLike
+    metric: MetricLike | Resolved
 
 
 @dataclass
@@ -51,7 +52,7 @@ class SharedFits:
 
     def _with(self, wanted: Wanted) -> tuple[MetricClassifier, Learner]:
         one = copy.copy(self.classifier).set_params(model=wanted.model, method=wanted.method, metric=wanted.metric)
-        one._find_metric()
+        one._find_metric(self._table)
         return one, one._learner(self._table)
 
     def _train(self, task: Task, learner: Learner) -> tuple[Trained, float]:

@@ -31,8 +31,9 @@ from metricfit.estimators._forms import FormReader
 from metricfit.learners import LinearModel, NotInFileError, Shape, Stored, restore_model
 from metricfit.methods import Choice, Method
 from metricfit.metrics import Custom, Metric
+from metricfit.metrics._resolve import resolve_metric
 
-FORMAT, VERSION = "metricfit model", 3
+FORMAT, VERSION = "metricfit model", 4
 JSON_FILE, WEIGHTS_FILE, PREPROCESSOR_FILE = "model.json", "weights.safetensors", "preprocessor.skops"
 # the types that ``_preprocess`` uses; loading builds no others
 _PARTS = {
@@ -87,12 +88,15 @@ def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metri
     estimator.classes_ = np.array(found["classes"]["values"], dtype=found["classes"]["dtype"])
     estimator.n_features_in_, estimator.n_inputs_ = found["n_features_in"], dict(found["n_inputs"])
     estimator.learner_, estimator.notes_, estimator.forms_ = found["learner"], tuple(found["notes"]), list(found["forms"])
-    if found["feature_names_in"] is not None:
-        estimator.feature_names_in_ = np.array(found["feature_names_in"], dtype=object)
+    names = found["feature_names_in"]
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
     estimator.reads_frames_, estimator.frame_library_ = found["reads_frames"], found["frame_library"]
-    estimator.metric_ = _restore_metric(found["metric"], metric)
+    estimator.pos_label_, estimator.class_order_ = found["pos_label"], list(found["class_order"])
+    estimator.metric_ = _restore_metric(found["metric"], metric, estimator.classes_, estimator.class_order_)
     files = _Files(folder, found["sha256"])
-    estimator.preprocessor_ = _read_preprocessor(files, found["preprocessor"], trusted)
+    columns = [f"x{place}" for place in range(found["n_features_in"])] if names is None else [str(name) for name in names]
+    estimator.preprocessor_ = _read_preprocessor(files, found["preprocessor"], columns, trusted)
     stored = Stored(found["model"], load_file(files.find(WEIGHTS_FILE)), files.find)
     shape = Shape(estimator.n_inputs_, estimator.forms_[0], len(estimator.classes_))
     estimator.model_ = restore_model(stored, model, shape)
@@ -132,6 +136,9 @@ def _description(estimator: Any) -> dict[str, Any]:
         "torch": torch.__version__,
         "params": _plain_params(estimator),
         "metric": _metric_description(estimator.metric_),
+        "given_metric": _metric_description(estimator.metric) if isinstance(estimator.metric, Metric) else None,
+        "pos_label": _to_json(estimator.pos_label_),
+        "class_order": _to_json(estimator.class_order_),
         "classes": {"dtype": estimator.classes_.dtype.str, "values": estimator.classes_.tolist()},
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": None if names is None else names.tolist(),
@@ -198,10 +205,12 @@ def _checksum(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def _read_preprocessor(files: _Files, description: Mapping[str, Any], trusted: tuple[str, ...]) -> FormReader:
+def _read_preprocessor(
+    files: _Files, description: Mapping[str, Any], columns: list[str], trusted: tuple[str, ...]
+) -> FormReader:
     forms, automatic = description["forms"], description["automatic"]
     if not forms:
-        return FormReader({}, automatic)
+        return FormReader({}, columns, automatic)
     file = files.find(PREPROCESSOR_FILE)
     try:
         transformers = _skops.read(file, TRUSTED | set(trusted))
@@ -211,7 +220,7 @@ def _read_preprocessor(files: _Files, description: Mapping[str, Any], trusted: t
         raise TypeError(f"{PREPROCESSOR_FILE} has other forms")
     if any(words.get_params()["input"] != "content" for one in transformers.values() for words in _vectorizers(one)):
         raise _skops.UntrustedError(f"{file} holds a vectorizer that would read files by name.")
-    return FormReader(transformers, automatic)
+    return FormReader(transformers, columns, automatic)
 
 
 def _vectorizers(part: Any) -> Iterator[TfidfVectorizer]:
@@ -253,8 +262,8 @@ def _restore_params(found: dict[str, Any], model: Any, metric: Any) -> dict[str,
     params["model"] = found["params"]["model"]  # a list stays one
     if metric is not None:
         params["metric"] = metric
-    elif "metric" not in params and found["metric"] is not None:
-        params["metric"] = _restore_metric(found["metric"], None)
+    elif "metric" not in params and found["given_metric"] is not None:
+        params["metric"] = _metric_from(found["given_metric"])
     return params if model is None else {**params, "model": model}
 
 
@@ -279,9 +288,16 @@ def _metric_description(metric: Metric) -> dict[str, Any] | None:
     return {"type": type(metric).__name__, "fields": fields}
 
 
-def _restore_metric(description: dict[str, Any] | None, given: Any) -> Metric:
-    if description is None:
-        return metrics.get(_not_stored if given is None else given)
+def _restore_metric(description: dict[str, Any] | None, given: Any, classes: Any, order: list[Any]) -> Metric:
+    """The metric for the classes in the order of the file; a function has to be given."""
+    if description is not None:
+        return _metric_from(description)
+    if given is None:
+        return metrics.get(_not_stored)
+    return resolve_metric(given, None, None, classes, order or None).metric
+
+
+def _metric_from(description: dict[str, Any]) -> Metric:
     return _METRICS[description["type"]](**{name: _from_json(value) for name, value in description["fields"].items()})
 
 

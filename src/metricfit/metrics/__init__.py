@@ -1,10 +1,11 @@
 """Metrics: functions of the confusion matrix (k, k); larger is better."""
 
-from metricfit.metrics._accuracy import Accuracy, BalancedAccuracy, Cost, GMean
+from metricfit.metrics._accuracy import Accuracy, BalancedAccuracy, GMean
 from metricfit.metrics._agreement import CohenKappa, MatthewsCorrelation
 from metricfit.metrics._averaged import FBeta, FowlkesMallows, Jaccard, Precision, Recall
 from metricfit.metrics._base import Custom, Metric
-from metricfit.metrics._registry import MetricLike, get, names
+from metricfit.metrics._cost import Cost
+from metricfit.metrics._registry import MetricLike, get, name_of, names
 
 __all__ = [
     "Accuracy",
@@ -22,5 +23,6 @@ __all__ = [
     "Precision",
     "Recall",
     "get",
+    "name_of",
     "names",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from torch import Tensor
@@ -51,6 +51,10 @@ class Averaged(Metric):
         if self.average == "weighted":
             return safe_divide((scores * counts.support).sum(-1), counts.total)
         return masked_mean(scores, occurs(counts.support) | occurs(counts.predicted))
+
+    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
+        positive = list(places).index(self.positive) if self.positive in places and n_classes == 2 else self.positive
+        return replace(self, positive=positive)  # type: ignore[type-var]
 
     def check_classes(self, n_classes: int) -> None:
         if self.average == "binary" and n_classes != 2:
@@ -122,6 +126,15 @@ class FBeta(Averaged):
         odds = hits.new_tensor(self.beta).square().clamp(max=1e30)
         recall_weight = odds / (1.0 + odds)
         return safe_divide(hits, recall_weight * support + (1.0 - recall_weight) * predicted)
+
+    def depends_on_order(self, n_classes: int) -> bool:
+        return isinstance(self.beta, tuple) and len(set(self.beta)) > 1
+
+    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
+        if not isinstance(self.beta, tuple):
+            return super().reordered(places, n_classes)
+        self.check_classes(n_classes)
+        return replace(self, beta=tuple(self.beta[place] for place in places))
 
     def check_classes(self, n_classes: int) -> None:
         super().check_classes(n_classes)

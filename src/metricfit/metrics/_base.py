@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from metricfit._checks import check_tensor
@@ -72,6 +74,14 @@ class Metric(ABC):
         """Raise a ValueError if the metric does not support this number of classes."""
         return  # most support any number
 
+    def depends_on_order(self, n_classes: int) -> bool:
+        """Whether the value changes if the classes stand in another order."""
+        return False
+
+    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
+        """The metric for a matrix whose class i is class ``places[i]`` of the ``n_classes`` that this metric is about."""
+        return self
+
 
 @dataclass(frozen=True)
 class Custom(Metric):
@@ -84,6 +94,23 @@ class Custom(Metric):
     function: Callable[[Tensor], Tensor]
     limits: tuple[float, float] | None = None
 
+    def __post_init__(self) -> None:
+        try:
+            inspect.signature(self.function).bind("matrix")
+        except TypeError as error:
+            raise TypeError(
+                f"`metric` should be a function of one argument, the confusion matrix: a tensor (k, k), rows are true "
+                f"classes. {self.name} takes others: {error}. A function of (y_true, y_pred) has to be written for the matrix."
+            ) from error
+        except ValueError:  # a function without a signature
+            pass
+
+    @property
+    def name(self) -> str:
+        """The function's name; a lambda has none."""
+        found = getattr(self.function, "__name__", type(self.function).__name__)
+        return "custom metric" if found == "<lambda>" else found
+
     @property
     def bounds(self) -> tuple[float, float]:
         return self.limits or (0.0, 1.0)
@@ -95,12 +122,41 @@ class Custom(Metric):
     def cast(self, matrix: Tensor) -> Tensor:
         return matrix  # the function may use tensors of its own in the scores' dtype
 
+    def depends_on_order(self, n_classes: int) -> bool:
+        """Tried on a matrix of different entries and its mirror image, and with two classes exchanged."""
+        matrix = torch.arange(1.0, n_classes**2 + 1.0, dtype=torch.float64).reshape(n_classes, n_classes).sqrt()
+        exchanged = torch.tensor([1, 0, *range(2, n_classes)])
+        others = matrix.flip((0, 1)), matrix[exchanged][:, exchanged]
+        return not all(torch.isclose(self.value(matrix), self.value(other), rtol=1e-9) for other in others)
+
+    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
+        if sorted(places) != list(range(n_classes)):
+            raise ValueError(f"`metric` is a function of {n_classes} classes, but {len(places)} of them occur in the data.")
+        back = torch.tensor(places).argsort()
+        return replace(self, function=_Reordered(self.function, back))
+
     def value(self, matrix: Tensor) -> Tensor:
         value = self.function(matrix)
         if not isinstance(value, Tensor) or value.shape != matrix.shape[:-2]:
             got = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else repr(value)
             raise ValueError(f"`metric` should be a function that returns one number, a tensor of shape (), got {got}.")
         return value
+
+
+@dataclass(frozen=True)
+class _Reordered:
+    """A function of the matrix with its classes in the function's own order."""
+
+    function: Callable[[Tensor], Tensor]
+    places: Tensor
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def __call__(self, matrix: Tensor) -> Tensor:
+        places = self.places.to(matrix.device)
+        return self.function(matrix[..., places, :][..., places])
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:

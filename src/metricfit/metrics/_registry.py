@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor
@@ -11,48 +12,81 @@ from torch import Tensor
 from metricfit._checks import did_you_mean
 from metricfit.metrics._accuracy import Accuracy, BalancedAccuracy, GMean
 from metricfit.metrics._agreement import CohenKappa, MatthewsCorrelation
-from metricfit.metrics._averaged import FBeta, FowlkesMallows, Jaccard, Precision, Recall
+from metricfit.metrics._averaged import Averaged, FBeta, FowlkesMallows, Jaccard, Precision, Recall
 from metricfit.metrics._base import Custom, Metric
+from metricfit.metrics._cost import Cost
 
 MetricLike = str | Metric | Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A metric and, where there is one, the function of ``sklearn.metrics`` that computes it from labels."""
+    """A metric, what it is in words, and, if there is one, the function of ``sklearn.metrics`` that computes it."""
 
     metric: Metric
+    about: str
     sklearn: tuple[str, dict[str, Any]] | None = None
 
 
-def _averages(name: str, make: Callable[[str], Metric], sklearn: str | None, **options: Any) -> dict[str, Entry]:
+_SUFFIXES = {"": "binary", "_macro": "macro", "_micro": "micro", "_weighted": "weighted"}
+_IN_WORDS = {
+    "binary": "of the positive class",
+    "macro": "of every class, their mean",
+    "micro": "of all classes counted together",
+    "weighted": "of every class, their mean weighted by size",
+}
+_F_BETA = re.compile(r"f(\d+(?:\.\d+)?)(_macro|_micro|_weighted)?")
+_OF_RANKS = ("roc_auc", "auc", "auroc", "pr_auc", "average_precision", "gini", "ndcg", "top_k_accuracy", "ks")
+_OF_PROBABILITIES = ("log_loss", "neg_log_loss", "cross_entropy", "brier", "brier_score", "neg_brier_score", "ece")
+_OF_NUMBERS = ("r2", "rmse", "mse", "mae", "neg_mean_squared_error", "neg_mean_absolute_error")
+
+
+def _averages(name: str, about: str, make: Callable[[str], Metric], sklearn: str | None, **options: Any) -> dict[str, Entry]:
     """One entry per average: the name alone means ``"binary"``, a suffix each of the others."""
     return {
-        name + suffix: Entry(make(average), (sklearn, {"average": average, **options}) if sklearn else None)
-        for suffix, average in (("", "binary"), ("_macro", "macro"), ("_micro", "micro"), ("_weighted", "weighted"))
+        name + suffix: Entry(
+            make(average),
+            f"{about} {_IN_WORDS[average]}",
+            (sklearn, {"average": average, **options}) if sklearn else None,
+        )
+        for suffix, average in _SUFFIXES.items()
     }
 
 
+def _f_beta(beta: float) -> dict[str, Entry]:
+    about = {1.0: "harmonic mean of precision and recall", 2.0: "F-beta that favours recall, beta 2,"}
+    words = about.get(beta, f"F-beta that favours {'recall' if beta > 1.0 else 'precision'}, beta {beta:g},")
+    return _averages(f"f{beta:g}", words, lambda average: FBeta(beta, average), "fbeta_score", beta=beta, zero_division=0)
+
+
 REGISTRY: dict[str, Entry] = {
-    "accuracy": Entry(Accuracy(), ("accuracy_score", {})),
-    "balanced_accuracy": Entry(BalancedAccuracy(), ("balanced_accuracy_score", {})),
-    **_averages("precision", Precision, "precision_score", zero_division=0),
-    **_averages("recall", Recall, "recall_score", zero_division=0),
-    **_averages("f1", lambda average: FBeta(1.0, average), "fbeta_score", beta=1.0, zero_division=0),
-    **_averages("f0.5", lambda average: FBeta(0.5, average), "fbeta_score", beta=0.5, zero_division=0),
-    **_averages("f2", lambda average: FBeta(2.0, average), "fbeta_score", beta=2.0, zero_division=0),
-    **_averages("jaccard", Jaccard, "jaccard_score", zero_division=0),
-    **_averages("fowlkes_mallows", FowlkesMallows, None),
-    "mcc": Entry(MatthewsCorrelation(), ("matthews_corrcoef", {})),
-    "kappa": Entry(CohenKappa(), ("cohen_kappa_score", {})),
-    "quadratic_kappa": Entry(CohenKappa("quadratic"), ("cohen_kappa_score", {"weights": "quadratic"})),
-    "g_mean": Entry(GMean()),
-    "informedness": Entry(BalancedAccuracy(adjusted=True), ("balanced_accuracy_score", {"adjusted": True})),
+    "accuracy": Entry(Accuracy(), "share of rows with the right answer", ("accuracy_score", {})),
+    "balanced_accuracy": Entry(BalancedAccuracy(), "mean of the recalls of all classes", ("balanced_accuracy_score", {})),
+    **_averages("precision", "share of right answers among the predictions", Precision, "precision_score", zero_division=0),
+    **_averages("recall", "share of the rows that are found,", Recall, "recall_score", zero_division=0),
+    **_f_beta(1.0),
+    **_f_beta(0.5),
+    **_f_beta(2.0),
+    **_averages("jaccard", "intersection over union of true and predicted rows", Jaccard, "jaccard_score", zero_division=0),
+    **_averages("fowlkes_mallows", "geometric mean of precision and recall", FowlkesMallows, None),
+    "mcc": Entry(MatthewsCorrelation(), "Matthews correlation of true and predicted classes", ("matthews_corrcoef", {})),
+    "kappa": Entry(CohenKappa(), "Cohen's kappa: agreement beyond chance", ("cohen_kappa_score", {})),
+    "quadratic_kappa": Entry(
+        CohenKappa("quadratic"),
+        "Cohen's kappa for ordered classes: far errors count more",
+        ("cohen_kappa_score", {"weights": "quadratic"}),
+    ),
+    "g_mean": Entry(GMean(), "geometric mean of the recalls of all classes"),
+    "informedness": Entry(
+        BalancedAccuracy(adjusted=True),
+        "balanced accuracy with 0 for a constant answer; of two classes Youden's J",
+        ("balanced_accuracy_score", {"adjusted": True}),
+    ),
 }
 
 
 def names() -> list[str]:
-    """The names that :func:`get` knows.
+    """The names that :func:`get` lists. It also knows F-beta for any beta: "f3", "f0.25_macro".
 
     >>> names()[:2]
     ['accuracy', 'balanced_accuracy']
@@ -65,18 +99,58 @@ def get(metric: MetricLike) -> Metric:
 
     >>> get("f1_macro")
     FBeta(beta=1.0, average='macro', positive=1)
+    >>> get("f3").beta
+    3.0
     """
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, type):
         raise TypeError(f"`metric` should be an instance, got the class {metric.__name__}. Try `{metric.__name__}()`.")
     if isinstance(metric, str):
-        if metric not in REGISTRY:
-            raise ValueError(
-                f"`metric` should be one of {', '.join(REGISTRY)}, or a function of the confusion matrix; "
-                f"got {metric!r}.{did_you_mean(metric, REGISTRY)}"
-            )
-        return REGISTRY[metric].metric
+        return _by_name(metric)
     if callable(metric):
         return Custom(metric)
     raise TypeError(f"`metric` should be a name, a metric or a function of the confusion matrix, got {metric!r}.")
+
+
+def name_of(metric: MetricLike) -> str:
+    """The name of a metric in tables and sentences.
+
+    >>> name_of(FBeta(1.0, "macro")), name_of(FBeta(3.0)), name_of(lambda matrix: matrix[0, 0])
+    ('f1_macro', 'f3_macro', 'custom metric')
+    """
+    if isinstance(metric, str):
+        return metric
+    found = get(metric)
+    if isinstance(found, Custom):
+        return found.name
+    if isinstance(found, Cost):
+        return "cost"
+    if isinstance(found, FBeta) and isinstance(found.beta, float):
+        return f"f{found.beta:g}" + next(suffix for suffix, average in _SUFFIXES.items() if average == found.average)
+    plain = replace(found, positive=1) if isinstance(found, Averaged) else found  # type: ignore[type-var]
+    return next((name for name, entry in REGISTRY.items() if entry.metric == plain), str(found))
+
+
+def _by_name(name: str) -> Metric:
+    if name in REGISTRY:
+        return REGISTRY[name].metric
+    if found := _F_BETA.fullmatch(name):
+        return FBeta(float(found[1]), _SUFFIXES[found[2] or ""])
+    asked = name.lower().removesuffix("_score").removesuffix("_ovr").removesuffix("_ovo").removesuffix("_weighted")
+    if asked in _OF_RANKS:
+        raise ValueError(
+            f"`metric` {name!r} is a ranking metric, not a function of one confusion matrix: it judges scores, not decisions. "
+            "Take one that judges decisions, such as 'balanced_accuracy', 'f1' or 'mcc'."
+        )
+    if asked in _OF_PROBABILITIES:
+        raise ValueError(
+            f"`metric` {name!r} judges probabilities, not decisions: it is not a function of one confusion matrix. "
+            "Plain cross-entropy is trained for it."
+        )
+    if asked in _OF_NUMBERS:
+        raise ValueError(f"`metric` {name!r} is for regression; metricfit trains classifiers.")
+    raise ValueError(
+        "`metric` should be a name that `metricfit.metrics.names()` lists, an F-beta such as 'f3', a metric, or a function of "
+        f"the confusion matrix; got {name!r}.{did_you_mean(name, REGISTRY)}"
+    )

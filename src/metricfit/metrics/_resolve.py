@@ -1,8 +1,10 @@
-"""A metric for given classes: its average and its positive class, checked."""
+"""A metric for given classes: its average, its positive class and the order of the classes, checked."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,32 +14,135 @@ from numpy.typing import NDArray
 from metricfit._checks import check_option, did_you_mean
 from metricfit.metrics._averaged import Averaged
 from metricfit.metrics._base import Custom, Metric
-from metricfit.metrics._registry import get
+from metricfit.metrics._cost import Cost
+from metricfit.metrics._registry import get, name_of
 
 
-def resolve_metric(metric: Any, average: str | None, pos_label: Any, classes: NDArray[Any]) -> Metric:
-    """The metric with its average and its positive class, checked against the classes of the data."""
-    if average is not None:
-        check_option(average, "average", ("binary", "macro", "micro", "weighted"))
-        if isinstance(metric, str):
-            metric = metric if average == "binary" else f"{metric}_{average}"
-        elif isinstance(metric, Averaged):
-            metric = dataclasses.replace(metric, average=average)  # type: ignore[type-var]
-    found = get(metric)
+@dataclass(frozen=True)
+class Resolved:
+    """A metric for a matrix of these classes, and the order of the classes if the metric depends on one."""
+
+    metric: Metric
+    classes: tuple[Any, ...]
+    order: tuple[Any, ...] = ()
+
+    @property
+    def positive(self) -> Any:
+        """The positive class, for a metric of one of two classes; else None."""
+        of_one = isinstance(self.metric, Averaged) and self.metric.average == "binary"
+        return self.classes[self.metric.positive] if of_one else None  # type: ignore[attr-defined]
+
+
+def resolve_metric(
+    metric: Any,
+    average: str | None,
+    pos_label: Any,
+    classes: NDArray[Any],
+    class_order: Sequence[Any] | None = None,
+    counts: NDArray[Any] | None = None,
+) -> Resolved:
+    """The metric with its average, its positive class and the order of the classes.
+
+    ``classes`` are sorted, as in ``classes_``. A metric that depends on the order of classes takes ``class_order``, or the
+    order of numbers; names have none. The positive class is ``pos_label``; or the last in ``class_order``; or the larger of
+    two numbers; or of two names the rarer by ``counts``.
+    """
+    if isinstance(metric, Resolved):
+        if metric.classes != tuple(classes.tolist()):
+            raise ValueError(f"`metric` is for the classes {list(metric.classes)}, got {classes.tolist()}.")
+        return metric
+    found = get(_with_average(metric, average))
     if isinstance(found, Custom):
-        probe = torch.ones(len(classes), len(classes), dtype=torch.float64, requires_grad=True)
-        if not found(probe).requires_grad:
-            raise ValueError("`metric` should be a differentiable function of the matrix: write it with torch's operations.")
-    if pos_label is not None:
-        matches = np.flatnonzero(classes == pos_label)
-        if len(matches) != 1:
-            near = did_you_mean(pos_label, map(str, classes))
-            raise ValueError(f"`pos_label` should be one of {classes.tolist()}, got {pos_label!r}.{near}")
-        if isinstance(found, Averaged) and len(classes) == 2:
-            found = dataclasses.replace(found, positive=int(matches[0]))  # type: ignore[type-var]
+        _check_function(found, len(classes))
+    order = _order(found, classes, class_order)
+    if isinstance(found, Cost) and found.by_names:
+        found = found.for_classes(classes.tolist(), order)
+    elif order is not None:
+        places = [order.index(label) for label in classes.tolist()]
+        if places != list(range(len(order))):
+            found = found.reordered(places, len(order))
+    if isinstance(found, Averaged) and len(classes) == 2:
+        place = _positive(metric, pos_label, classes, counts if class_order is None else None)
+        found = found if place is None else dataclasses.replace(found, positive=place)  # type: ignore[type-var]
+    elif pos_label is not None:
+        _place_of(pos_label, classes)
     try:
         found.check_classes(len(classes))
     except ValueError as error:
         hint = f" There are {len(classes)} classes in y; try average='macro'." if isinstance(metric, str) else ""
         raise ValueError(f"`metric` {metric!r} does not fit the data: {error}{hint}") from error
-    return found
+    matters = order is not None and (class_order is not None or found.depends_on_order(len(classes)))
+    return Resolved(found, tuple(classes.tolist()), tuple(order or ()) if matters else ())
+
+
+def order_of(y: Any) -> list[Any] | None:
+    """The order of labels that know one: ordered categories of pandas, an Enum of polars, an ordered dictionary of Arrow."""
+    dtype, arrow = getattr(y, "dtype", None), getattr(y, "type", None)
+    if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
+        return list(dtype.categories)  # type: ignore[union-attr]
+    if getattr(arrow, "ordered", False):
+        whole = y.combine_chunks() if hasattr(y, "combine_chunks") else y
+        return list((whole if hasattr(whole, "dictionary") else whole.chunk(0)).dictionary.to_pylist())
+    return None
+
+
+def _with_average(metric: Any, average: str | None) -> Any:
+    if average is None:
+        return metric
+    check_option(average, "average", ("binary", "macro", "micro", "weighted"))
+    if isinstance(metric, str):
+        return metric if average == "binary" else f"{metric}_{average}"
+    return dataclasses.replace(metric, average=average) if isinstance(metric, Averaged) else metric  # type: ignore[type-var]
+
+
+def _check_function(metric: Custom, n_classes: int) -> None:
+    probe = torch.ones(n_classes, n_classes, dtype=torch.float64, requires_grad=True)
+    try:
+        value = metric(probe)
+    except (TypeError, IndexError, RuntimeError, AttributeError) as error:
+        raise ValueError(
+            f"`metric` {metric.name} should be a function of the confusion matrix, a tensor ({n_classes}, {n_classes}) here; "
+            f"it raised {type(error).__name__}: {error}."
+        ) from error
+    if not value.requires_grad:
+        raise ValueError("`metric` should be a differentiable function of the matrix: write it with torch's operations.")
+
+
+def _order(metric: Metric, classes: NDArray[Any], given: Sequence[Any] | None) -> list[Any] | None:
+    """The order of the classes: the given one, that of numbers, or None where the metric does not depend on it."""
+    known = classes.tolist()
+    if given is not None:
+        order = [label.item() if isinstance(label, np.generic) else label for label in given]
+        missing = [label for label in known if label not in order]
+        if missing or len(set(order)) < len(order):
+            what = f"it lacks {missing[0]!r}" if missing else "a class is there twice"
+            near = did_you_mean(missing[0], map(str, order)) if missing else ""
+            raise ValueError(f"`class_order` should name every class of {known} once, got {order}: {what}.{near}")
+        return order
+    if classes.dtype.kind in "iufb" or all(isinstance(label, int | float) for label in known):
+        return known
+    if not metric.depends_on_order(len(classes)):
+        return None
+    by_names = " or costs by name, Cost({(true, predicted): cost})," if isinstance(metric, Cost) else ""
+    raise ValueError(
+        f"`metric` {name_of(metric)} depends on the order of the classes, and the names {known} have none. Pass class_order, "
+        f"the list of them in their order,{by_names} or labels of an ordered categorical type."
+    )
+
+
+def _positive(metric: Any, pos_label: Any, classes: NDArray[Any], counts: NDArray[Any] | None) -> int | None:
+    """The place of the positive class; None leaves it as the metric has it."""
+    if pos_label is not None:
+        return _place_of(pos_label, classes)
+    names = classes.dtype.kind not in "iufb" and any(isinstance(label, str) for label in classes.tolist())
+    if isinstance(metric, str) and names and counts is not None and counts[0] < counts[1]:
+        return 0
+    return None
+
+
+def _place_of(pos_label: Any, classes: NDArray[Any]) -> int:
+    matches = np.flatnonzero(classes == pos_label)
+    if len(matches) != 1:
+        near = did_you_mean(pos_label, map(str, classes))
+        raise ValueError(f"`pos_label` should be one of {classes.tolist()}, got {pos_label!r}.{near}")
+    return int(matches[0])

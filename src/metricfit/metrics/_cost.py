@@ -1,0 +1,139 @@
+"""Costs of wrong answers: as a matrix, or by the names of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from metricfit._checks import check_number
+from metricfit.metrics._base import Metric
+from metricfit.numerics._safe import safe_divide
+
+Names = tuple[Any, Any]  # (true, predicted)
+
+
+@dataclass(frozen=True)
+class Cost(Metric):
+    r"""Minus the mean cost, :math:`-\sum_{cj} C_{cj} K_{cj} / \sum C`, for a cost :math:`K_{cj}` of predicting j for c.
+
+    ``matrix`` is a (k, k) matrix, or a dictionary of costs by names: its keys are (true, predicted). A right answer costs
+    nothing unless the dictionary says otherwise; ``otherwise`` is the cost of every wrong answer that it does not name. A
+    matrix belongs to an order of the classes, names belong to none.
+
+    It is negative because larger is better for every metric here. The linear loss is the mean cost minus the smallest entry of
+    the matrix.
+
+    >>> Cost([[0.0, 1.0], [5.0, 0.0]])(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # -(1 * 1 + 2 * 5) / 8
+    tensor(-1.3750)
+    >>> Cost({("good", "bad"): 1, ("bad", "good"): 5}).for_classes(["bad", "good"]).matrix
+    ((0.0, 5.0), (1.0, 0.0))
+    """
+
+    matrix: Sequence[Sequence[float]] | Tensor | Mapping[Names, float]
+    otherwise: float | None = None
+    gains: Tensor = field(init=False, repr=False, compare=False)  # minus the costs, in float64; empty for names
+    limits: tuple[float, float] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.matrix, Mapping):
+            costs = self._named_costs(self.matrix)
+            object.__setattr__(self, "gains", torch.empty(0, 0, dtype=torch.float64))
+        else:
+            if self.otherwise is not None:
+                raise ValueError("`otherwise` is for costs by names; a matrix has all costs.")
+            costs = _checked_matrix(self.matrix)
+            object.__setattr__(self, "matrix", tuple(map(tuple, costs.tolist())))
+            object.__setattr__(self, "gains", -costs)
+        object.__setattr__(self, "limits", (-costs.max().item(), -costs.min().item()))
+
+    def __hash__(self) -> int:
+        return hash((str(self.matrix), self.otherwise))
+
+    @property
+    def by_names(self) -> bool:
+        return isinstance(self.matrix, Mapping)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.limits
+
+    @property
+    def unit(self) -> float:
+        return (self.limits[1] - self.limits[0]) or 1.0
+
+    def unit_gains(self, like: Tensor) -> tuple[Tensor, float]:
+        """The gains rescaled to 0 ... 1, and the divisor. If all costs are equal, all gains are 1."""
+        low, high = self.bounds
+        gains = (self.gains - low) / (high - low) if high > low else torch.ones_like(self.gains)
+        return gains.to(like), (high - low) or 1.0
+
+    def value(self, matrix: Tensor) -> Tensor:
+        self.check_classes(matrix.shape[-1])
+        return safe_divide((matrix * self.gains.to(matrix)).sum((-2, -1)), matrix.sum((-2, -1)))
+
+    def check_classes(self, n_classes: int) -> None:
+        if self.by_names:
+            raise ValueError(
+                "`Cost` has costs by names, and the order of the classes is not known here. Call `.for_classes(classes)` with "
+                "the classes in the order of the scores."
+            )
+        if n_classes != len(self.gains):
+            raise ValueError(f"`Cost` has a matrix for {len(self.gains)} classes, but the scores have {n_classes}.")
+
+    def depends_on_order(self, n_classes: int) -> bool:
+        return not self.by_names and not bool((self.gains == self.gains.flip((0, 1))).all() and n_classes == 2)
+
+    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
+        if n_classes != len(self.gains):
+            raise ValueError(f"`Cost` has a matrix for {len(self.gains)} classes, but there are {n_classes} in their order.")
+        return replace(self, matrix=-self.gains[list(places)][:, list(places)])
+
+    def for_classes(self, classes: Sequence[Any], known: Sequence[Any] | None = None) -> Cost:
+        """Costs by names as a matrix for the classes in this order; ``known`` may name classes that do not occur."""
+        if not isinstance(self.matrix, Mapping):
+            return self
+        unknown = sorted({str(name) for pair in self.matrix for name in pair if name not in (known or classes)})
+        if unknown:
+            raise ValueError(f"`Cost` should name classes of the data, {list(classes)}; got {unknown[0]!r}.")
+        rows = [[self._cost(true, predicted) for predicted in classes] for true in classes]
+        return Cost(rows)
+
+    def _cost(self, true: Any, predicted: Any) -> float:
+        assert isinstance(self.matrix, Mapping)
+        default = 0.0 if true == predicted else self.otherwise
+        found = self.matrix.get((true, predicted), default)
+        if found is None:
+            raise ValueError(
+                f"`Cost` has no cost for predicting {predicted!r} where the truth is {true!r}: add ({true!r}, {predicted!r}), "
+                "or pass `otherwise`, the cost of all pairs that are not named."
+            )
+        return float(found)
+
+    def _named_costs(self, named: Mapping[Names, float]) -> Tensor:
+        """All costs that can occur; a ValueError for keys that are no pairs."""
+        for key in named:
+            if not isinstance(key, tuple) or len(key) != 2:
+                raise ValueError(f"`matrix` should have keys (true, predicted), such as ('good', 'bad'), got {key!r}.")
+        if not named:
+            raise ValueError("`matrix` should name at least one cost, got an empty dictionary.")
+        object.__setattr__(
+            self, "matrix", {key: check_number(cost, f"cost of {key}", float("-inf")) for key, cost in named.items()}
+        )
+        others = [] if self.otherwise is None else [check_number(self.otherwise, "otherwise", float("-inf"))]
+        return torch.tensor([0.0, *named.values(), *others], dtype=torch.float64)
+
+
+def _checked_matrix(matrix: Any) -> Tensor:
+    try:
+        costs = torch.as_tensor(matrix, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"`matrix` should be a finite (k, k) matrix of costs, got {matrix!r}.") from error
+    if costs.ndim != 2 or costs.shape[0] != costs.shape[1] or len(costs) < 2:
+        raise ValueError(f"`matrix` should be a finite (k, k) matrix of costs, got shape {tuple(costs.shape)}.")
+    if not costs.isfinite().all():
+        raise ValueError(f"`matrix` should be a finite (k, k) matrix of costs, got {costs.tolist()}.")
+    return costs
