@@ -137,7 +137,9 @@ def test_columns_named_by_numbers_or_twice():
 def test_saved_and_loaded(metric, model, load_with, labels, tmp_path):
     features, target = load_iris(return_X_y=True)
     target = np.array(labels)[target]
-    estimator = MetricClassifier(metric, model=model, max_epochs=3, method="threshold", random_state=0).fit(features, target)
+    order = ["ü", "a", "b"] if "ü" in labels else None  # names have no order of their own
+    options = {"model": model, "class_order": order, "max_epochs": 3, "method": "threshold", "random_state": 0}
+    estimator = MetricClassifier(metric, **options).fit(features, target)
     estimator.save(tmp_path / "deep" / "model")
     assert not [
         file for file in (tmp_path / "deep" / "model").iterdir() if file.suffix in (".pkl", ".pickle", ".pt", ".joblib")
@@ -147,6 +149,10 @@ def test_saved_and_loaded(metric, model, load_with, labels, tmp_path):
     assert (loaded.predict_proba(features) == estimator.predict_proba(features)).all()
     assert (loaded.predict(features) == estimator.predict(features)).all()
     assert loaded.score(features, target) == estimator.score(features, target)
+    assert loaded.class_order_ == estimator.class_order_
+    if not load_with:
+        assert loaded.metric == metric
+        assert loaded.metric_ == estimator.metric_
     assert loaded.classes_.dtype == estimator.classes_.dtype
     assert loaded.candidates_ == estimator.candidates_
 

@@ -9,17 +9,24 @@ from typing import Annotated
 import typer
 
 from metricfit.cli import _options as options
+from metricfit.cli._inputs import Asked, read_inputs
 
 
 def compare(
-    data: Annotated[
-        Path | None, typer.Argument(help="CSV or TSV (also gzipped) or Parquet file.", show_default="an example")
-    ] = None,
+    data: options.Data,
     target: options.Target = None,
-    metric: options.MetricName = "f1",
-    models: options.Models = None,
+    metric: options.MetricName = None,
+    cost: options.CostOption = None,
     positive: options.Positive = None,
+    classes: options.Classes = None,
+    models: options.Models = None,
     drop: options.Drop = None,
+    numeric: options.Numeric = None,
+    categorical: options.Categorical = None,
+    merge_rare: options.MergeRare = 0,
+    group: options.Group = None,
+    time: options.TimeColumn = None,
+    test: options.TestFile = None,
     header: options.Header = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -33,44 +40,41 @@ def compare(
 ) -> None:
     """Compare models and methods on the same cross-validation splits.
 
-    The report also shows which columns each model uses. Without DATA it runs on an example: images of handwritten digits,
-    where the positive class is the digit eight.
+    The report also shows the data, what the gain means in rows, and which columns each model uses.
     """
+    given = locals()
     from metricfit._files import check_free, new_file
-    from metricfit._progress import Bar
-    from metricfit.cli._example import digits_example
+    from metricfit._progress import bar_or_lines
     from metricfit.cli._show import show_comparison
     from metricfit.comparison import compare as compare_models
 
     names = options.parse_models(models)
     if report is not None:
         check_free(report, "pass --overwrite", overwrite)
-    if data is None:
-        options.check_metric(metric)
-        inputs = options.check_inputs("handwritten digits (scikit-learn)", digits_example(), metric, positive)
-    else:
-        inputs = options.read_inputs(data, target, metric, positive, drop, header, delimiter, encoding)
-    with Bar(transient=True) as bar:
+    inputs = read_inputs(Asked.among(given))
+    with bar_or_lines(transient=True) as progress:
         found = compare_models(
             inputs.table.features,
             inputs.table.labels,
             inputs.metric,
             models=names,
-            pos_label=inputs.pos_label,
             n_splits=folds,
             n_repeats=repeats,
             n_jobs=jobs,
             random_state=seed,
-            importance=report is not None and options.check_importance(inputs.table),
-            progress=bar,
+            importance=report is not None and options.check_importance(inputs.table.features.num_columns),
+            progress=progress,
+            **inputs.for_compare,
         )
     if report is not None:
         from metricfit.report import Run, page
 
         with new_file(report, overwrite) as file:
-            file.write_text(page(found, Run.now(inputs.name, inputs.table.target)), encoding="utf-8")
+            text = page(found, Run.now(inputs.name, inputs.table.target), profile=inputs.profile)
+            file.write_text(text, encoding="utf-8")
         options.say(f"Report: {report}")
     if as_json:
-        print(json.dumps({"data": inputs.name, "target": inputs.table.target, **found.as_json()}, indent=1))
+        about = {"data": inputs.name, "target": inputs.table.target}
+        print(json.dumps({**about, **found.as_json(), "profile": inputs.profile.as_json()}, indent=1))
     else:
         show_comparison(found)

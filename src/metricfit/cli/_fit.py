@@ -9,18 +9,27 @@ from typing import Annotated
 import typer
 
 from metricfit.cli import _options as options
+from metricfit.cli._inputs import Asked, read_inputs
 
 METHODS = ("cross_entropy", "threshold", "auto")  # for the linear model; fewer than `compare`, to save time
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="CSV or TSV (also gzipped) or Parquet file.", show_default=False)],
+    data: options.Data,
     out: Annotated[Path, typer.Option(help="Folder to create for the model and report.html.", show_default=False)],
     target: options.Target = None,
-    metric: options.MetricName = "f1",
-    model: Annotated[str, typer.Option(help=f"Model to fit: auto, {', '.join(options.MODELS)}.")] = "auto",
+    metric: options.MetricName = None,
+    cost: options.CostOption = None,
     positive: options.Positive = None,
+    classes: options.Classes = None,
+    model: Annotated[str, typer.Option(help=f"Model to fit: auto, {', '.join(options.MODELS)}.")] = "auto",
     drop: options.Drop = None,
+    numeric: options.Numeric = None,
+    categorical: options.Categorical = None,
+    merge_rare: options.MergeRare = 0,
+    group: options.Group = None,
+    time: options.TimeColumn = None,
+    test: options.TestFile = None,
     header: options.Header = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -35,8 +44,9 @@ def fit(
     By default the model is an ensemble of a linear model and trees. The report's scores come from cross-validation; the model
     itself is fitted to all rows.
     """
+    given = locals()
     from metricfit._files import check_free
-    from metricfit._progress import Bar
+    from metricfit._progress import bar_or_lines
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
     from metricfit.cli._show import show_comparison
     from metricfit.comparison import compare
@@ -46,37 +56,37 @@ def fit(
 
     options.check_model(model, "--model", ("auto", *options.MODELS))
     check_free(out)
-    inputs = options.read_inputs(data, target, metric, positive, drop, header, delimiter, encoding)
+    inputs = read_inputs(Asked.among(given))
     table, schema = inputs.table, inputs.schema
-    assert schema is not None
-    with Bar(transient=True) as bar:
+    with bar_or_lines(transient=True) as progress:
         found = compare(
             table.features,
             table.labels,
             inputs.metric,
             models=_compared_models(model),
             methods=METHODS,
-            pos_label=inputs.pos_label,
             n_splits=folds,
             n_repeats=repeats,
             n_jobs=jobs,
             random_state=seed,
-            importance=options.check_importance(table),
-            progress=bar,
+            importance=options.check_importance(table.features.num_columns),
+            progress=progress,
+            **inputs.for_compare,
         )
     compared = {result.contender.model for result in found.results.values()}
     if model == "auto" and "ensemble" not in compared:  # the notes of the comparison say why
         model = "linear"
     options.say("Fitting to all rows.")
-    fitted = MetricClassifier(inputs.metric, model=model, pos_label=inputs.pos_label, random_state=seed)
+    options_of_classes = {"pos_label": inputs.pos_label, "class_order": inputs.class_order}
+    fitted = MetricClassifier(inputs.metric, model=model, random_state=seed, **options_of_classes)
     with options.ignore_warnings():
         fitted.fit(table.features, table.labels)
     columns = {"target": table.target, **schema.as_json()}
-    scores = {"data": inputs.name, "target": table.target, **found.as_json()}
+    scores = {"data": inputs.name, "target": table.target, **found.as_json(), "profile": inputs.profile.as_json()}
     extra_files = {
         TABLE_FILE: json.dumps(columns, indent=1),
         SCORES_FILE: json.dumps(scores, indent=1),
-        REPORT_FILE: page(found, Run.now(inputs.name, table.target), fitted),
+        REPORT_FILE: page(found, Run.now(inputs.name, table.target), fitted, inputs.profile),
     }
     with options.ignore_warnings():
         save(fitted, out, extra_files)

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 
 from metricfit.cli import _options as options
-
-_AVERAGES = {
-    "binary": "of the positive class",
-    "macro": "mean over classes",
-    "micro": "all classes pooled",
-    "weighted": "mean over classes, weighted by size",
-}
 
 
 def metrics(as_json: options.AsJson = False) -> None:
     """List the names for --metric."""
-    from metricfit.metrics import get, names
+    from metricfit.metrics._registry import REGISTRY
 
     if as_json:
-        print(json.dumps(names()))
+        print(json.dumps({name: entry.about for name, entry in REGISTRY.items()}, indent=1))
         return
-    for name in names():
-        metric = get(name)
-        what = re.split(r"[,;:.] |\.$", (type(metric).__doc__ or "").splitlines()[0])[0].replace("`", "")
-        average = _AVERAGES.get(getattr(metric, "average", ""), "")
-        print(f"{name:28}{what}{', ' + average if average else ''}")
+    width = max(map(len, REGISTRY)) + 2
+    for name, entry in REGISTRY.items():
+        print(f"{name:{width}}{entry.about}")
+    print(f"{'f<beta>':{width}}F-beta for any other beta, such as f3 or f0.25_macro")

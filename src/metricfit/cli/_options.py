@@ -1,29 +1,63 @@
-"""Options that several commands share, and the checks that involve more than one of them."""
+"""Options that several commands share, and their checks."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from metricfit._errors import UsageError
 
 if TYPE_CHECKING:
-    from metricfit.data import LabelledTable, TableSchema
+    pass
 
-Target = Annotated[str | None, typer.Option(help="Column to predict: name, or number from 1.", show_default="the last column")]
-MetricName = Annotated[str, typer.Option(help="Metric to optimise; `metricfit metrics` lists them.")]
-Positive = Annotated[
-    str | None, typer.Option(help="Positive class for f1, precision and similar metrics.", show_default="the larger label")
+Data = Annotated[
+    Path, typer.Argument(help="CSV, TSV, JSON Lines (also gzipped), Parquet or Excel file; - reads stdin.", show_default=False)
 ]
-Drop = Annotated[list[str] | None, typer.Option(help="Column to drop: name or number; can be repeated.")]
+Target = Annotated[str | None, typer.Option(help="Column to predict: name, or number from 1.", show_default="the last column")]
+MetricName = Annotated[
+    str | None,
+    typer.Option(help="Metric to optimise; `metricfit metrics` lists them.", show_default="f1, for many classes f1_macro"),
+]
+CostOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cost",
+        help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a CSV file '
+        "with a row per true class and a column per predicted class.",
+        show_default=False,
+    ),
+]
+Positive = Annotated[
+    str | None, typer.Option(help="Positive class for f1, precision and similar metrics.", show_default="the rarer of two")
+]
+Classes = Annotated[
+    str | None,
+    typer.Option(help="All classes in their order, separated by commas, for metrics that need it.", show_default=False),
+]
+Drop = Annotated[list[str] | None, typer.Option(help="Columns to drop: names or numbers, separated by commas.")]
+Numeric = Annotated[
+    list[str] | None, typer.Option(help="Columns to read as numbers; cells that are none become missing values.")
+]
+Categorical = Annotated[list[str] | None, typer.Option(help="Columns to read as categories, also if they hold numbers.")]
+MergeRare = Annotated[
+    int, typer.Option(min=0, help="Merge classes with fewer rows than this into one class, 'other'.", show_default=False)
+]
+Group = Annotated[
+    str | None, typer.Option(help="Column whose equal values stay together, in training or test rows.", show_default=False)
+]
+TimeColumn = Annotated[
+    str | None,
+    typer.Option("--time", help="Column of dates or numbers: train on the past, test on what follows.", show_default=False),
+]
+TestFile = Annotated[
+    Path | None, typer.Option("--test", help="File of rows to judge by, instead of cross-validation.", show_default=False)
+]
 Header = Annotated[
     bool | None,
     typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected"),
@@ -54,96 +88,15 @@ MODELS = ("linear", "boosting", "extra_trees", "mlp", "ensemble")  # that have a
 MOST_EXPLAINED = 200  # columns whose importance is computed
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """Data, metric and positive class of a command, after all checks."""
-
-    name: str
-    table: LabelledTable
-    metric: str
-    pos_label: Any
-    schema: TableSchema | None  # None for the example
-
-
-def read_inputs(
-    path: Path,
-    target: str | None,
-    metric: str,
-    positive: str | None,
-    drop: list[str] | None,
-    header: bool | None,
-    delimiter: str | None,
-    encoding: str | None,
-) -> Inputs:
-    """Read a file. Notes on stderr name everything that was detected or assumed."""
-    from metricfit import data
-
-    check_metric(metric)
-    layout = data.layout_of(path, delimiter=parse_delimiter(delimiter), encoding=encoding, header=header)
-    if encoding is None and not layout.encoding.startswith("utf"):
-        say(f"The file is not UTF-8: read as {layout.encoding}. Pass --encoding to change this.")
-    if layout.header_detected and not layout.header:
-        say("The first line has numbers and is read as data; columns are numbered from 1. Pass --header if it is a header.")
-    wanted = layout.names[-1] if target is None else data.column_named(target, layout.names, "--target")
-    dropped = [data.column_named(name, layout.names, "--drop") for name in drop or ()]
-    if wanted in dropped:
-        raise UsageError(f"--drop {wanted!r} is the target, which cannot be dropped. Pass another column to --target.")
-    raw, schema = data.read_table(path, layout, wanted, dropped, say)
-    table = data.split_target(raw, wanted, path)
-    if table.n_unlabelled:
-        say(f"{table.n_unlabelled:,} rows without a value in {wanted!r} are dropped.")
-    return check_inputs(path.name, table, metric, positive, schema)
-
-
-def check_inputs(
-    name: str, table: LabelledTable, metric: str, positive: str | None, schema: TableSchema | None = None
-) -> Inputs:
-    """Check metric and positive class against the labels; for more than two classes "f1" becomes "f1_macro"."""
-    import numpy as np
-
-    from metricfit import metrics
-    from metricfit.data import label_like
-
-    classes, counts = np.unique(table.labels, return_counts=True)
-    label = None if positive is None else label_like(positive, classes, "--positive")
-    if len(classes) > 2 and metric + "_macro" in metrics.names():
-        say(f"{metric} needs two classes, got {len(classes)}: {metric}_macro, the mean over classes, is used instead.")
-        metric += "_macro"
-    try:
-        metrics.get(metric).check_classes(len(classes))
-    except ValueError as error:
-        raise UsageError(f"--metric {metric} does not fit {len(classes)} classes: {error}") from error
-    sizes = ", ".join(f"{one} {count:,}" for one, count in list(zip(classes, counts, strict=True))[:10])
-    more = f" and {len(classes) - 10} more classes" if len(classes) > 10 else ""
-    say(f"{name}: {len(table.labels):,} rows, {_describe_columns(schema, table)}; {table.target}: {sizes}{more}.")
-    of_one_class = len(classes) == 2 and metric + "_macro" in metrics.names()
-    if label is not None and not of_one_class:
-        raise UsageError(
-            f"--positive does not apply to {metric} with {len(classes)} classes. It is for two classes and metrics such as f1."
-        )
-    if of_one_class:
-        chosen = classes.tolist()[1] if label is None else label
-        say(f"The positive class for {metric} is {chosen!r}. Pass --positive to change this.")
-    return Inputs(name, table, metric, label, schema)
-
-
-def _describe_columns(schema: TableSchema | None, table: LabelledTable) -> str:
-    """The number of columns of each type."""
-    if schema is None:
-        return f"{table.features.num_columns} columns"
-    counts = Counter(column.type for column in schema.columns)
-    words = {"number": "number", "string": "categorical or text", "boolean": "boolean", "date": "date", "time": "time of day"}
-    parts = ", ".join(f"{counts[kind]} {word}" for kind, word in words.items() if counts[kind])
-    return f"{len(schema.columns)} columns ({parts})"
-
-
 def check_metric(metric: str) -> None:
     from metricfit import metrics
-    from metricfit._checks import did_you_mean
 
-    if metric not in metrics.names():
-        near = did_you_mean(metric, metrics.names())
-        raise UsageError(f"--metric {metric!r} is not a metric.{near} `metricfit metrics` lists them.")
+    try:
+        metrics.get(metric)
+    except ValueError as error:
+        text = str(error).removeprefix("`metric` ")
+        known = f"{metric!r} is not a metric.{did_you_mean(metric, metrics.names())} `metricfit metrics` lists them."
+        raise UsageError(f"--metric {known if text.startswith('should') else text}") from error
 
 
 def parse_models(given: str | None) -> list[str] | None:
@@ -169,9 +122,8 @@ def check_model(name: str, option: str, known: Sequence[str]) -> None:
         require("lightning_fabric", "train", f"{option} mlp")
 
 
-def check_importance(table: LabelledTable) -> bool:
+def check_importance(n_columns: int) -> bool:
     """Whether the importance of columns is computed: every column costs a prediction of the held-out rows."""
-    n_columns = table.features.num_columns
     if n_columns > MOST_EXPLAINED:
         say(f"The importance of columns is left out: there are {n_columns:,}, more than {MOST_EXPLAINED}.")
     return n_columns <= MOST_EXPLAINED

@@ -125,7 +125,7 @@ def name_of(metric: MetricLike) -> str:
     if isinstance(found, Custom):
         return found.name
     if isinstance(found, Cost):
-        return "cost"
+        return "minus cost"
     if isinstance(found, FBeta) and isinstance(found.beta, float):
         return f"f{found.beta:g}" + next(suffix for suffix, average in _SUFFIXES.items() if average == found.average)
     plain = replace(found, positive=1) if isinstance(found, Averaged) else found  # type: ignore[type-var]

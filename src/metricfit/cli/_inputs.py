@@ -1,0 +1,296 @@
+"""What ``compare`` and ``fit`` are asked: a table, its target, a metric, and how rows are held out. Everything is checked here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metricfit._errors import DataError, UsageError
+from metricfit.cli import _options as options
+from metricfit.cli._costs import parse_cost
+from metricfit.cli._options import say
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from metricfit.data import LabelledTable, Layout, TableSchema
+    from metricfit.metrics import MetricLike
+    from metricfit.profile import TableProfile
+
+DEFAULT_METRIC = "f1"
+MOST_CLASSES_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options as the user gave them."""
+
+    data: Path
+    target: str | None = None
+    metric: str | None = None
+    cost: str | None = None
+    positive: str | None = None
+    classes: str | None = None
+    drop: Sequence[str] = ()
+    numeric: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    merge_rare: int = 0
+    group: str | None = None
+    time: str | None = None
+    test: Path | None = None
+    header: bool | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+
+    @property
+    def name(self) -> str:
+        return "stdin" if str(self.data) == "-" else self.data.name
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The table, the metric and the classes of a command, after all checks."""
+
+    name: str
+    table: LabelledTable
+    schema: TableSchema
+    profile: TableProfile
+    metric: MetricLike
+    pos_label: Any
+    class_order: list[Any] | None
+    groups: NDArray[Any] | None = None
+    time: NDArray[Any] | None = None
+    test: tuple[pa.Table, NDArray[Any]] | None = None
+
+    @property
+    def for_compare(self) -> dict[str, Any]:
+        """Arguments of ``compare`` that say what is judged, and on which rows."""
+        return {
+            "pos_label": self.pos_label,
+            "class_order": self.class_order,
+            "groups": self.groups,
+            "time": self.time,
+            "test": self.test,
+        }
+
+
+def read_inputs(asked: Asked) -> Inputs:
+    """Read the file. Notes on stderr name everything that was detected or assumed."""
+    from metricfit import data
+
+    _check_options(asked)
+    with data.local_file(asked.data) as path:
+        layout = _find_layout(asked, path)
+        target = layout.names[-1] if asked.target is None else data.column_named(asked.target, layout.names, "--target")
+        dropped = _named_columns(asked.drop, layout, "--drop", target)
+        numeric = _named_columns(asked.numeric, layout, "--numeric", target)
+        categorical = _named_columns(asked.categorical, layout, "--categorical", target)
+        raw, schema = data.read_table(path, layout, target, dropped, say, numeric, categorical)
+    table = data.split_target(raw, target, Path(asked.name), asked.merge_rare, say)
+    if table.n_unlabelled:
+        say(f"{table.n_unlabelled:,} rows without a value in {target!r} are dropped.")
+    left_out = dict.fromkeys(dropped, "dropped by --drop")
+    held: dict[str, NDArray[Any]] = {}
+    for option, given, does in (("group", asked.group, "groups the rows"), ("time", asked.time, "orders the rows")):
+        if given is not None:
+            name, table, schema, held[option] = _take_out(table, schema, given, f"--{option}", does)
+            left_out[name] = f"{does}, --{option}"
+    test = _read_test(asked, schema, table) if asked.test is not None else None
+    metric, pos_label, order = _check_metric(asked, table)
+    known = {*left_out, target, *(column.name for column in schema.columns)}
+    left_out |= {name: "a row index, dropped" for name in layout.names if name not in known}
+    profile = _look_at(asked.name, table, schema, left_out)
+    return Inputs(asked.name, table, schema, profile, metric, pos_label, order, held.get("group"), held.get("time"), test)
+
+
+def _check_options(asked: Asked) -> None:
+    """Everything that can be refused before the file is read."""
+    if asked.cost is not None and asked.metric is not None:
+        raise UsageError("--cost is a metric of its own: pass --cost or --metric, not both.")
+    if asked.positive is not None and asked.classes is not None:
+        raise UsageError("--positive and --classes exclude each other: of two --classes the last is the positive one.")
+    if asked.cost is None:
+        options.check_metric(asked.metric or DEFAULT_METRIC)
+    given = [name for name in ("group", "time", "test") if getattr(asked, name) is not None]
+    if len(given) > 1:
+        raise UsageError(f"--{given[0]} and --{given[1]} exclude each other: both say which rows are held out.")
+
+
+def _find_layout(asked: Asked, path: Path) -> Layout:
+    from metricfit import data
+
+    delimiter = options.parse_delimiter(asked.delimiter)
+    layout = data.layout_of(path, delimiter=delimiter, encoding=asked.encoding, header=asked.header)
+    if asked.encoding is None and not layout.encoding.startswith("utf"):
+        say(f"The file is not UTF-8: read as {layout.encoding}. Pass --encoding to change this.")
+    if layout.header_detected and not layout.header:
+        say("The first line is read as data; columns are numbered from 1. Pass --header if it is a header.")
+    for old, new in layout.renamed:
+        say(f"Several columns are named {old!r}: one is called {new!r} here.")
+    return layout
+
+
+def _named_columns(given: Sequence[str], layout: Layout, option: str, target: str) -> list[str]:
+    """Columns by name or number; an option may be repeated, or have several columns separated by commas."""
+    from metricfit.data import column_named
+
+    wanted = [name for one in given for name in ([one] if one in layout.names else one.split(","))]
+    found = [column_named(name.strip(), layout.names, option) for name in wanted]
+    if target in found:
+        raise UsageError(f"{option} {target!r} is the target. Pass another column to --target or to {option}.")
+    return found
+
+
+def _take_out(
+    table: LabelledTable, schema: TableSchema, given: str, option: str, does: str
+) -> tuple[str, LabelledTable, TableSchema, NDArray[Any]]:
+    """A column that says which rows are held out: its name, the table and the schema without it, its values."""
+    import numpy as np
+
+    from metricfit.data import column_named
+
+    name = column_named(given, table.features.column_names, option)
+    column = table.features[name]
+    if column.null_count:
+        raise DataError(f"{option} {name!r} has {column.null_count:,} rows without a value. Fill them or remove these rows.")
+    if option == "--time" and next(one.type for one in schema.columns if one.name == name) not in ("number", "date", "time"):
+        raise DataError(f"{option} {name!r} should hold dates or numbers, got text such as {column[0].as_py()!r}.")
+    say(f"Column {name!r} {does} and is not used as a feature.")
+    left = replace(table, features=table.features.drop_columns(name))
+    if not left.features.num_columns:
+        raise DataError(f"There are no columns left beside {name!r} and the target.")
+    columns = tuple(one for one in schema.columns if one.name != name)
+    return name, left, replace(schema, columns=columns), np.array(column.to_pylist())
+
+
+def _read_test(asked: Asked, schema: TableSchema, table: LabelledTable) -> tuple[pa.Table, NDArray[Any]]:
+    """The rows of ``--test``, with the types of the table."""
+    import pyarrow as pa
+
+    from metricfit import data
+
+    assert asked.test is not None
+    layout = data.layout_of(
+        asked.test, delimiter=options.parse_delimiter(asked.delimiter), encoding=asked.encoding, header=asked.header
+    )
+    with_target = replace(schema, columns=(*schema.columns, data.Column(table.target, "string", table.position)))
+    rows = pa.concat_tables(data.read_chunks(asked.test, layout, with_target))
+    found = data.split_target(rows, table.target, asked.test, say=say, few=True)
+    say(f"{asked.test.name}: {len(found.labels):,} rows to judge by.")
+    return found.features, found.labels
+
+
+def _check_metric(asked: Asked, table: LabelledTable) -> tuple[MetricLike, Any, list[Any] | None]:
+    """Metric, positive class and order of the classes. For more than two classes "f1" becomes "f1_macro"."""
+    import numpy as np
+
+    from metricfit.data import label_like
+
+    classes, counts = np.unique(table.labels, return_counts=True)
+    order = list(table.order) if table.order else None
+    if asked.classes is not None:
+        order = _parse_order(asked.classes, classes)
+    label = None if asked.positive is None else label_like(asked.positive, classes, "--positive")
+    if asked.cost is not None:
+        costs = parse_cost(asked.cost, classes)
+        _refuse_positive(label, "--cost", len(classes))
+        say(
+            "Costs (true, predicted): " + "; ".join(f"{true}, {guess} = {cost:g}" for true, guess, cost in _pairs(costs)) + "."
+        )
+        return costs, None, None
+    name = _for_classes(asked.metric or DEFAULT_METRIC, len(classes))
+    _check_order(name, classes, order)
+    if not _has_positive(name, len(classes)):
+        _refuse_positive(label, name, len(classes))
+        return name, None, order
+    if label is None:
+        label = order[-1] if order else classes.tolist()[int(counts[0] >= counts[1])]
+        why = "the last of the order" if order else "the rarer one" if counts[0] != counts[1] else "the larger of equals"
+        say(f"The positive class for {name} is {label!r}, {why}. Pass --positive to change this.")
+    return name, label, None
+
+
+def _parse_order(given: str, classes: NDArray[Any]) -> list[Any]:
+    from metricfit.data import label_like
+
+    order = [label_like(name.strip(), classes, "--classes") for name in given.split(",") if name.strip()]
+    missing = [str(label) for label in classes.tolist() if label not in order]
+    if missing or len(set(order)) < len(order):
+        what = f"{missing[0]!r} is missing" if missing else "a class is there twice"
+        raise UsageError(f"--classes should name all {len(classes)} classes once, in their order: {what}.")
+    return order
+
+
+def _for_classes(name: str, n_classes: int) -> str:
+    """The metric, or its mean over classes where there are more than two."""
+    from metricfit import metrics
+
+    if n_classes > 2 and getattr(metrics.get(name), "average", "") == "binary":
+        say(f"{name} needs two classes, got {n_classes}: {name}_macro, the mean over classes, is used instead.")
+        name += "_macro"
+    try:
+        metrics.get(name).check_classes(n_classes)
+    except ValueError as error:
+        raise UsageError(f"--metric {name} does not fit {n_classes} classes: {error}") from error
+    return name
+
+
+def _check_order(name: str, classes: NDArray[Any], order: list[Any] | None) -> None:
+    """Refuse names without an order where it matters, and say which order is used."""
+    from metricfit import metrics
+
+    if not metrics.get(name).depends_on_order(len(classes)):
+        return
+    if order is None and classes.dtype.kind not in "iufb":
+        known = ",".join(map(str, classes))
+        raise UsageError(
+            f"--metric {name} needs the order of the classes, and names have none. Pass --classes {known} with the classes in "
+            "their order, from the lowest to the highest."
+        )
+    say(f"The order of the classes is {' < '.join(map(str, classes.tolist() if order is None else order))}.")
+
+
+def _has_positive(name: str, n_classes: int) -> bool:
+    from metricfit import metrics
+
+    return n_classes == 2 and getattr(metrics.get(name), "average", "") == "binary"
+
+
+def _refuse_positive(label: Any, metric: str, n_classes: int) -> None:
+    if label is not None:
+        raise UsageError(
+            f"--positive does not apply to {metric} with {n_classes} classes. It is for two classes and metrics such as f1."
+        )
+
+
+def _pairs(costs: Any) -> list[tuple[Any, Any, float]]:
+    named = [(*pair, cost) for pair, cost in costs.matrix.items()]
+    return named if costs.otherwise is None else [*named, ("others", "others", costs.otherwise)]
+
+
+def _look_at(name: str, table: LabelledTable, schema: TableSchema, left_out: Mapping[str, str]) -> TableProfile:
+    """Say what the table holds, and what may mislead."""
+    import numpy as np
+
+    from metricfit.profile import profile_table
+
+    classes, counts = np.unique(table.labels, return_counts=True)
+    sizes = ", ".join(f"{one} {count:,}" for one, count in list(zip(classes, counts, strict=True))[:MOST_CLASSES_SHOWN])
+    more = f" and {len(classes) - MOST_CLASSES_SHOWN} more classes" if len(classes) > MOST_CLASSES_SHOWN else ""
+    say(f"{name}: {len(table.labels):,} rows, {_describe_columns(schema)}; {table.target}: {sizes}{more}.")
+    profile = profile_table(table.features, table.labels, schema, left_out)
+    for line in profile.warnings:
+        say(f"Warning: {line}")
+    return profile
+
+
+def _describe_columns(schema: TableSchema) -> str:
+    """The number of columns of each type."""
+    counts = Counter(column.type for column in schema.columns)
+    words = {"number": "number", "string": "categorical or text", "boolean": "boolean", "date": "date", "time": "time of day"}
+    parts = ", ".join(f"{counts[kind]} {word}" for kind, word in words.items() if counts[kind])
+    return f"{len(schema.columns)} columns ({parts})"
