@@ -44,7 +44,7 @@ def reproduce(
     data: Annotated[Path | None, typer.Option(help="Folder with the papers' data.", show_default="METRICFIT_DATA")] = None,
 ) -> None:
     """Reproduce a paper's table: published numbers and ours."""
-    from metricfit._checks import did_you_mean
+    from metricfit._words import did_you_mean
     from metricfit._progress import Bar, Lines
     from reproductions._experiment import Scope, get_experiment, names
     from reproductions._runner import run
@@ -70,7 +70,7 @@ def reproduce(
 
 def _check_options(experiment: Experiment, datasets: list[str], search: int) -> None:
     """Raise UsageError for options that do not apply to the experiment."""
-    from metricfit._checks import did_you_mean
+    from metricfit._words import did_you_mean
 
     name = experiment.name
     if search and not experiment.searches:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from metricfit._words import did_you_mean
 
 _validate_values = __debug__
 
@@ -125,11 +126,6 @@ def check_shape(tensor: Any, shape: torch.Size | tuple[int, ...], name: str) -> 
     check_tensor(tensor, name)
     if tensor.shape != shape:
         raise ValueError(f"`{name}` should have shape {tuple(shape)}, got {tuple(tensor.shape)}.")
-
-
-def did_you_mean(value: Any, options: Iterable[str]) -> str:
-    close = get_close_matches(str(value).lower(), list(options), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _extremes(tensor: Tensor) -> tuple[float, float] | None:

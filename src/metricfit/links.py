@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from metricfit._checks import check_number, did_you_mean
+from metricfit._checks import check_number
+from metricfit._words import did_you_mean
 
 __all__ = ["Leaky", "Linear", "Link", "Log", "Power", "get"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from metricfit._errors import DataError
+from metricfit._printable import printable
 from metricfit.cli import _options as options
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def inspect(
         print(json.dumps(found, indent=1, default=str))
         return
     for line in lines:
-        print(line)
+        print(printable(line))
 
 
 def _contents(opened: Model, written: dict[str, Any]) -> dict[str, Any]:

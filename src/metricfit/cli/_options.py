@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from metricfit._errors import UsageError
-
-if TYPE_CHECKING:
-    pass
+from metricfit._printable import printable
+from metricfit._words import did_you_mean
 
 Data = Annotated[
     Path, typer.Argument(help="CSV, TSV, JSON Lines (also gzipped), Parquet or Excel file; - reads stdin.", show_default=False)
@@ -113,7 +112,6 @@ def parse_models(given: str | None) -> list[str] | None:
 
 def check_model(name: str, option: str, known: Sequence[str]) -> None:
     """Check for a known model whose packages are installed."""
-    from metricfit._checks import did_you_mean
     from metricfit._extras import require
 
     if name not in known:
@@ -131,7 +129,7 @@ def check_importance(n_columns: int) -> bool:
 
 def say(line: str) -> None:
     """Print a note to stderr, since stdout is for results."""
-    print(line, file=sys.stderr)
+    print(printable(line), file=sys.stderr)
 
 
 def show_progress(line: str) -> None:

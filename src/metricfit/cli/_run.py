@@ -9,6 +9,7 @@ import typer
 
 from metricfit._errors import DataError, UsageError
 from metricfit._extras import MissingExtraError
+from metricfit._printable import printable
 
 USAGE, DATA, INTERRUPTED = 2, 1, 130
 STOPPED = "Interrupted; nothing was written."
@@ -21,7 +22,7 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
     """
 
     def complain(message: object, code: int) -> int:
-        print(f"{command}: {' '.join(str(message).split())}", file=sys.stderr)
+        print(f"{command}: {printable(' '.join(str(message).split()))}", file=sys.stderr)
         return code
 
     try:

@@ -8,6 +8,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from metricfit._printable import printable
+
 if TYPE_CHECKING:
     from metricfit.comparison import Comparison
     from metricfit.comparison._statistics import Estimate
@@ -31,12 +33,13 @@ def show_comparison(comparison: Comparison) -> None:
     for result in comparison.results.values():
         own, other = result.estimate, result.difference
         against = ["", ""] if result is comparison.reference else [_format(other, "+"), f"{result.p_holm:.3f}"]
-        table.add_row(result.contender.model, result.method.name, _format(own), *against, f"{result.seconds:.2f}")
+        table.add_row(printable(result.contender.model), result.method.name, _format(own), *against, f"{result.seconds:.2f}")
     screen.print(table)
     repeats = f"{comparison.n_repeats} repeat{'s' if comparison.n_repeats > 1 else ''}"
     screen.print(f"95 % intervals; {comparison.n_splits} folds, {repeats}; seed {comparison.seed}.")
     for line in (*comparison.notes, comparison.verdict.sentence):
-        screen.print(line, soft_wrap=True)
+        for part in line.split("\n"):
+            screen.print(printable(part), soft_wrap=True, markup=False)
 
 
 def _format(estimate: Estimate, sign: str = "") -> str:

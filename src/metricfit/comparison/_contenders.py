@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from metricfit import methods as known_methods
-from metricfit._checks import did_you_mean
+from metricfit._words import did_you_mean
 from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice, Method, MethodLike
 
 TRIVIAL, LINEAR, ENSEMBLE = "trivial", "linear", "ensemble"

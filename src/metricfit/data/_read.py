@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from metricfit._checks import did_you_mean
 from metricfit._errors import DataError
+from metricfit._words import did_you_mean
 from metricfit.data._layout import Layout, open_bytes
 from metricfit.data._types import NEARLY_ALL, TYPES, Column, guess_type, number_share, parse_column, to_floats, trim, type_name
 

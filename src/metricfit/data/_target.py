@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from metricfit._checks import did_you_mean
 from metricfit._errors import DataError, UsageError
+from metricfit._words import did_you_mean
 from metricfit.data._layout import MISSING, is_number
 
 MAX_NUMBERED_CLASSES = 20  # more are accepted if there are ten rows per class
 MAX_FRACTIONS = 10  # distinct values of a target with non-integers
-_NO_LABEL = pa.array([word for word in MISSING if word != "None"])  # "None" may be a class
+_NO_LABEL = tuple(word for word in MISSING if word != "None")  # "None" may be a class
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def split_target(table: pa.Table, target: str, path: Path) -> LabelledTable:
         column = column.cast(column.type.value_type)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_null(column.type):
         column = pc.utf8_trim_whitespace(column.cast(pa.string()))
-        column = pc.if_else(pc.is_in(column, _NO_LABEL), None, column)
+        column = pc.if_else(pc.is_in(column, pa.array(_NO_LABEL)), None, column)
     known = pc.is_valid(column)
     labels = _to_labels(column.filter(known), target, path)
     _check_labels(labels, target, path, len(column) - len(labels))

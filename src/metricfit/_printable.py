@@ -1,0 +1,27 @@
+"""Text from a file as it may be printed: a control character could change the terminal or hide what stands there."""
+
+from __future__ import annotations
+
+import re
+
+MAX_LENGTH = 80  # of a value in a message
+# C0, DEL and C1; marks of direction; line and paragraph separators; embeddings, overrides and isolates of direction
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    r"""The text with visible escapes for control characters.
+
+    >>> print(printable("red: \x1b[31m, reversed: \u202e"))
+    red: \x1b[31m, reversed: \u202e
+    """
+    return _CONTROL.sub(lambda found: repr(found.group())[1:-1], text)
+
+
+def quoted(value: object) -> str:
+    """The value in quotes, on one line and shortened, as error messages show it.
+
+    >>> quoted("x" * 200)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
+    """
+    return repr(f"{value[:MAX_LENGTH]}..." if isinstance(value, str) and len(value) > MAX_LENGTH else value)
