@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from metricfit._extras import is_installed
+from metricfit._words import did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import version
@@ -99,7 +100,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"metricfit.{_HOME[name]}"), name)
     if name in _MODULES:
         return import_module(f"metricfit.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{did_you_mean(name, __all__)}")
 
 
 def __dir__() -> list[str]:

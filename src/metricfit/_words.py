@@ -8,10 +8,11 @@ from typing import Any
 
 
 def did_you_mean(value: Any, options: Iterable[str]) -> str:
-    """A sentence with the closest option, or nothing if none is close.
+    """A sentence with the closest option, or nothing if none is close; case does not matter.
 
     >>> did_you_mean("lineal", ["linear", "boosting"])
     " Did you mean 'linear'?"
     """
-    close = get_close_matches(str(value).lower(), list(options), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    known = {option.lower(): option for option in options}
+    close = get_close_matches(str(value).lower(), known, n=1)
+    return f" Did you mean {known[close[0]]!r}?" if close else ""

@@ -31,7 +31,7 @@ def parse_cost(given: str, classes: NDArray[Any]) -> Cost:
     named = {tuple(label_like(name, classes, "--cost") for name in pair): cost for pair, cost in pairs.items()}
     if not named:
         raise UsageError(f"--cost names no pair of classes. Example: {EXAMPLE}.")
-    costs = Cost(named, otherwise=otherwise)  # type: ignore[arg-type]
+    costs = Cost(named, otherwise=otherwise)
     try:
         costs.for_classes(classes.tolist())
     except ValueError as error:

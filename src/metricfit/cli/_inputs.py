@@ -1,10 +1,10 @@
-"""What ``compare`` and ``fit`` are asked: a table, its target, a metric, and how rows are held out. Everything is checked here."""
+"""What ``compare`` and ``fit`` are asked: a table, its target, a metric, and which rows are held out; all of it checked."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +35,9 @@ class Asked:
     cost: str | None = None
     positive: str | None = None
     classes: str | None = None
-    drop: Sequence[str] = ()
-    numeric: Sequence[str] = ()
-    categorical: Sequence[str] = ()
+    drop: Sequence[str] | None = None
+    numeric: Sequence[str] | None = None
+    categorical: Sequence[str] | None = None
     merge_rare: int = 0
     group: str | None = None
     time: str | None = None
@@ -45,6 +45,11 @@ class Asked:
     header: bool | None = None
     delimiter: str | None = None
     encoding: str | None = None
+
+    @classmethod
+    def among(cls, given: Mapping[str, Any]) -> Asked:
+        """Those among the options of a command that are about the data and the metric."""
+        return cls(**{field.name: given[field.name] for field in fields(cls)})
 
     @property
     def name(self) -> str:
@@ -134,11 +139,11 @@ def _find_layout(asked: Asked, path: Path) -> Layout:
     return layout
 
 
-def _named_columns(given: Sequence[str], layout: Layout, option: str, target: str) -> list[str]:
+def _named_columns(given: Sequence[str] | None, layout: Layout, option: str, target: str) -> list[str]:
     """Columns by name or number; an option may be repeated, or have several columns separated by commas."""
     from metricfit.data import column_named
 
-    wanted = [name for one in given for name in ([one] if one in layout.names else one.split(","))]
+    wanted = [name for one in given or () for name in ([one] if one in layout.names else one.split(","))]
     found = [column_named(name.strip(), layout.names, option) for name in wanted]
     if target in found:
         raise UsageError(f"{option} {target!r} is the target. Pass another column to --target or to {option}.")
@@ -198,9 +203,8 @@ def _check_metric(asked: Asked, table: LabelledTable) -> tuple[MetricLike, Any, 
     if asked.cost is not None:
         costs = parse_cost(asked.cost, classes)
         _refuse_positive(label, "--cost", len(classes))
-        say(
-            "Costs (true, predicted): " + "; ".join(f"{true}, {guess} = {cost:g}" for true, guess, cost in _pairs(costs)) + "."
-        )
+        listed = "; ".join(f"{true}, {predicted} = {cost:g}" for true, predicted, cost in _pairs(costs))
+        say(f"Costs (true class, predicted class): {listed}.")
         return costs, None, None
     name = _for_classes(asked.metric or DEFAULT_METRIC, len(classes))
     _check_order(name, classes, order)

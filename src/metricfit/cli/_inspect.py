@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from metricfit._errors import DataError
+from metricfit._description import read_description
+from metricfit._errors import DataError, UsageError
 from metricfit._printable import printable
 from metricfit.cli import _options as options
-
-if TYPE_CHECKING:
-    from metricfit.cli._model import Model
+from metricfit.cli._model import SCORES_FILE, TABLE_FILE, read_json
 
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote.", show_default=False)],
     as_json: options.AsJson = False,
 ) -> None:
-    """Show the contents of a model: metric, columns, classes, scores."""
-    from metricfit.cli._model import open_model
-
-    opened = open_model(model)
+    """Show the contents of a model: metric, columns, classes, scores. It reads descriptions only, so it is fast."""
+    described, table, scores = _read(model)
     try:
-        found = _contents(opened, json.loads((model / "model.json").read_text(encoding="utf-8")))
+        found = _contents(described, table, scores)
         lines = [line for name, value in found.items() for line in _format_lines(name, value)]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(f"{model} holds a damaged model: {error!r}") from error
@@ -36,25 +33,46 @@ def inspect(
         print(printable(line))
 
 
-def _contents(opened: Model, written: dict[str, Any]) -> dict[str, Any]:
-    classifier, scores = opened.classifier, opened.scores
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The descriptions of model, table and scores; the last two are empty if the model was saved from Python."""
+    if not folder.is_dir():
+        raise UsageError(f"Folder {folder} does not exist.")
+    try:
+        model = read_description(folder)
+    except ValueError as error:
+        raise DataError(str(error)) from error
+    table, scores = (read_json(file) if (file := folder / name).exists() else {} for name in (TABLE_FILE, SCORES_FILE))
+    return model, table, scores if isinstance(scores, dict) else {}
+
+
+def _contents(model: dict[str, Any], table: dict[str, Any], scores: dict[str, Any]) -> dict[str, Any]:
     return {
-        "metric": str(classifier.metric),
-        "classes": classifier.classes_.tolist(),
-        "positive class": classifier.pos_label,
-        "target": opened.target,
-        "columns": {column.name: column.type for column in opened.schema.columns},
-        "model": classifier.learner_,
-        "method": f"{classifier.chosen_} ({classifier.method_.title})",
-        "candidates": list(classifier.candidates_),
-        "notes": list(dict.fromkeys([*classifier.notes_, *scores.get("notes", ())])),
+        "metric": model["metric_name"],
+        "classes": model["classes"]["values"],
+        "positive class": model["pos_label"],
+        "order of classes": model["class_order"],
+        "target": table.get("target", ""),
+        "columns": _columns(model, table),
+        "model": model["learner"],
+        "method": f"{model['method']['name']} ({model['method']['title']})",
+        "candidates": model["candidates"],
+        "notes": list(dict.fromkeys([*model["notes"], *scores.get("notes", ())])),
+        "warnings": list(scores.get("warnings", ())),
         "held out": {f"{row['model']}, {row['method']}": row["mean"] for row in scores.get("results", ())},
+        "evaluation": scores.get("evaluation", ""),
         "best": scores.get("best", ""),
         "simplest": scores.get("simplest", ""),
         "verdict": scores.get("verdict", ""),
-        "versions": {name: written[name] for name in ("metricfit", "scikit-learn", "torch")},
-        "papers": list(classifier.method_.papers),
+        "versions": {name: model[name] for name in ("metricfit", "scikit-learn", "torch")},
+        "papers": model["method"]["papers"],
     }
+
+
+def _columns(model: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:
+    """Columns and their types; a model that was saved from Python has names at most."""
+    if table:
+        return {column["name"]: column["type"] for column in table["columns"]}
+    return dict.fromkeys(map(str, model["feature_names_in"] or ()), "")
 
 
 def _format_lines(name: str, value: Any) -> list[str]:
@@ -66,7 +84,7 @@ def _format_lines(name: str, value: Any) -> list[str]:
         width = max(len(str(key)) for key in value)
         lines = [f"{key!s:{width}}  {f'{item:.4f}' if isinstance(item, float) else item}" for key, item in value.items()]
     elif isinstance(value, list):
-        lines = [", ".join(map(str, value))] if name == "classes" else [str(item) for item in value]
+        lines = [", ".join(map(str, value))] if "classes" in name else [str(item) for item in value]
     else:
         lines = str(value).splitlines()
     return [f"{'' if place else name:16}{line}" for place, line in enumerate(lines)]

@@ -40,7 +40,7 @@ def open_model(folder: Path) -> Model:
     if not (folder / TABLE_FILE).exists():
         columns = tuple(_columns(classifier, folder))
         return Model(classifier, TableSchema(columns, hasattr(classifier, "feature_names_in_"), len(columns)), "", {})
-    found = _read_json(folder / TABLE_FILE)
+    found = read_json(folder / TABLE_FILE)
     try:
         schema = TableSchema.from_json(found)
         target = str(found["target"])
@@ -51,11 +51,11 @@ def open_model(folder: Path) -> Model:
         raise DataError(
             f"{folder} holds a damaged model: {TABLE_FILE} has {n_columns} columns, expected {classifier.n_features_in_}."
         )
-    scores = _read_json(folder / SCORES_FILE) if (folder / SCORES_FILE).exists() else {}
+    scores = read_json(folder / SCORES_FILE) if (folder / SCORES_FILE).exists() else {}
     return Model(classifier, schema, target, scores if isinstance(scores, dict) else {})
 
 
-def _read_json(file: Path) -> Any:
+def read_json(file: Path) -> Any:
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -21,14 +21,14 @@ Data = Annotated[
 Target = Annotated[str | None, typer.Option(help="Column to predict: name, or number from 1.", show_default="the last column")]
 MetricName = Annotated[
     str | None,
-    typer.Option(help="Metric to optimise; `metricfit metrics` lists them.", show_default="f1, for many classes f1_macro"),
+    typer.Option(help="Metric to optimise; `metricfit metrics` lists them.", show_default="f1 or f1_macro"),
 ]
 CostOption = Annotated[
     str | None,
     typer.Option(
         "--cost",
-        help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a CSV file '
-        "with a row per true class and a column per predicted class.",
+        help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a CSV '
+        "file with a row per true class and a column per predicted class.",
         show_default=False,
     ),
 ]

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import errno
+import signal
 import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import typer
 
@@ -25,8 +30,13 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
         print(f"{command}: {printable(' '.join(str(message).split()))}", file=sys.stderr)
         return code
 
+    def warn(message: object, *_: object) -> None:
+        complain(message, 0)
+
     try:
-        code = int(app(standalone_mode=False) or 0)  # typer turns Ctrl-C into a code
+        with warnings.catch_warnings(), _end_in_order():
+            warnings.showwarning = warn  # without the path of a source file
+            code = int(app(standalone_mode=False) or 0)  # typer turns Ctrl-C into a code
         return complain(stopped, code) if code == INTERRUPTED else code
     except UsageError as error:
         return complain(error, USAGE)
@@ -47,3 +57,16 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
                 return USAGE
             return complain(f"{error.format_message()} See `{command} --help`.", USAGE)
         raise
+
+
+@contextmanager
+def _end_in_order() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does, so that it removes its temporary files."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

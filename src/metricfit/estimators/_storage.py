@@ -25,6 +25,7 @@ from safetensors.torch import load_file, save_file
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from metricfit import _skops, methods, metrics
+from metricfit._description import FORMAT, JSON_FILE, VERSION, other_version, read_description
 from metricfit._files import new_folder
 from metricfit._table import Table
 from metricfit.estimators._forms import FormReader
@@ -33,8 +34,7 @@ from metricfit.methods import Choice, Method
 from metricfit.metrics import Custom, Metric
 from metricfit.metrics._resolve import resolve_metric
 
-FORMAT, VERSION = "metricfit model", 4
-JSON_FILE, WEIGHTS_FILE, PREPROCESSOR_FILE = "model.json", "weights.safetensors", "preprocessor.skops"
+WEIGHTS_FILE, PREPROCESSOR_FILE = "weights.safetensors", "preprocessor.skops"
 # the types that ``_preprocess`` uses; loading builds no others
 _PARTS = {
     "sklearn.compose._column_transformer": ["ColumnTransformer"],
@@ -73,7 +73,9 @@ def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingPro
 
 def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
     """Read a model; a ValueError says what is wrong with a folder that holds none, or half of one."""
-    found = _read_description(folder)
+    found = read_description(folder)
+    if other := other_version(found):
+        warnings.warn(other, stacklevel=3)
     try:
         return _load_parts(cls, folder, found, model, metric, trusted)
     except (NotInFileError, _skops.UntrustedError, ImportError):
@@ -135,6 +137,7 @@ def _description(estimator: Any) -> dict[str, Any]:
         "scikit-learn": sklearn.__version__,
         "torch": torch.__version__,
         "params": _plain_params(estimator),
+        "metric_name": metrics.name_of(estimator.metric),
         "metric": _metric_description(estimator.metric_),
         "given_metric": _metric_description(estimator.metric) if isinstance(estimator.metric, Metric) else None,
         "pos_label": _to_json(estimator.pos_label_),
@@ -159,32 +162,6 @@ def _description(estimator: Any) -> dict[str, Any]:
         "candidates": list(estimator.candidates_),
         "history": list(estimator.history_),
     }
-
-
-def _read_description(folder: Path) -> dict[str, Any]:
-    file = folder / JSON_FILE
-    if not file.is_file():
-        raise ValueError(f"{folder} holds no metricfit model: there is no {JSON_FILE} in it.")
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        right = found["format"] == FORMAT
-        newer = found["version"] > VERSION
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{file} is not the description of a metricfit model: {error}") from error
-    if not right:
-        raise ValueError(f"{file} is not the description of a metricfit model.")
-    if newer:
-        raise ValueError(f"{folder} was written by a newer metricfit ({found['metricfit']}). Update this one to read it.")
-    if found["version"] < VERSION:
-        raise ValueError(
-            f"{folder} was written by an older metricfit ({found['metricfit']}), whose options had other names. "
-            "Fit the model again, or read it with that version."
-        )
-    if found["scikit-learn"] != sklearn.__version__:
-        warnings.warn(
-            f"The model was fitted with scikit-learn {found['scikit-learn']}, this is {sklearn.__version__}.", stacklevel=4
-        )
-    return found
 
 
 @dataclasses.dataclass(frozen=True)

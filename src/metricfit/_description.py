@@ -1,0 +1,40 @@
+"""``model.json``, the description of a saved model: plain data that is read without torch or scikit-learn."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+FORMAT, VERSION = "metricfit model", 4
+JSON_FILE = "model.json"
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """The description of the model in a folder; a ValueError says what is wrong with it."""
+    file = folder / JSON_FILE
+    if not file.is_file():
+        raise ValueError(f"{folder} holds no metricfit model: there is no {JSON_FILE} in it.")
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        right = found["format"] == FORMAT
+        newer = found["version"] > VERSION
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{file} is not the description of a metricfit model: {error}") from error
+    if not right:
+        raise ValueError(f"{file} is not the description of a metricfit model.")
+    if newer:
+        raise ValueError(f"{folder} was written by a newer metricfit ({found['metricfit']}). Update this one to read it.")
+    if found["version"] < VERSION:
+        raise ValueError(
+            f"{folder} was written by an older metricfit ({found['metricfit']}), whose options had other names. "
+            "Fit the model again, or read it with that version."
+        )
+    return found
+
+
+def other_version(found: dict[str, Any]) -> str:
+    """A sentence if the model was fitted with another scikit-learn than the installed one."""
+    fitted, here = found["scikit-learn"], version("scikit-learn")
+    return "" if fitted == here else f"The model was fitted with scikit-learn {fitted}, this is {here}."
