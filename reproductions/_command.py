@@ -44,8 +44,8 @@ def reproduce(
     data: Annotated[Path | None, typer.Option(help="Folder with the papers' data.", show_default="METRICFIT_DATA")] = None,
 ) -> None:
     """Reproduce a paper's table: published numbers and ours."""
-    from metricfit._words import did_you_mean
     from metricfit._progress import Bar, Lines
+    from metricfit._words import did_you_mean
     from reproductions._experiment import Scope, get_experiment, names
     from reproductions._runner import run
     from reproductions._tables import data_folder

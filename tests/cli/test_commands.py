@@ -144,7 +144,7 @@ def test_fit_tells_which_members_are_left_out(run, table):
 
 
 def test_predictions_are_those_of_the_model(run, fitted, good):
-    code, _, err = run("predict", fitted, good, "--out", "p.csv")
+    code, _, err = run("predict", fitted, good, "--out", "p.csv", "--probabilities")
     assert code == 0
     assert "120 rows: p.csv" in err
     found, features = csv.read_csv("p.csv"), csv.read_csv(good).drop_columns("state")
@@ -165,7 +165,7 @@ def test_formats_of_predictions(run, fitted, good, name):
 
 def test_predict_takes_columns_by_name_and_unseen_categories(run, fitted, table):
     new = table(["extra,day,colour,age", "1,2024-05-01,violet,44", "2,,,", "3,2024-06-01,red,70"], "new.csv")
-    assert run("predict", fitted, new, "--out", "p.csv")[0] == 0
+    assert run("predict", fitted, new, "--out", "p.csv", "--probabilities")[0] == 0
     found = csv.read_csv("p.csv")
     assert found.num_rows == 3
     assert found["prediction"].to_pylist()[2] == "sick"
@@ -176,7 +176,7 @@ def test_predict_takes_columns_by_name_and_unseen_categories(run, fitted, table)
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_no_rows_give_no_predictions(run, fitted, table, kind):
     header = table([HEADER.rsplit(",", 1)[0]], "none.csv")
-    assert run("predict", fitted, header, "--out", f"p.{kind}")[0] == 0
+    assert run("predict", fitted, header, "--out", f"p.{kind}", "--probabilities")[0] == 0
     found = csv.read_csv("p.csv") if kind == "csv" else parquet.read_table("p.parquet")
     assert found.num_rows == 0
     assert found.column_names == ["prediction", "probability_sick", "probability_well"]

@@ -10,7 +10,7 @@ from pyarrow import csv, parquet
 
 from metricfit._errors import DataError, UsageError
 from metricfit.data import Column, TableSchema, column_named, label_like, layout_of, read_chunks, read_table, split_target
-from metricfit.data import _read as reading
+from metricfit.data import _raw as reading
 
 MIXED = """age, city ,member,since,at,note,code,born,y
 31, Paris,true,2020-01-02,10:30:00,"a, b",007,31.12.1999,p
@@ -23,6 +23,10 @@ def written(tmp_path, text, name="table.csv"):
     path = tmp_path / name
     path.write_text(text)
     return path
+
+
+def features_in_chunks(path, schema):
+    return [chunk.features for chunk in read_chunks(path, layout_of(path), schema)]
 
 
 def test_types_and_missing_values_as_they_come(tmp_path):
@@ -62,7 +66,7 @@ def test_dates_are_read_the_same_way_again(tmp_path, days):
     table, schema = read_table(path, layout_of(path), "y")
     assert schema.columns[0].type == "date"
     assert table["day"].null_count == 0
-    (chunk,) = read_chunks(path, layout_of(path), TableSchema.from_json(schema.as_json()))
+    (chunk,) = features_in_chunks(path, TableSchema.from_json(schema.as_json()))
     assert chunk["day"].equals(table["day"])
 
 
@@ -71,7 +75,8 @@ def test_a_word_is_said_where_a_column_may_be_misread(tmp_path):
     said = []
     read_table(path, layout_of(path), "y", say=said.append)
     assert said == [
-        "Column 'x' is read as categories: most of its values are numbers, but not all.",
+        "Column 'x' is read as categories: most of its values are numbers, but 1 cell is not: 'many'. "
+        "Pass --numeric 'x' to read it as missing, or correct the file.",
         "Column 'day' is read as dates (format month/day/year).",
     ]
 
@@ -86,7 +91,7 @@ def test_the_index_of_pandas_is_left_out(tmp_path):
         assert table.column_names == ["x", "y"]
         assert len(said) == 1
         assert "is a row index and is dropped" in said[0]
-        (chunk,) = read_chunks(tmp_path / name, layout_of(tmp_path / name), schema)
+        (chunk,) = features_in_chunks(tmp_path / name, schema)
         assert chunk["x"].to_pylist() == [5.0, 6.0, 7.0]
 
 
@@ -94,7 +99,7 @@ def test_columns_without_names_are_told_apart(tmp_path):
     path = written(tmp_path, ",,y\n1,10,a\n2,20,b\n7,30,a\n")
     table, schema = read_table(path, layout_of(path), "y")
     assert table["column 2"].to_pylist() == [10.0, 20.0, 30.0]
-    (chunk,) = read_chunks(path, layout_of(path), schema)
+    (chunk,) = features_in_chunks(path, schema)
     assert chunk.equals(table.drop_columns("y"))
 
 
@@ -103,6 +108,9 @@ def test_infinite_numbers_are_missing_and_huge_ones_an_error(tmp_path):
     assert read_table(path, layout_of(path), "y")[0]["x"].to_pylist() == [1.0, None, None]
     path = written(tmp_path, "x,y\n1,a\n1e300,b\n")
     with pytest.raises(DataError, match="row 3, column 'x': 1e\\+300 is too large \\(maximum 1e\\+100\\)"):
+        read_table(path, layout_of(path), "y")
+    path = written(tmp_path, "x,y\n1,a\n-1e999,b\n")  # infinite only because it is so large
+    with pytest.raises(DataError, match="row 3, column 'x': '-1e999' is too large"):
         read_table(path, layout_of(path), "y")
 
 
@@ -115,7 +123,7 @@ def test_chunks_are_the_whole(tmp_path, monkeypatch, kind):
     path = tmp_path / f"t.{kind}"
     csv.write_csv(whole, path) if kind == "csv" else parquet.write_table(whole, path)
     schema = TableSchema((Column("word", "string", 1), Column("x", "number", 0)), True, 3)
-    chunks = list(read_chunks(path, layout_of(path), schema))
+    chunks = features_in_chunks(path, schema)
     assert len(chunks) > 5
     assert pa.concat_tables(chunks).combine_chunks().equals(whole.select(["word", "x"]))
 
@@ -124,7 +132,7 @@ def test_a_fitted_column_keeps_its_type(tmp_path):
     """A file whose numbers happen to be whole, whose codes happen to be numbers, and with a column that is all missing."""
     columns = Column("x", "number", 0), Column("code", "string", 1), Column("day", "date", 2), Column("on", "boolean", 3)
     path = written(tmp_path, "code,x,day,on\n007,1,,true\n8,2,,\n")
-    (chunk,) = read_chunks(path, layout_of(path), TableSchema(columns, True, 4))
+    (chunk,) = features_in_chunks(path, TableSchema(columns, True, 4))
     assert chunk["code"].to_pylist() == ["007", "8"]
     assert chunk["x"].to_pylist() == [1.0, 2.0]
     assert chunk["day"].to_pylist() == [None, None]
@@ -135,12 +143,12 @@ def test_columns_by_place_where_there_is_no_header(tmp_path):
     schema = TableSchema((Column("2", "number", 1), Column("3", "number", 2)), False, 3)  # the target was the first
     with_target, without = written(tmp_path, "9,1,2\n9,3,4\n", "with.csv"), written(tmp_path, "1,2\n3,4\n", "without.csv")
     for path in (with_target, without):
-        (chunk,) = read_chunks(path, layout_of(path), schema)
+        (chunk,) = features_in_chunks(path, schema)
         assert chunk["2"].to_pylist() == [1.0, 3.0]
     for text in ("1\n2\n", "1,2,3,4\n"):
         path = written(tmp_path, text, "other.csv")
         with pytest.raises(DataError, match="columns, expected 3 with the target or 2 without"):
-            list(read_chunks(path, layout_of(path), schema))
+            features_in_chunks(path, schema)
 
 
 @pytest.mark.parametrize(
@@ -156,27 +164,23 @@ def test_columns_by_place_where_there_is_no_header(tmp_path):
 def test_bad_rows(tmp_path, text, message):
     path = written(tmp_path, text)
     with pytest.raises(DataError) as caught:
-        list(read_chunks(path, layout_of(path), TableSchema((Column("x", "number", 0), Column("word", "string", 1)), True, 2)))
+        features_in_chunks(path, TableSchema((Column("x", "number", 0), Column("word", "string", 1)), True, 2))
     assert message in str(caught.value)
 
 
 def test_a_parquet_column_of_another_type_is_refused(tmp_path):
     parquet.write_table(pa.table({"x": [datetime.date(2020, 1, 1)]}), tmp_path / "t.parquet")
     with pytest.raises(DataError, match="column 'x' should have a number in every row"):
-        list(
-            read_chunks(
-                tmp_path / "t.parquet", layout_of(tmp_path / "t.parquet"), TableSchema((Column("x", "number", 0),), True, 1)
-            )
-        )
+        features_in_chunks(tmp_path / "t.parquet", TableSchema((Column("x", "number", 0),), True, 1))
 
 
 def test_columns_survive_json():
     schema = TableSchema((Column("x", "number", 0), Column("day", "date", 2, "%d.%m.%Y")), False, 3)
     assert TableSchema.from_json(schema.as_json()) == schema
-    for change in ({"type": "code"}, {"name": "day"}):
+    for change in ({"type": "code"}, {"name": "day"}, {"format": "%d"}, {"type": "string", "format": "%d.%m.%Y"}):
         found = schema.as_json()
         found["columns"][0] |= change
-        with pytest.raises(ValueError, match="unknown types or repeated names"):
+        with pytest.raises(ValueError, match="unknown types or formats, or repeated names"):
             TableSchema.from_json(found)
 
 

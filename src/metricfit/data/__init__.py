@@ -1,4 +1,4 @@
-"""Read tables from CSV, TSV (also compressed by gzip) and Parquet files."""
+"""Read tables from CSV, TSV and JSON Lines (also compressed by gzip), Parquet and Excel files."""
 
 from metricfit._extras import require
 
@@ -6,16 +6,20 @@ require("pyarrow", "cli", "metricfit.data")
 require("charset_normalizer", "cli", "metricfit.data")
 
 from metricfit.data._layout import Layout, layout_of
-from metricfit.data._read import TableSchema, read_chunks, read_table
+from metricfit.data._read import Chunk, read_chunks, read_table
+from metricfit.data._schema import TableSchema
+from metricfit.data._source import input_file
 from metricfit.data._target import LabelledTable, column_named, label_like, split_target
 from metricfit.data._types import Column
 
 __all__ = [
+    "Chunk",
     "Column",
     "LabelledTable",
     "Layout",
     "TableSchema",
     "column_named",
+    "input_file",
     "label_like",
     "layout_of",
     "read_chunks",

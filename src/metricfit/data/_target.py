@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from metricfit._errors import DataError, UsageError
+from metricfit._printable import quoted
 from metricfit._words import did_you_mean
-from metricfit.data._layout import MISSING, is_number
+from metricfit.data._literals import MISSING, is_number
+from metricfit.data._order import order_of
 
 MAX_NUMBERED_CLASSES = 20  # more are accepted if there are ten rows per class
+OTHER = "other"  # the class of rare classes
 MAX_FRACTIONS = 10  # distinct values of a target with non-integers
 _NO_LABEL = tuple(word for word in MISSING if word != "None")  # "None" may be a class
 
@@ -29,13 +32,20 @@ class LabelledTable:
     labels: NDArray[Any]
     target: str
     n_unlabelled: int
+    order: tuple[Any, ...] | None = None
 
 
-def split_target(table: pa.Table, target: str, path: Path) -> LabelledTable:
-    """Split a table into features and labels; rows without a label are dropped."""
+def split_target(
+    table: pa.Table, target: str, path: Path, merge_rare: int = 0, say: Callable[[str], None] = lambda line: None
+) -> LabelledTable:
+    """Split a table into features and labels; rows without a label are dropped.
+
+    Classes with fewer than ``merge_rare`` rows become one class, "other".
+    """
     features, column = table.drop_columns(target), table[target]
     if not features.num_columns:
         raise DataError(f"{path} has no columns except the target {target!r}.")
+    ordered = column
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_null(column.type):
@@ -43,8 +53,31 @@ def split_target(table: pa.Table, target: str, path: Path) -> LabelledTable:
         column = pc.if_else(pc.is_in(column, pa.array(_NO_LABEL)), None, column)
     known = pc.is_valid(column)
     labels = _to_labels(column.filter(known), target, path)
-    _check_labels(labels, target, path, len(column) - len(labels))
-    return LabelledTable(features.filter(known), labels, target, len(column) - len(labels))
+    order = order_of(ordered.filter(known), labels)
+    merged = merge_classes(labels, merge_rare, target, say)
+    if merged is not labels and order is not None:
+        say(f"The order of the classes in column {target!r} is not used, because {OTHER!r} has no place in it.")
+        order = None
+    _check_labels(merged, target, path, len(column) - len(labels), merge_rare)
+    return LabelledTable(features.filter(known), merged, target, len(column) - len(labels), order)
+
+
+def merge_classes(labels: NDArray[Any], fewest: int, target: str, say: Callable[[str], None]) -> NDArray[Any]:
+    """The labels as text, with "other" for classes of fewer than ``fewest`` rows; unchanged if there is no such class."""
+    classes, counts = np.unique(labels, return_counts=True)
+    rare = counts < fewest
+    if not rare.any() or classes[rare].tolist() == [OTHER]:
+        return labels
+    names = [quoted(label) for label in classes[rare].tolist()]
+    shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+    exists = OTHER in classes[~rare].astype(str).tolist()
+    joined = f"join the class {OTHER!r}, which exists already" if exists else f"become the class {OTHER!r}"
+    text = "" if labels.dtype.kind == "U" else " All labels are text now."
+    say(
+        f"Column {target!r}: {len(names)} classes with fewer than {fewest} rows ({shown}; {counts[rare].sum():,} rows "
+        f"together) {joined}.{text}"
+    )
+    return np.where(np.isin(labels, classes[rare]), OTHER, labels.astype(str))
 
 
 def column_named(wanted: str, names: Sequence[str], option: str) -> str:
@@ -92,7 +125,7 @@ def _to_labels(column: pa.ChunkedArray, target: str, path: Path) -> NDArray[Any]
     raise DataError(f"{path}, column {target!r} has values of type {column.type}, which cannot be classes.")
 
 
-def _check_labels(labels: NDArray[Any], target: str, path: Path, n_unlabelled: int) -> None:
+def _check_labels(labels: NDArray[Any], target: str, path: Path, n_unlabelled: int, merge_rare: int) -> None:
     classes, counts = np.unique(labels, return_counts=True)
     where = f"{path}, column {target!r}"
     if not len(classes):
@@ -111,7 +144,10 @@ def _check_labels(labels: NDArray[Any], target: str, path: Path, n_unlabelled: i
             )
     if counts.min() == 1:
         rare = classes.tolist()[counts.argmin()]
-        others = f" (and {int((counts == 1).sum()) - 1} more classes)" if (counts == 1).sum() > 1 else ""
+        n_others = int((counts == 1).sum()) - 1
+        others = f" (and {n_others} more classes)" if n_others else ""
+        enough = max(2, merge_rare + 1) if n_others else int(np.sort(counts)[1]) + 1
         raise DataError(
-            f"{where}: class {rare!r} has one row{others}; cross-validation needs two. Add rows, or remove the class."
+            f"{where}: class {quoted(rare)} has one row{others}; cross-validation needs two. Add rows, remove the class, "
+            f"or pass --merge-rare {enough} to join all classes with fewer than {enough} rows."
         )

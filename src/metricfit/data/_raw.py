@@ -1,0 +1,142 @@
+"""Read the columns of a file of any format, whole or in chunks, without a change to their values. CSV cells are text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from metricfit._errors import DataError
+from metricfit.data._cells import column_of
+from metricfit.data._excel import read_sheet
+from metricfit.data._json import read_objects
+from metricfit.data._layout import Layout
+from metricfit.data._sniff import open_bytes
+
+CHUNK_BYTES = 2**22
+CHUNK_ROWS = 2**15
+_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+
+Ragged = dict[int, str]  # a row of a chunk that has too many or too few cells, and what is wrong with it
+
+
+def read_whole(path: Path, layout: Layout, positions: Sequence[int]) -> pa.Table:
+    """The columns at these positions, in this order and with their names."""
+    names = [layout.names[position] for position in positions]
+    if layout.format == "csv":
+        with open_bytes(path, layout.compressed) as file:
+            return csv.read_csv(file, *_csv_options(layout, positions)).rename_columns(names)
+    if layout.format == "parquet":
+        with parquet.ParquetFile(path) as file:
+            return _select(file.read(columns=_parquet_columns(layout, positions)), layout, positions).rename_columns(names)
+    if layout.format == "excel":
+        return _read_excel(path, layout, positions).rename_columns(names)
+    parts = list(read_objects(path, layout.compressed, layout.encoding, [layout.raw_names[i] for i in positions], 2**62))
+    return parts[0].rename_columns(names) if parts else pa.table({name: pa.nulls(0) for name in names})
+
+
+def read_batches(
+    path: Path, layout: Layout, positions: Sequence[int], skip_ragged: bool = False
+) -> Iterator[tuple[pa.Table, Ragged]]:
+    """The same in chunks of rows. With ``skip_ragged``, a row of a CSV file with too many or too few cells has no values."""
+    if layout.format == "csv":
+        yield from _read_csv_batches(path, layout, positions, skip_ragged)
+    elif layout.format == "parquet":
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(CHUNK_ROWS, columns=_parquet_columns(layout, positions)):
+                yield _select(pa.table(batch), layout, positions), {}
+    elif layout.format == "excel":
+        table = _read_excel(path, layout, positions)
+        for start in range(0, table.num_rows, CHUNK_ROWS):
+            yield table.slice(start, CHUNK_ROWS), {}
+    else:
+        keys = [layout.raw_names[position] for position in positions]
+        for table in read_objects(path, layout.compressed, layout.encoding, keys, CHUNK_ROWS):
+            yield table, {}
+
+
+@contextmanager
+def data_errors(path: Path) -> Iterator[None]:
+    """Turn errors of Arrow and the system into :class:`DataError`."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, EOFError, UnicodeError) as error:
+        if ragged := _RAGGED.search(str(error)):
+            row, expected, found = ragged.groups()
+            raise DataError(f"{path}, row {row} has {found} cells, expected {expected} as in the first row.") from None
+        raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def _parquet_columns(layout: Layout, positions: Sequence[int]) -> list[str] | None:
+    """The names to read; None for all columns, because columns with the same name cannot be read one by one."""
+    if len(set(layout.raw_names)) < len(layout.raw_names):
+        return None
+    return list({layout.raw_names[position]: None for position in positions})
+
+
+def _select(table: pa.Table, layout: Layout, positions: Sequence[int]) -> pa.Table:
+    if len(set(layout.raw_names)) < len(layout.raw_names):
+        return table.select(list(positions))
+    return table.select([layout.raw_names[position] for position in positions])
+
+
+def _read_excel(path: Path, layout: Layout, positions: Sequence[int]) -> pa.Table:
+    rows = read_sheet(path).rows[int(layout.header) :]
+    columns = [column_of([row[position] for row in rows]) for position in positions]
+    return pa.table(columns, names=[f"f{index}" for index in range(len(columns))])
+
+
+def _read_csv_batches(path: Path, layout: Layout, positions: Sequence[int], skip: bool) -> Iterator[tuple[pa.Table, Ragged]]:
+    found: list[Any] = []
+
+    def remember(row: Any) -> str:
+        found.append(row)
+        return "skip"
+
+    options = _csv_options(layout, positions)
+    if skip:
+        options[1].invalid_row_handler = remember
+    with open_bytes(path, layout.compressed) as file, csv.open_csv(file, *options) as batches:
+        next_row = layout.first_row
+        for batch in batches:
+            chunk, ragged = _insert_rows(pa.table(batch), next_row, found)
+            if chunk.num_rows:
+                yield chunk, ragged
+            next_row += chunk.num_rows
+        chunk, ragged = _insert_rows(batches.schema.empty_table(), next_row, found)
+        if chunk.num_rows:
+            yield chunk, ragged
+
+
+def _insert_rows(table: pa.Table, next_row: int, found: list[Any]) -> tuple[pa.Table, Ragged]:
+    """Put rows without values where the skipped rows were, and remove these from the list."""
+    indices: list[int | None] = list(range(table.num_rows)) if found else []
+    ragged: Ragged = {}
+    while found and found[0].number - next_row <= len(indices):
+        row = found.pop(0)
+        place = row.number - next_row
+        indices.insert(place, None)
+        ragged[place] = f"has {row.actual_columns} cells, expected {row.expected_columns} as in the first row"
+    return table.take(pa.array(indices, pa.int64())) if ragged else table, ragged
+
+
+def _csv_options(layout: Layout, positions: Sequence[int]) -> tuple[Any, Any, Any]:
+    """Options that select columns by position, since names may be missing, repeated or unusual."""
+    names = [f"f{position}" for position in range(len(layout.raw_names))]
+    return (
+        csv.ReadOptions(
+            use_threads=False,  # only then do errors include the row number
+            block_size=CHUNK_BYTES,
+            encoding=layout.encoding,
+            column_names=names,
+            skip_rows=layout.blank_lines,
+            skip_rows_after_names=int(layout.header),
+        ),
+        csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
+        csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), include_columns=[names[i] for i in positions]),
+    )

@@ -1,0 +1,62 @@
+"""The columns that a model was fitted to, and where they are in another file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from metricfit._errors import DataError
+from metricfit._printable import quoted
+from metricfit._words import did_you_mean
+from metricfit.data._layout import Layout
+from metricfit.data._types import Column
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """The columns of the table that a model was fitted to; ``n_columns`` also counts the target and dropped columns."""
+
+    columns: tuple[Column, ...]
+    header: bool
+    n_columns: int
+
+    def as_json(self) -> dict[str, Any]:
+        columns = [asdict(column) for column in self.columns]
+        return {"header": self.header, "n_columns": self.n_columns, "columns": columns}
+
+    @classmethod
+    def from_json(cls, found: Any) -> TableSchema:
+        """Raises KeyError, TypeError or ValueError if an entry is missing or invalid."""
+        columns = tuple(
+            Column(
+                str(item["name"]),
+                str(item["type"]),
+                int(item["position"]),
+                str(item["format"]),
+                "lenient" in item and item["lenient"] is True,
+            )
+            for item in found["columns"]
+        )
+        if not all(column.is_valid() for column in columns) or len({column.name for column in columns}) < len(columns):
+            raise ValueError("unknown types or formats, or repeated names")
+        return cls(columns, bool(found["header"]), int(found["n_columns"]))
+
+
+def column_positions(path: Path, layout: Layout, schema: TableSchema) -> list[int]:
+    """The positions of the schema's columns in the file: by name, or by order if neither table has a header."""
+    columns = schema.columns
+    if not schema.header and not layout.header:
+        if len(layout.names) == schema.n_columns:
+            return [column.position for column in columns]
+        if len(layout.names) == len(columns):  # the target is absent
+            return list(range(len(columns)))
+        wanted = f"{schema.n_columns} with the target or {len(columns)} without"
+        raise DataError(f"{path} has {len(layout.names)} columns, expected {wanted}.")
+    missing = [column.name for column in columns if column.name not in layout.names]
+    if missing:
+        near = did_you_mean(missing[0], layout.names)
+        shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+        what = f"column {quoted(missing[0])}" if len(missing) == 1 else f"{len(missing)} columns ({shown})"
+        raise DataError(f"{path} lacks {what} that the model was fitted to.{near}")
+    return [layout.names.index(column.name) for column in columns]
