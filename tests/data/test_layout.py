@@ -91,6 +91,42 @@ def test_a_first_line_with_a_number_is_no_header(tmp_path, first, header):
     assert layout_of(path, header=not header).header is not header
 
 
+def test_repeated_names_are_numbered_and_said(tmp_path):
+    path = written(tmp_path, "a, a ,b,a (2),a,\n1,2,3,4,5,6\n7,8,9,10,11,12\n")
+    layout = layout_of(path)
+    assert layout.names == ("a", "a (3)", "b", "a (2)", "a (4)", "column 6")  # "a (2)" is taken
+    assert layout.renamed == (("a", "a (3)"), ("a", "a (4)"))
+    assert layout.notes == [
+        "There are several columns named 'a': one is read as 'a (3)'.",
+        "There are several columns named 'a': one is read as 'a (4)'.",
+    ]
+    assert read_table(path, layout)["a (4)"].to_pylist() == [5.0, 11.0]
+
+
+def test_a_first_line_of_values_is_data(tmp_path):
+    path = written(tmp_path, "red,low\nblue,high\nred,high\nblue,low\n")
+    layout = layout_of(path)
+    assert (layout.header, layout.names) == (False, ("1", "2"))
+    assert layout.notes == [
+        "The first line has only values that occur again below and is read as data; columns are numbered from 1. "
+        "Pass --header if it is a header."
+    ]
+    assert read_table(path, layout).num_rows == 4
+    assert layout_of(path, header=True).names == ("red", "low")
+    assert layout_of(written(tmp_path, "red,level\nblue,high\nred,high\n")).header  # one cell is not enough
+    assert layout_of(written(tmp_path, "red,\nblue,\nred,\n")).header
+
+
+def test_a_file_that_is_not_utf8_is_said(tmp_path):
+    path = written(tmp_path, "café,y\n1,a\n", "latin-1")
+    assert layout_of(path).notes == ["The file is not UTF-8: read as cp1252. Pass --encoding to change this."]
+    assert layout_of(path, encoding="cp1252").notes == []
+
+
+def test_a_few_control_characters_are_still_text(tmp_path):
+    assert layout_of(written(tmp_path, "a\x1b[31m,y\n" + "plain,b\n" * 9)).names == ("a\x1b[31m", "y")
+
+
 def test_a_year_among_names_is_a_name(tmp_path):
     path = written(tmp_path, "id,2019,2020,y\n1,2,3,a\n2,3,4,b\n")
     assert layout_of(path).names == ("id", "2019", "2020", "y")

@@ -4,6 +4,7 @@ import datetime
 
 import numpy as np
 import pandas
+import polars
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
@@ -227,8 +228,14 @@ def test_rows_without_a_label_are_left_out():
         ([1.0, float("inf")] * 3, "has infinite numbers or NaN"),
         ([[1], [2]] * 3, "has values of type list"),
         ([None, None], "column 'label' has no values."),
-        (["a", "a", "b", "b", "c"], "class 'c' has one row; cross-validation needs two."),
-        (["a", "a", "b", "c"], "class 'b' has one row (and 1 more classes)"),
+        (
+            ["a"] * 5 + ["b", "b", "c"],
+            "class 'c' has one row; cross-validation needs two. Add rows, remove the class, or pass --merge-rare 3 ",
+        ),
+        (
+            ["a", "a", "b", "c"],
+            "class 'b' has one row (and 1 more classes); cross-validation needs two. Add rows, remove the class, or pass --merge-rare 2 ",
+        ),
         ([n + 0.5 for n in range(30)], "looks like a regression target (30 distinct values from 0.5 to 29.5)"),
         (list(range(200)), "looks like a regression target (200 distinct values from 0 to 199)"),
     ],
@@ -237,6 +244,77 @@ def test_targets_that_cannot_be_predicted(labels, message):
     with pytest.raises(DataError) as caught:
         labelled(labels)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "merged", "said"),
+    [
+        (
+            ["a", "a", "b", "c"],
+            ["a", "a", "other", "other"],
+            "2 classes with fewer than 2 rows ('b', 'c'; 2 rows together) become the class 'other'.",
+        ),
+        (
+            [1, 1, 2, 3],
+            ["1", "1", "other", "other"],
+            "2 classes with fewer than 2 rows (2, 3; 2 rows together) become the class 'other'. All labels are text now.",
+        ),
+        (
+            ["a", "a", "b", "other", "other"],
+            ["a", "a", "other", "other", "other"],
+            "1 class with fewer than 2 rows ('b'; 1 row) joins the class 'other', which exists already.",
+        ),
+        (["a", "a", "other", "other"], ["a", "a", "other", "other"], None),
+    ],
+)
+def test_rare_classes_are_merged(labels, merged, said):
+    notes = []
+    table = pa.table({"x": list(range(len(labels))), "label": labels})
+    assert split_target(table, "label", "t.csv", merge_rare=2, say=notes.append).labels.tolist() == merged
+    assert notes == ([f"Column 'label': {said}"] if said else [])
+
+
+def test_one_rare_class_cannot_be_merged_with_itself():
+    table = pa.table({"x": list(range(6)), "label": ["a"] * 3 + ["b"] * 2 + ["c"]})
+    with pytest.raises(DataError, match=r"class 'other' has one row; .* or pass --merge-rare 3 to join all classes"):
+        split_target(table, "label", "t.csv", merge_rare=2)
+
+
+def ordered(labels, categories, path, **options):
+    kind = pandas.CategoricalDtype(categories, ordered=True)
+    frame = pandas.DataFrame({"x": range(len(labels)), "y": pandas.Series(labels, dtype=kind)})
+    parquet.write_table(pa.Table.from_pandas(frame), path, **options)
+    said = []
+    table, _ = read_table(path, layout_of(path), "y", say=said.append)
+    return table, said
+
+
+def test_the_order_of_classes_comes_from_the_file(tmp_path):
+    table, said = ordered(["hi", "lo", None, "hi", "lo"], ["lo", "mid", "hi"], tmp_path / "t.parquet", row_group_size=2)
+    found = split_target(table, "y", "t.parquet")
+    assert (found.order, said) == (("lo", "hi"), [])
+    assert found.labels.tolist() == ["hi", "lo", "hi", "lo"]
+    table, _ = ordered(["10", "9"] * 2, ["9", "10"], tmp_path / "t.parquet")
+    assert split_target(table, "y", "t.parquet").order == (9, 10)  # the labels became numbers
+    notes = []
+    table, _ = ordered(["hi", "hi", "lo", "mid"], ["lo", "mid", "hi"], tmp_path / "t.parquet")
+    assert split_target(table, "y", "t.parquet", merge_rare=2, say=notes.append).order is None
+    assert "has no place in it" in notes[-1]
+
+
+def test_the_order_of_a_polars_enum(tmp_path):
+    labels = polars.Series(["hi", "lo"] * 3, dtype=polars.Enum(["lo", "mid", "hi"]))
+    polars.DataFrame({"x": range(6), "y": labels}).write_parquet(tmp_path / "t.parquet")
+    table, _ = read_table(tmp_path / "t.parquet", layout_of(tmp_path / "t.parquet"), "y")
+    assert split_target(table, "y", "t.parquet").order == ("lo", "hi")
+
+
+def test_an_order_that_the_file_does_not_hold_is_not_made_up(tmp_path):
+    """Without a dictionary page, Arrow lists the categories as they first occur."""
+    table, said = ordered(["hi", "lo"] * 2, ["lo", "hi"], tmp_path / "t.parquet", use_dictionary=False)
+    assert split_target(table, "y", "t.parquet").order is None
+    assert said == ["Column 'y' is an ordered category, but the file does not hold the order of its classes."]
+    assert labelled(["a", "b"] * 2).order is None
 
 
 def test_thirty_numbered_classes_are_classes():

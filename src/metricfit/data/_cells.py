@@ -21,8 +21,11 @@ def column_of(cells: Sequence[Any]) -> pa.Array:
         return pa.array(cells, pa.bool_())
     if kinds and kinds <= {int, float} and all(abs(cell) < _MAX_INT for cell in cells if type(cell) is int):
         return pa.array(cells, pa.int64() if kinds == {int} else pa.float64())
+    if kinds == {datetime.date}:
+        return pa.array(cells, pa.date32())
     if kinds and kinds <= {datetime.date, datetime.datetime}:
-        return pa.array(cells, pa.timestamp("us"))
+        moments = [datetime.datetime(*cell.timetuple()[:3]) if type(cell) is datetime.date else cell for cell in cells]
+        return pa.array(moments, pa.timestamp("us"))
     if kinds == {datetime.time}:
         return pa.array(cells, pa.time64("us"))
     if kinds == {datetime.timedelta}:

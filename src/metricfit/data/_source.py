@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from metricfit._errors import DataError, UsageError
+from metricfit._extras import MissingExtraError
 
 STDIN = Path("-")
 
@@ -28,5 +29,5 @@ def input_file(path: Path) -> Iterator[Path]:
             shutil.copyfileobj(sys.stdin.buffer, file)
         try:
             yield copy
-        except (DataError, UsageError) as error:
+        except (DataError, UsageError, MissingExtraError) as error:
             raise type(error)(str(error).replace(str(copy), copy.name)) from error

@@ -70,13 +70,15 @@ def merge_classes(labels: NDArray[Any], fewest: int, target: str, say: Callable[
         return labels
     names = [quoted(label) for label in classes[rare].tolist()]
     shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+    one, n_rows = len(names) == 1, int(counts[rare].sum())
     exists = OTHER in classes[~rare].astype(str).tolist()
-    joined = f"join the class {OTHER!r}, which exists already" if exists else f"become the class {OTHER!r}"
-    text = "" if labels.dtype.kind == "U" else " All labels are text now."
-    say(
-        f"Column {target!r}: {len(names)} classes with fewer than {fewest} rows ({shown}; {counts[rare].sum():,} rows "
-        f"together) {joined}.{text}"
+    joined = (
+        f"join{'s' * one} the class {OTHER!r}, which exists already" if exists else f"become{'s' * one} the class {OTHER!r}"
     )
+    together = "1 row" if n_rows == 1 else f"{n_rows:,} rows" if one else f"{n_rows:,} rows together"
+    text = "" if labels.dtype.kind == "U" else " All labels are text now."
+    what = "1 class" if one else f"{len(names)} classes"
+    say(f"Column {target!r}: {what} with fewer than {fewest} rows ({shown}; {together}) {joined}.{text}")
     return np.where(np.isin(labels, classes[rare]), OTHER, labels.astype(str))
 
 
