@@ -1,0 +1,124 @@
+"""Whether one column alone gives the target, by the balanced accuracy of a small model of that column.
+
+Values that repeat vote by their majority class, without the row that is asked. Numbers and dates also get a small tree, which
+is cross-validated. All classes weigh the same. Missing values are a value like others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metricfit._typing import Floats
+from metricfit.estimators._preprocess import TEXT
+from metricfit.profile._column import TableColumn
+
+NEARLY_THE_TARGET = 0.99  # balanced accuracy
+MIN_ROWS = 30  # fewer rows cannot tell
+MOST_ROWS = 5000  # that a tree is fitted to, as many of each class as there are
+MIN_ROWS_PER_CLASS = 10  # in this sample
+N_FOLDS = 3
+MIN_ROWS_PER_LEAF = 3
+MIN_LEAVES = 8
+MOST_CELLS = 5_000_000  # values times classes, in a table of counts
+_FIRST_LOOK = 0.9  # what a histogram has to reach before a tree is fitted; it loses half a bin at each border
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Classes as numbers from 0, and a sample of rows with as many of each class."""
+
+    names: NDArray[Any]  # of the classes
+    classes: NDArray[np.int64]  # one per row
+    rows: NDArray[np.int64]  # of the sample, sorted
+    folds: NDArray[np.int64]  # of the sample
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.names)
+
+    @classmethod
+    def of(cls, labels: NDArray[Any]) -> Target:
+        found, classes = np.unique(labels, return_inverse=True)
+        rng, n_classes = np.random.default_rng(0), max(1, len(found))
+        most = max(MIN_ROWS_PER_CLASS, MOST_ROWS // n_classes)
+        parts = [rng.permutation(np.flatnonzero(classes == label))[:most] for label in range(len(found))]
+        rows = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        folds = np.concatenate([np.arange(len(part)) % N_FOLDS for part in parts]) if parts else rows
+        order = np.argsort(rows, kind="stable")
+        return cls(found, classes.astype(np.int64), rows[order].astype(np.int64), folds[order].astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Leak:
+    """How well a column alone gives the target."""
+
+    score: float  # balanced accuracy
+    by_missing: bool = False  # whether it is enough to know where it is missing
+
+
+def find_leak(column: TableColumn, target: Target) -> Leak:
+    """The balanced accuracy of a column alone; 0 where this cannot be said."""
+    if len(target.classes) < MIN_ROWS or column.kind == TEXT:
+        return Leak(0.0)
+    if 0 < column.n_missing < len(column.values):
+        score = majority_score(column.is_missing.astype(np.int64), target.classes, target.n_classes)
+        if score >= NEARLY_THE_TARGET:
+            return Leak(score, by_missing=True)
+    score = 0.0
+    if (column.is_text or column.is_whole) and column.n_distinct <= len(column.values) / 2:
+        score = majority_score(column.codes + 1, target.classes, target.n_classes)
+    if score < NEARLY_THE_TARGET and not column.is_text:
+        score = max(score, number_score(column, target))
+    return Leak(score)
+
+
+def majority_score(values: NDArray[np.int64], classes: NDArray[np.int64], n_classes: int) -> float:
+    """The balanced accuracy of the majority class per value, without the row itself; classes weigh the same.
+
+    >>> majority_score(np.array([0, 0, 0, 1, 1, 1, 2]), np.array([0, 0, 0, 1, 1, 1, 1]), 2)
+    0.875
+    """
+    n_values = int(values.max(initial=0)) + 1
+    if n_values * n_classes > MOST_CELLS:
+        return 0.0
+    counts = np.bincount(values * n_classes + classes, minlength=n_values * n_classes).reshape(n_values, n_classes)
+    sizes = np.maximum(1, counts.sum(0))
+    shares = counts / sizes
+    order = np.sort(shares, 1)
+    rivals = np.where(shares == order[:, -1:], order[:, -2:-1], order[:, -1:]) if n_classes > 1 else np.zeros_like(shares)
+    right = (counts - 1) / sizes > rivals
+    return float(((counts * right).sum(0) / sizes).mean())
+
+
+def number_score(column: TableColumn, target: Target) -> float:
+    """The cross-validated balanced accuracy of a small tree; a histogram tells first whether that is worth it."""
+    ranks, classes = column.ranks(target.rows), target.classes[target.rows]
+    n_bins = min(len(ranks) // 8, 64 * target.n_classes)
+    bins = ranks + 1
+    if bins.max(initial=0) > n_bins:
+        places = np.searchsorted(np.sort(bins), bins)  # values that are equal share a bin
+        bins = places * n_bins // len(places)
+    score = majority_score(bins, classes, target.n_classes)
+    if score < _FIRST_LOOK:
+        return score
+    values = column.floats(target.rows)  # they show the gap between classes; ranks are not led astray by outliers
+    return max(score, *(_tree_score(numbers, classes, target) for numbers in (values, ranks)))
+
+
+def _tree_score(numbers: NDArray[Any], classes: NDArray[np.int64], target: Target) -> float:
+    from sklearn.tree import DecisionTreeClassifier
+
+    features, right = numbers[:, None].astype(np.float32), np.zeros(len(numbers), bool)
+    weights: Floats = 1.0 / np.bincount(classes, minlength=target.n_classes)[classes]
+    for fold in range(N_FOLDS):
+        train, test = target.folds != fold, target.folds == fold
+        tree = DecisionTreeClassifier(
+            max_leaf_nodes=max(MIN_LEAVES, 2 * target.n_classes), min_samples_leaf=MIN_ROWS_PER_LEAF, random_state=0
+        )
+        tree.fit(features[train], classes[train], sample_weight=weights[train])
+        right[test] = tree.predict(features[test]) == classes[test]
+    return float((weights * right).sum() / weights.sum())
