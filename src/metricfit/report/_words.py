@@ -1,0 +1,133 @@
+"""How the page writes names and numbers: nothing invisible, a dash for what is missing, and contenders in plain words."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from typing import Any
+
+from markupsafe import Markup
+
+from metricfit.comparison import Comparison, Contender
+from metricfit.comparison._contenders import TRIVIAL
+from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice
+from metricfit.metrics import Cost, Custom
+
+DASH, MINUS = "\u2013", "\u2212"
+JOINERS = "\u200c\u200d"  # Persian, Indic scripts and emoji need them
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control characters, direction marks, halves of characters, breaks
+MODELS_IN_WORDS = {
+    "linear": "the linear model",
+    "boosting": "boosted trees",
+    "extra_trees": "extremely randomised trees",
+    "mlp": "the neural network",
+    "ensemble": "the ensemble",
+    "auto": "the automatic model",
+}
+
+
+def visible(text: str) -> str:
+    r"""The text with an escape, as Python writes it, for every character that does not show itself.
+
+    >>> print(visible("a\x00b\x1b[31m\u202ec\ud800"))
+    a\x00b\x1b[31m\u202ec\ud800
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter.encode("unicode_escape").decode() if _is_hidden(letter) else letter for letter in text)
+
+
+def _is_hidden(letter: str) -> bool:
+    return unicodedata.category(letter) in HIDDEN and letter not in JOINERS
+
+
+def printed(value: Any) -> Any:
+    """What the templates print: text made visible; markup and numbers as they are."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def shorten(name: str, most: int = 44) -> str:
+    """The name, or its beginning and an ellipsis.
+
+    >>> shorten("x" * 50) == "x" * 43 + "…"
+    True
+    """
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def score(value: float | None, sign: bool = False) -> str:
+    """Four decimals below ten and fewer above; a dash for what is missing.
+
+    >>> score(0.71), score(1234.5678), score(0.1, sign=True), score(float("inf")), score(None)
+    ('0.7100', '1,234.6', '+0.1000', '–', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return DASH
+    digits = 4 if abs(value) < 10.0 else 2 if abs(value) < 1000.0 else 1
+    return f"{value:{'+' if sign else ''},.{digits}f}".replace("-", MINUS)
+
+
+def interval(low: float | None, high: float | None, sign: bool = False) -> str:
+    """Two ends with three decimals; a dash if one is missing.
+
+    >>> interval(0.1, 0.25), interval(float("-inf"), float("inf"))
+    ('0.100 to 0.250', '–')
+    """
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return DASH
+    digits = 3 if max(abs(low), abs(high)) < 10.0 else 1
+    return f"{low:{'+' if sign else ''},.{digits}f} to {high:{'+' if sign else ''},.{digits}f}".replace("-", MINUS)
+
+
+def p_value(value: float | None) -> str:
+    """Three decimals; a dash if it is missing.
+
+    >>> p_value(0.0004), p_value(0.25), p_value(float("nan"))
+    ('< 0.001', '0.250', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return DASH
+    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
+
+
+def rows(value: float, sign: bool = False, like: float | None = None) -> str:
+    """A number of rows per thousand: whole from ten on, else with one decimal; ``like`` is the number it stands beside.
+
+    >>> rows(12.4), rows(3.44), rows(3.0), rows(-0.2, sign=True), rows(0.0), rows(12.4, like=3.44)
+    ('12', '3.4', '3', '−0.2', '0', '12.4')
+    """
+    size = value if like is None else like
+    digits = 0 if abs(size) >= 10.0 or abs(size - round(size)) < 0.05 else 1
+    plain = f"{value + 0.0:{'+' if sign and round(value, 1) else ''},.{digits}f}".replace("-", MINUS)
+    return "0" if plain in ("0.0", f"{MINUS}0", f"{MINUS}0.0") else plain
+
+
+def money(value: float) -> str:
+    """An amount in the unit of the costs: no decimals from a hundred on, else two.
+
+    >>> money(1234.6), money(12.5), money(-3.0)
+    ('1,235', '12.50', '−3')
+    """
+    digits = 0 if abs(value) >= 100.0 or value == round(value) else 2
+    return f"{value + 0.0:,.{digits}f}".replace("-", MINUS)
+
+
+def metric_name(comparison: Comparison) -> str:
+    """The metric's name; a cost matrix or a function has none that reads well."""
+    if comparison.metric != str(comparison.measure):
+        return comparison.metric
+    if isinstance(comparison.measure, Cost):
+        return "negative mean cost"
+    return "your metric" if isinstance(comparison.measure, Custom) else comparison.metric
+
+
+def contender_in_words(contender: Contender) -> str:
+    """The model and its method in plain words, to be read in a sentence."""
+    if contender.model == TRIVIAL:
+        return "a constant answer"
+    model, method = MODELS_IN_WORDS.get(contender.model, contender.model), contender.method
+    if isinstance(method, Choice):
+        return f"{model} with {method.title} of a method" if method.name == "auto" else f"{model} with {method.title}"
+    if method.name == BASELINE:
+        return f"{model} with a tuned threshold"
+    return f"{model} trained by plain cross-entropy" if method.name == CROSS_ENTROPY else f"{model} trained by {method.title}"
