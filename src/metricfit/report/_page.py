@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from metricfit.comparison import Comparison, Result
+from metricfit.comparison._contenders import TRIVIAL
 from metricfit.comparison._importance import MOST_ROWS
 from metricfit.methods import Choice
+from metricfit.profile import TableProfile
 from metricfit.report import _curves as curves
 from metricfit.report import _figures as figures
+from metricfit.report import _heatmap as heatmap
 from metricfit.report import _shown as shown
+from metricfit.report import _words as words
+from metricfit.report._data import MAX_CLASSES, class_sizes, open_and_folded
+from metricfit.report._features import effects, importance
+from metricfit.report._forest import forest
+from metricfit.report._gain import gain
+from metricfit.report._headline import headline
 from metricfit.report._run import Run
 
 if TYPE_CHECKING:
     from metricfit.estimators import MetricClassifier
 
-MAX_MATRIX_CLASSES = 15  # a larger matrix is hard to read
-MAX_CONFUSIONS = 20
-MAX_COLUMNS = 15  # in the figure and the table of importance
+FORMATS: tuple[Callable[..., str], ...] = (
+    words.score,
+    words.interval,
+    words.p_value,
+    words.rows,
+    words.money,
+    words.shorten,
+    words.contender_in_words,
+)
+FEW_CONFUSIONS = 5  # listed beside a matrix with numbers
 MODELS_IN_WORDS = {
     "trivial": "one class for all rows",
     "linear": "logistic regression, its penalty chosen by held-out cross-entropy",
@@ -31,34 +48,51 @@ MODELS_IN_WORDS = {
 }
 
 
-def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None) -> str:
-    """The report as HTML; with a model, it also says what the model is and lists its candidates."""
+def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None, profile: TableProfile | None = None) -> str:
+    """The report as HTML.
+
+    With a model, it also says what the model is and lists its candidates. With a profile, it describes the columns.
+    """
     environment = Environment(
         loader=PackageLoader("metricfit.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=words.printed,
     )
-    results, few_classes = comparison.results.values(), len(comparison.classes) <= MAX_MATRIX_CLASSES
+    environment.globals |= {format_.__name__: format_ for format_ in FORMATS}
+    results = comparison.results.values()
     reliability, reliability_legend = figures.reliability_figure(comparison)
     return environment.get_template("page.html.jinja").render(
         comparison=comparison,
+        metric=words.metric_name(comparison),
         run=run,
         model=model,
+        profile=profile,
+        columns=([], []) if profile is None else open_and_folded(profile),
+        headline=headline(comparison),
         verdict=comparison.verdict,
+        about_model=_in_words(comparison, comparison.verdict.about_model),
+        about_method=_in_words(comparison, comparison.verdict.about_method),
+        cards=_cards(comparison),
+        decisions=_decisions(comparison),
+        forest=forest(comparison),
+        gain=gain(comparison),
         reference=shown.reference_line(comparison),
         choice=shown.choice_line(comparison),
-        marks=shown.marks(comparison),
         n_colours=shown.N_COLOURS,
-        sizes=[(str(label), int((comparison.labels == index).sum())) for index, label in enumerate(comparison.classes)],
-        comparison_figure=figures.comparison_figure(comparison),
+        marks=shown.marks(comparison),
+        sizes=class_sizes(comparison),
+        max_classes=MAX_CLASSES,
         models={result.contender.model: _model_in_words(result) for result in results},
         methods={result.method.name: result.method for result in results},
         choices=[result for result in results if isinstance(result.method, Choice)],
-        matrices=[_matrix(comparison, line.result) for line in shown.shown_lines(comparison)] if few_classes else [],
-        pairs=[] if few_classes else _frequent_confusions(comparison),
-        importance=_importance(comparison, model),
+        matrices=_matrices(comparison),
+        level_words=heatmap.LEVEL_WORDS,
+        effects=effects(comparison),
+        importance=importance(comparison, model),
+        most_rows=MOST_ROWS,
         decision_figure=figures.decision_figure(comparison),
         decision_legend=figures.decision_legend(comparison),
         trainings=_trainings(comparison, model),
@@ -68,6 +102,45 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
     )
 
 
+def _in_words(comparison: Comparison, text: str) -> str:
+    """The text with a readable name for a cost matrix or a function."""
+    name = words.metric_name(comparison)
+    return text if name == comparison.metric else text.replace(comparison.metric, name)
+
+
+def _cards(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """The key numbers: what, the number, and a few words."""
+    best, reference, counted = comparison.best, comparison.reference, "{:,}".format
+    constant = next((result for result in comparison.results.values() if result.contender.model == TRIVIAL), None)
+    answer = getattr(comparison, "constant_answer", None)
+    n_scores = len(reference.scores)
+    folds = f"{comparison.n_splits} folds, {comparison.n_repeats} {'repeat' if comparison.n_repeats == 1 else 'repeats'}"
+    cards = [
+        ("Best", words.score(best.estimate.mean), best.contender.name),
+        ("Reference", words.score(reference.estimate.mean), reference.contender.name),
+    ]
+    if constant is not None:
+        always = "the same class for all rows" if answer is None else f"always {answer}"
+        cards.append(("Constant answer", words.score(constant.estimate.mean), always))
+    n_columns, n_classes = len(comparison.columns), len(comparison.classes)
+    shape = f"{counted(n_columns)} {'column' if n_columns == 1 else 'columns'}, {counted(n_classes)} classes"
+    return [
+        *cards,
+        ("Rows", counted(len(comparison.labels)), shape),
+        ("Scores each", counted(n_scores), comparison.evaluation or folds),
+    ]
+
+
+def _decisions(comparison: Comparison) -> list[tuple[str, str]]:
+    """What the program decided by itself: a word and a sentence each."""
+    found = []
+    if comparison.positive is not None:
+        found.append(("Positive class", str(comparison.positive)))
+    if comparison.order:
+        found.append(("Order of the classes", " < ".join(comparison.order)))
+    return [*found, *(("Note", note) for note in comparison.notes)]
+
+
 def _model_in_words(result: Result) -> str:
     given = result.contender.given
     if given is None or isinstance(given, str):
@@ -75,53 +148,24 @@ def _model_in_words(result: Result) -> str:
     return ", ".join(type(one).__name__ for one in given) if isinstance(given, list | tuple) else type(given).__name__
 
 
-def _importance(comparison: Comparison, model: MetricClassifier | None) -> dict[str, Any] | None:
-    """Columns by their importance to one model: the given one, or else the choice. The others' stand beside it."""
-    explained = {result.contender.model: result for result in comparison.results.values() if result.importance is not None}
-    if not explained:
-        return None
-    wanted = ["" if model is None else model.learner_, comparison.choice.contender.model, *explained]
-    first = explained[next(name for name in wanted if name in explained)]
-    others = [result for result in explained.values() if result is not first]
-    by_model = [curves.column_importances(comparison, result) for result in (first, *others)]
-    order = sorted(range(len(comparison.columns)), key=lambda place: -by_model[0][place].mean)
-    top, rest = order[:MAX_COLUMNS], order[MAX_COLUMNS:]
-    title = f"Importance of columns to {first.contender.name}"
-    colour = shown.model_colours(comparison)[first.contender.model]
-    return {
-        "name": first.contender.name,
-        "figure": figures.importance_figure(title, comparison.metric, [by_model[0][place] for place in top], colour),
-        "heads": [result.contender.name for result in (first, *others)],
-        "rows": [(comparison.columns[place], [columns[place] for columns in by_model]) for place in top],
-        "n_more": len(rest),
-        "largest_of_more": by_model[0][rest[0]].mean if rest else 0.0,
-        "most_rows": MOST_ROWS,
-    }
-
-
-def _matrix(comparison: Comparison, result: Any) -> dict[str, Any]:
-    counts = curves.confusion(comparison, result)
-    shares = counts / counts.sum(1, keepdims=True).clip(min=1.0)
-    rows = [
-        (
-            str(label),
-            [(int(count), float(share), index == column) for column, (count, share) in enumerate(zip(*both, strict=True))],
+def _matrices(comparison: Comparison) -> list[dict[str, Any]]:
+    """Heat maps of the reference and the choice: cells with numbers for few classes, a picture for many."""
+    names, found = [str(label) for label in comparison.classes], []
+    lines = {line.name: line for line in (shown.reference_line(comparison), shown.choice_line(comparison))}
+    for name, line in lines.items():
+        matrix = curves.confusion(comparison, line.result)
+        few = len(names) <= heatmap.MAX_NUMBERS
+        found.append(
+            {
+                "name": name,
+                "colour": line.colour,
+                "labels": names,
+                "rows": heatmap.cells(matrix, names) if few else None,
+                "picture": None if few else heatmap.picture(matrix, names, f"Confusion matrix of {name}"),
+                "confusions": heatmap.frequent_confusions(matrix, names)[: FEW_CONFUSIONS if few else None],
+            }
         )
-        for index, (label, both) in enumerate(zip(comparison.classes, zip(counts, shares, strict=True), strict=True))
-    ]
-    return {"name": result.contender.name, "rows": rows, "labels": [str(label) for label in comparison.classes]}
-
-
-def _frequent_confusions(comparison: Comparison) -> list[dict[str, Any]]:
-    """The most frequent pairs of true and predicted class that differ."""
-    counts = curves.confusion(comparison, comparison.choice)
-    found: list[dict[str, Any]] = [
-        {"true": str(true), "predicted": str(predicted), "rows": int(counts[i, j])}
-        for i, true in enumerate(comparison.classes)
-        for j, predicted in enumerate(comparison.classes)
-        if i != j and counts[i, j]
-    ]
-    return sorted(found, key=lambda pair: -pair["rows"])[:MAX_CONFUSIONS]
+    return found
 
 
 def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[dict[str, Any]]:

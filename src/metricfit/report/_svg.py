@@ -1,6 +1,6 @@
 """Charts as inline SVG: axes, lines and points. The page's CSS sets the colours, for light and dark mode.
 
-Charts are 420 units wide, so that text stays readable on a phone.
+Charts are 420 units wide, so that text stays readable on a phone. The CSS takes smaller letters where they are drawn larger.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from markupsafe import Markup, escape
+
+from metricfit.report._words import MINUS, visible
 
 WIDTH = 420
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 10, 38
@@ -63,9 +65,9 @@ class Chart:
 
     def svg(self) -> Markup:
         body = Markup("").join([*self._axes(), *self.parts])
-        return Markup(
-            '<svg viewBox="0 0 {} {}" role="img" aria-label="{}" xmlns="http://www.w3.org/2000/svg"><title>{}</title>{}</svg>'
-        ).format(WIDTH, self.height, self.title, self.title, body)
+        return Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
+            WIDTH, self.height, visible(self.title), visible(self.title), body
+        )
 
     def _axes(self) -> list[Markup]:
         kept, self.parts = self.parts, []
@@ -89,7 +91,7 @@ class Chart:
         return axes
 
     def _add(self, pattern: str, *values: object) -> None:
-        self.parts.append(Markup(pattern).format(*(escape(value) for value in values)))
+        self.parts.append(Markup(pattern).format(*(escape(visible(str(value))) for value in values)))
 
 
 def span(values: Sequence[float], margin: float = 0.05) -> tuple[float, float]:
@@ -126,7 +128,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 def tick_text(value: float) -> str:
     """A tick label with at most three digits."""
-    return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
+    return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e").replace("-", MINUS)
 
 
 def _fraction(value: float, low: float, high: float) -> float:

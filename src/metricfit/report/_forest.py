@@ -1,0 +1,97 @@
+"""The main figure: the paired difference of every contender to the reference, with its interval.
+
+The verdict rests on these differences. Scores of the same splits rise and fall together, so that intervals of the scores
+overlap even where one contender is better on every split.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from metricfit.comparison import Comparison, Result
+from metricfit.comparison._contenders import TRIVIAL
+from metricfit.report._shown import evidence, marks, model_colours
+from metricfit.report._strips import Strip, axis
+from metricfit.report._svg import span
+from metricfit.report._words import interval, score
+
+STRETCH = 4.0  # a contender that would stretch the scale of the others more than this lies outside it
+IN_WORDS = {"better": "better", "worse": "worse", "chance": "may be chance", "unknown": "not tested"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contender of the figure."""
+
+    name: str
+    result: Result
+    colour: int
+    marks: list[str]
+    evidence: str  # "better", "worse", "chance", "unknown", or "" for the reference
+    words: str  # the same in words
+    strip: Markup
+    outside: bool
+    first_of_model: bool
+
+
+@dataclass(frozen=True)
+class Forest:
+    """The rows from simple to complex, and their common scale."""
+
+    rows: list[Row]
+    axis: Markup
+    colours: dict[str, int]
+    has_outside: bool
+    has_intervals: bool
+
+
+def forest(comparison: Comparison) -> Forest:
+    results, colours, words = comparison.results, model_colours(comparison), marks(comparison)
+    low, high = _scale(comparison)
+    rows: list[Row] = []
+    for name, result in results.items():
+        own, colour = result.difference, colours[result.contender.model]
+        is_reference = result is comparison.reference
+        kind = "" if is_reference else evidence(own, result.p_holm)
+        outside = not low <= own.mean <= high
+        tip = f"{name}: {score(result.estimate.mean)}; difference {score(own.mean, True)}, {interval(own.low, own.high, True)}"
+        strip = Strip(low, high, f"{name}: {score(result.estimate.mean)}, the reference" if is_reference else tip)
+        strip.grid(strong=0.0)
+        if outside:
+            strip.beyond(colour, right=own.mean > high)
+            strip.words("95%" if own.mean > high else "5%", "outside the scale", "tick end" if own.mean > high else "tick")
+        else:
+            if math.isfinite(own.low) and math.isfinite(own.high) and not is_reference:
+                strip.whisker(own.low, own.high, colour)
+            strip.dot(own.mean, colour, hollow=kind in ("chance", "unknown"))
+        new = not rows or rows[-1].result.contender.model != result.contender.model
+        rows.append(Row(name, result, colour, words[name], kind, IN_WORDS.get(kind, ""), strip.svg(), outside, new))
+    has_intervals = any(math.isfinite(row.result.difference.high) for row in rows if row.evidence)
+    return Forest(rows, axis(low, high), colours, any(row.outside for row in rows), has_intervals)
+
+
+def _scale(comparison: Comparison) -> tuple[float, float]:
+    """From the lowest to the highest end of an interval, and zero.
+
+    The constant answer does not count, nor do contenders that are far from the nearer half.
+    """
+    results = [result for result in comparison.results.values() if result.contender.model != TRIVIAL]
+    near = sorted(results, key=lambda result: abs(result.difference.mean))
+    for count in range(len(near) // 2 + 1, len(near)):
+        if abs(near[count].difference.mean) > STRETCH * _reach(near[:count]):
+            near = near[:count]
+            break
+    return span([0.0, *_ends(near)], 0.06)
+
+
+def _ends(results: Sequence[Result]) -> list[float]:
+    ends = [end for result in results for end in (result.difference.low, result.difference.mean, result.difference.high)]
+    return [end for end in ends if math.isfinite(end)]
+
+
+def _reach(results: Sequence[Result]) -> float:
+    return max(abs(end) for end in [0.0, *_ends(results)])

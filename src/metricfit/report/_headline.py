@@ -1,0 +1,49 @@
+"""The verdict in one large sentence, and in one more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metricfit.comparison import Comparison
+from metricfit.comparison._contenders import TRIVIAL
+from metricfit.report._shown import evidence
+from metricfit.report._words import contender_in_words, metric_name, p_value, score
+
+
+@dataclass(frozen=True)
+class Headline:
+    """``tone`` is "clear" where one contender is the best, "enough" where a simpler one is as good, or "open"."""
+
+    tone: str
+    words: str
+    lead: str
+
+
+def headline(comparison: Comparison) -> Headline:
+    """What to use, and why. The full verdict with its numbers stands below it on the page."""
+    verdict, metric = comparison.verdict, metric_name(comparison)
+    best, simplest, reference = comparison.results[verdict.best], comparison.results[verdict.simplest], comparison.reference
+    best_words, n_compared = contender_in_words(best.contender), len(comparison.results)
+    best_score, reference_score = score(best.estimate.mean), score(reference.estimate.mean)
+    against = f", against {reference_score} of {contender_in_words(reference.contender)}" if best is not reference else ""
+    scores = f"{best_score}{against}"
+    if verdict.answer == "none":
+        more = "Intervals and p-values need at least five scores: run more folds or repeats."
+        lead = f"Best so far for {metric}: {best_words}, {best_score}. {more}"
+        return Headline("open", "Too few scores for a verdict.", lead)
+    if best.contender.model == TRIVIAL:
+        return Headline("open", "No model is better than a constant answer.", f"That gives {metric} {scores}.")
+    if simplest.contender.model == TRIVIAL:
+        why = f"The best, {best_words}, has {metric} {scores}. The difference to a constant answer may be chance."
+        return Headline("open", "No model is measurably better than a constant answer.", why)
+    if simplest is best:
+        lead = f"Best of {n_compared} for {metric}: {scores}. Nothing simpler comes close."
+        if evidence(best.difference, best.p_holm) == "chance" and best is not reference:
+            lead += " The difference to the reference may be chance."
+        return Headline("clear", f"Use {best_words}.", lead)
+    p, words = p_value(simplest.p_behind), contender_in_words(simplest.contender)
+    lead = (
+        f"That gives {metric} {score(simplest.estimate.mean)}. The best of {n_compared}, {best_words}, reaches {best_score}; "
+        f"the difference may be chance (p {p} after Holm)."
+    )
+    return Headline("enough", f"{words[0].upper()}{words[1:]} may be enough.", lead)

@@ -1,0 +1,214 @@
+"""The parts of the page, each alone: words, the headline, the main figure, heat maps, features, the data."""
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from metricfit.comparison._effects import Effect
+from metricfit.profile import ColumnProfile, TableProfile
+from metricfit.report import _data as data
+from metricfit.report import _heatmap as heatmap
+from metricfit.report._features import effects
+from metricfit.report._forest import forest
+from metricfit.report._headline import headline
+from metricfit.report._strips import Strip, axis
+from metricfit.report._words import MINUS, contender_in_words, metric_name, visible
+
+
+def shifted(comparison, **differences):
+    """The comparison with other differences to the reference, by the beginning of a contender's name."""
+    results = {}
+    for name, result in comparison.results.items():
+        place = next((place for place in differences if name.startswith(place)), None)
+        own = result.difference if place is None else replace(result.difference, **differences[place])
+        results[name] = replace(result, difference=own)
+    return replace(comparison, results=results)
+
+
+def untested(comparison):
+    """The comparison as it is with fewer than five scores: no intervals, no p-values."""
+
+    def bare(estimate):
+        return replace(estimate, low=-math.inf, high=math.inf, p=math.nan)
+
+    return replace(
+        comparison,
+        results={
+            name: replace(
+                result,
+                estimate=bare(result.estimate),
+                difference=bare(result.difference),
+                behind_best=bare(result.behind_best),
+                p_holm=math.nan,
+                p_behind=math.nan,
+            )
+            for name, result in comparison.results.items()
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain ü 日本 😀", "plain ü 日本 😀"),
+        ("a\tb\nc\x00", "a\\tb\\nc\\x00"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("txt.\u202eexe", "txt.\\u202eexe"),  # would turn what follows
+        ("\ud800", "\\ud800"),  # half a character: it cannot be written to a file
+        ("a\u200db", "a\u200db"),  # joins emoji
+    ],
+)
+def test_nothing_is_invisible(text, shown):
+    assert visible(text) == shown
+    visible(text).encode("utf-8")
+
+
+def test_contenders_in_words(two):
+    words = {name: contender_in_words(result.contender) for name, result in two.results.items()}
+    assert words["trivial, constant"] == "a constant answer"
+    assert words["linear, threshold"] == "the linear model with a tuned threshold"
+    assert words["boosting, cross_entropy"] == "boosted trees trained by plain cross-entropy"
+    assert words["linear, auto"] == "the linear model with the automatic choice of a method"
+    assert metric_name(two) == "f1"
+
+
+def behind(comparison, **p_values):
+    """The comparison with other p-values of the distance to the best, by the beginning of a contender's name."""
+    places = {name: next((p for place, p in p_values.items() if name.startswith(place)), None) for name in comparison.results}
+    results = comparison.results.items()
+    return replace(comparison, results={name: replace(result, p_behind=places[name]) for name, result in results})
+
+
+def test_the_headline_names_the_simplest_that_is_as_good(two):
+    best = contender_in_words(two.best.contender)
+    found = headline(behind(two, trivial=0.01, linear=0.5, boosting=0.5, ensemble=0.5))
+    assert (found.tone, found.words) == ("enough", "The linear model trained by plain cross-entropy may be enough.")
+    assert f"The best of 13, {best}, reaches" in found.lead
+    assert "may be chance (p 0.500 after Holm)" in found.lead
+    found = headline(behind(two, trivial=0.01, linear=0.01, boosting=0.01, ensemble=0.01))
+    assert (found.tone, found.words) == ("clear", f"Use {best}.")
+    assert found.lead.startswith("Best of 13 for f1: ")
+
+
+def test_the_headline_without_a_better_model(two):
+    trivial = two.results["trivial, constant"]
+    equal = behind(two, trivial=1.0, linear=1.0, boosting=1.0, ensemble=1.0)
+    assert headline(equal).words == "No model is measurably better than a constant answer."
+    first = replace(trivial, estimate=replace(trivial.estimate, mean=2.0))
+    assert headline(replace(two, results={"trivial, constant": first, "linear, threshold": two.reference})).words == (
+        "No model is better than a constant answer."
+    )
+
+
+def test_rows_of_the_main_figure(two):
+    found = forest(two)
+    assert [row.name for row in found.rows] == list(two.results)
+    assert [row.evidence for row in found.rows if row.result is two.reference] == [""]
+    for row in found.rows:
+        hollow = 'class="ring' in row.strip
+        assert hollow == (row.evidence in ("chance", "unknown") and not row.outside)
+        assert f"{row.name}: " in row.strip
+    assert found.rows[0].outside == ("outside the scale" in found.rows[0].strip)
+
+
+def test_a_far_contender_does_not_stretch_the_scale(two):
+    far = shifted(two, trivial={"mean": -9.0, "low": -9.1, "high": -8.9}, boosting={"mean": -5.0, "low": -5.1, "high": -4.9})
+    outside = {row.name for row in forest(far).rows if row.outside}
+    assert outside == {"trivial, constant", "boosting, cross_entropy", "boosting, threshold"}
+    assert forest(far).has_outside
+
+
+def test_without_intervals_there_are_dots_and_no_lines(two):
+    found = forest(untested(two))
+    assert not found.has_intervals
+    assert {row.words for row in found.rows if row.evidence} == {"not tested"}
+    assert all("whisker" not in row.strip for row in found.rows)
+
+
+def test_a_strip_puts_things_where_they_belong():
+    strip = Strip(-1.0, 3.0, "tip <b>")
+    strip.whisker(-5.0, 1.0, 2)
+    strip.dot(0.0, 2)
+    strip.bar(0.0, -1.0, "away")
+    found = strip.svg()
+    assert 'x1="0.00%" y1="50%" x2="50.00%"' in found  # as far as it lies on the scale
+    assert 'cx="25.00%"' in found
+    assert 'class="away" x="0.00%" y="50%" width="25.00%"' in found
+    assert "tip &lt;b&gt;" in found
+    assert re.findall(">([^<>]+)</text>", str(axis(-1.0, 1.0))) == [f"{MINUS}1", f"{MINUS}0.5", "0", "0.5", "1"]
+
+
+def test_cells_of_a_small_matrix():
+    rows = heatmap.cells(np.array([[99.0, 1.0], [0.0, 0.0]]), ["a", "b"])
+    assert [name for name, _ in rows] == ["a", "b"]
+    assert [(cell["count"], cell["level"], cell["hit"]) for cell in rows[0][1]] == [(99, 7, True), (1, 2, False)]
+    assert [cell["level"] for cell in rows[1][1]] == [0, 0]  # a class without rows
+
+
+def test_a_hundred_classes_are_small_and_readable():
+    """All 10,000 cells filled: one path per shade and hue, some labels, few tooltips."""
+    matrix = np.random.default_rng(0).integers(1, 40, (100, 100)) + np.diag(np.full(100, 900.0))
+    names = [f"<species> number {place}" for place in range(100)]
+    found = heatmap.picture(matrix.astype(float), names, "a <matrix>")
+    assert len(found) < 300_000
+    assert found.count("h1v1h-1z") == 10_000
+    assert found.count('<path class="hit') == 1
+    assert found.count('<rect class="tip"') == heatmap.MAX_TIPS
+    assert found.count("<text") == 2 * 25  # every fourth
+    assert "<species>" not in found
+    assert "&lt;species&gt; number 99, right: " in found
+
+
+def test_empty_cells_are_not_drawn():
+    found = heatmap.picture(np.eye(26) * 3.0, [chr(65 + place) for place in range(26)], "letters")
+    assert found.count("h1v1h-1z") == 26
+    assert found.count("<text") == 2 * 26
+    assert heatmap.frequent_confusions(np.eye(26), list("a" * 26)) == []
+
+
+def test_frequent_confusions():
+    matrix = np.array([[5.0, 3.0, 2.0], [0.0, 9.0, 1.0], [4.0, 0.0, 6.0]])
+    found = heatmap.frequent_confusions(matrix, ["a", "b", "c"])
+    assert [(one.true, one.predicted, one.rows) for one in found] == [
+        ("c", "a", 4),
+        ("a", "b", 3),
+        ("a", "c", 2),
+        ("b", "c", 1),
+    ]
+    assert found[0].share == pytest.approx(0.4)
+
+
+def test_effects(two):
+    assert effects(two) is None
+    strong = tuple(Effect(f"f{place}", "1", (-1) ** place * (2.0 - 0.1 * place), 0.1) for place in range(18))
+    found = effects(replace(two, effects=strong))
+    assert (found.label, len(found.rows), found.n_more) == ("1", 15, 3)
+    assert 'class="towards"' in found.rows[0].strip
+    assert 'class="away"' in found.rows[1].strip
+    assert found.rows[0].factor == "7.39"  # exp(2)
+    several = effects(replace(two, effects=(*strong[:2], Effect("g", "0", 1.0, 0.1))))
+    assert several.label is None
+
+
+def column(name, note=""):
+    return ColumnProfile(name, "number", "number", 0, 3, ("1", "2"), note)
+
+
+def test_of_wide_tables_the_columns_with_notes_come_first():
+    wide = TableProfile((*(column(f"c{place}") for place in range(50)), column("odd", "It is odd.")), 10, 0)
+    shown, folded = data.open_and_folded(wide)
+    assert [one.name for one in shown] == ["odd", *(f"c{place}" for place in range(30))]
+    assert [one.name for one in folded] == [f"c{place}" for place in range(30, 50)]
+    narrow = TableProfile((column("a"), column("b", "It is odd.")), 10, 0)
+    assert data.open_and_folded(narrow) == ([*narrow.columns], [])
+
+
+def test_class_sizes(two, four):
+    sizes = data.class_sizes(two)
+    assert [size.label for size in sizes] == ["0", "1"]
+    assert sum(size.rows for size in sizes) == 400
+    assert sum(size.share for size in sizes) == pytest.approx(1.0)
+    assert [size.label for size in data.class_sizes(four)] == [str(label) for label in four.classes]
