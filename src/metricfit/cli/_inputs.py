@@ -88,7 +88,7 @@ def read_inputs(asked: Asked) -> Inputs:
     from metricfit import data
 
     _check_options(asked)
-    with data.local_file(asked.data) as path:
+    with data.input_file(asked.data) as path:
         layout = _find_layout(asked, path)
         target = layout.names[-1] if asked.target is None else data.column_named(asked.target, layout.names, "--target")
         dropped = _named_columns(asked.drop, layout, "--drop", target)
@@ -130,12 +130,8 @@ def _find_layout(asked: Asked, path: Path) -> Layout:
 
     delimiter = options.parse_delimiter(asked.delimiter)
     layout = data.layout_of(path, delimiter=delimiter, encoding=asked.encoding, header=asked.header)
-    if asked.encoding is None and not layout.encoding.startswith("utf"):
-        say(f"The file is not UTF-8: read as {layout.encoding}. Pass --encoding to change this.")
-    if layout.header_detected and not layout.header:
-        say("The first line is read as data; columns are numbered from 1. Pass --header if it is a header.")
-    for old, new in layout.renamed:
-        say(f"Several columns are named {old!r}: one is called {new!r} here.")
+    for note in layout.notes:
+        say(note)
     return layout
 
 
@@ -178,15 +174,19 @@ def _read_test(asked: Asked, schema: TableSchema, table: LabelledTable) -> tuple
 
     from metricfit import data
 
-    assert asked.test is not None
-    layout = data.layout_of(
-        asked.test, delimiter=options.parse_delimiter(asked.delimiter), encoding=asked.encoding, header=asked.header
-    )
-    with_target = replace(schema, columns=(*schema.columns, data.Column(table.target, "string", table.position)))
-    rows = pa.concat_tables(data.read_chunks(asked.test, layout, with_target))
-    found = data.split_target(rows, table.target, asked.test, say=say, few=True)
-    say(f"{asked.test.name}: {len(found.labels):,} rows to judge by.")
-    return found.features, found.labels
+    path = asked.test
+    assert path is not None
+    layout = _find_layout(asked, path)
+    target = data.column_named(table.target, layout.names, "--target")
+    chunks = list(data.read_chunks(path, layout, schema, [target], say=say))
+    if not chunks:
+        raise DataError(f"{path} has no rows.")
+    features = pa.concat_tables([chunk.features for chunk in chunks])
+    known, labels = data.read_labels(pa.concat_tables([chunk.kept for chunk in chunks])[target], target, path)
+    if labels.dtype.kind != table.labels.dtype.kind:
+        labels = labels.astype(str).astype(table.labels.dtype.type)
+    say(f"{path.name}: {len(labels):,} rows to judge by; {len(known) - len(labels):,} rows have no label.")
+    return features.filter(known), labels
 
 
 def _check_metric(asked: Asked, table: LabelledTable) -> tuple[MetricLike, Any, list[Any] | None]:

@@ -45,21 +45,25 @@ def split_target(
     features, column = table.drop_columns(target), table[target]
     if not features.num_columns:
         raise DataError(f"{path} has no columns except the target {target!r}.")
-    ordered = column
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_null(column.type):
-        column = pc.utf8_trim_whitespace(column.cast(pa.string()))
-        column = pc.if_else(pc.is_in(column, pa.array(_NO_LABEL)), None, column)
-    known = pc.is_valid(column)
-    labels = _to_labels(column.filter(known), target, path)
-    order = order_of(ordered.filter(known), labels)
+    known, labels = read_labels(column, target, path)
+    order = order_of(column.filter(known), labels)
     merged = merge_classes(labels, merge_rare, target, say)
     if merged is not labels and order is not None:
         say(f"The order of the classes in column {target!r} is not used, because {OTHER!r} has no place in it.")
         order = None
     _check_labels(merged, target, path, len(column) - len(labels), merge_rare)
     return LabelledTable(features.filter(known), merged, target, len(column) - len(labels), order)
+
+
+def read_labels(column: pa.ChunkedArray, target: str, path: Path) -> tuple[pa.ChunkedArray, NDArray[Any]]:
+    """Which rows have a label, and these labels."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_null(column.type):
+        column = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        column = pc.if_else(pc.is_in(column, pa.array(_NO_LABEL)), None, column)
+    known = pc.is_valid(column)
+    return known, _to_labels(column.filter(known), target, path)
 
 
 def merge_classes(labels: NDArray[Any], fewest: int, target: str, say: Callable[[str], None]) -> NDArray[Any]:
