@@ -74,6 +74,8 @@ def predict(
         kept = _kept_names(keep or (), layout.names, _output_names(opened, probabilities))
         chunks = read_chunks(path, layout, opened.schema, kept, on_error == "skip", options.say)
         tables = (problems.noted(chunk, prediction_table(opened, chunk, model, probabilities)) for chunk in chunks)
+        if on_error == "skip" and kind != "parquet" and not kept and not probabilities:
+            tables = (_without_blank_lines(table) for table in tables)
         first = next(tables, None)  # an error in the first rows leaves no output behind
         rest = chain([_empty_table(opened, kept, probabilities) if first is None else first], tables)
         if out is None:
@@ -111,6 +113,14 @@ def prediction_table(model: Model, chunk: Chunk, folder: Path, probabilities: bo
         rows = pa.array(places, mask=places < 0)
         found = {name: column.take(rows) for name, column in found.items()}
     return pa.table({**dict(zip(chunk.kept.column_names, chunk.kept.columns, strict=True)), **found})
+
+
+def _without_blank_lines(table: pa.Table) -> pa.Table:
+    """Write ``""`` for a missing prediction that is alone in its line, because many readers of CSV skip a blank line."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pa.table({PREDICTION: pc.fill_null(table[PREDICTION].cast(pa.string()), "")})
 
 
 def _output_names(model: Model, probabilities: bool) -> list[str]:
@@ -154,9 +164,10 @@ class _Problems:
 
     def say(self) -> None:
         if self.n_rows:
-            rows = "1 row has" if self.n_rows == 1 else f"{self.n_rows:,} rows have"
+            one = self.n_rows == 1
+            rows, they = ("1 row has", "it") if one else (f"{self.n_rows:,} rows have", "they")
             listed = f"; the first {LISTED}" if self.n_rows > LISTED else ""
-            options.say(f"{rows} no prediction, because a cell cannot be read{listed}:")
+            options.say(f"{rows} no prediction, because {they} cannot be read{listed}:")
         for line in self.first:
             options.say(f"  {line}")
 
