@@ -71,6 +71,8 @@ def predict(
         layout = layout_of(path, delimiter=options.parse_delimiter(delimiter), encoding=encoding, header=named)
         for note in layout.notes:
             options.say(note)
+        if layout.decimal == ",":
+            options.say("Numbers such as 1,5 are read with a decimal comma.")
         kept = _kept_names(keep or (), layout.names, _output_names(opened, probabilities))
         chunks = read_chunks(path, layout, opened.schema, kept, on_error == "skip", options.say)
         tables = (problems.noted(chunk, prediction_table(opened, chunk, model, probabilities)) for chunk in chunks)

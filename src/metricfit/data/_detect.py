@@ -11,7 +11,7 @@ import pyarrow as pa
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import quoted
 from metricfit.data._layout import Layout
-from metricfit.data._numbers import Finding, find_numbers, point_may_group
+from metricfit.data._numbers import Finding, find_numbers, grouped_by_point
 from metricfit.data._types import TYPES, Column, first_code, guess_type, trim, type_name
 
 MOST = 0.5  # a text column with this share of numbers gets a note
@@ -96,7 +96,7 @@ def _as_number(values: pa.ChunkedArray, column: Column, layout: Layout, say: Say
 
 def _say_unsure(column: Column, found: Finding, say: Say) -> None:
     if found.unsure:
-        say(f"Column {quoted(column.name)}: {found.unsure} If that is wrong, write the numbers without group signs.")
+        say(f"Column {quoted(column.name)} can be read in two ways: {found.unsure}")
 
 
 def _say_why_text(text: pa.ChunkedArray, column: Column, found: Finding, say: Say) -> None:
@@ -122,13 +122,14 @@ def _say_why_text(text: pa.ChunkedArray, column: Column, found: Finding, say: Sa
 
 def _say_formats(columns: list[Column], say: Say) -> None:
     """One line for all columns whose numbers are written alike."""
+    other = "Pass --categorical to keep the text."
     for format in dict.fromkeys(column.format for column in columns if column.type == "number" and column.format):
         names = [quoted(column.name) for column in columns if column.type == "number" and column.format == format]
         if len(names) == 1:
-            say(f"Column {names[0]} is read as numbers written as {format}.")
+            say(f"Column {names[0]} is read as numbers written as {format}. {other}")
         else:
             shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-            say(f"Columns {shown} are read as numbers written as {format}.")
+            say(f"Columns {shown} are read as numbers written as {format}. {other}")
 
 
 def _say_doubts(raw: pa.Table, columns: list[Column], layout: Layout, say: Say) -> None:
@@ -139,10 +140,11 @@ def _say_doubts(raw: pa.Table, columns: list[Column], layout: Layout, say: Say) 
     for column in columns:
         values = _decoded(raw[column.name])
         plain = column.type == "number" and not column.format and type_name(values.type) == "string"
-        if plain and point_may_group(trim(values)):
+        example = grouped_by_point(trim(values)) if plain else ""
+        if example:
             say(
-                f"Column {quoted(column.name)} is read with a decimal point (1.234 is less than 2), although other columns "
-                "have a decimal comma. If the point groups thousands, remove it from the file."
+                f"Column {quoted(column.name)} can be read in two ways: {example!r} is read as {float(example):g}, although "
+                "other columns have a decimal comma. If the point groups thousands, remove it from the file."
             )
 
 

@@ -96,11 +96,12 @@ def is_number_format(format: str) -> bool:
     return not (found["before"] and found["after"]) and bool(found["open"]) == bool(found["close"]) and found["before"] != "%"
 
 
-def point_may_group(text: pa.ChunkedArray) -> bool:
-    """Whether all plain numbers of a column could also be whole numbers with points between thousands, as in 1.234."""
+def grouped_by_point(text: pa.ChunkedArray) -> str:
+    """A value such as 1.234, if all plain numbers of a column could also be whole numbers with points between thousands."""
     words = pc.drop_null(text)
-    grouped = pc.any(pc.match_substring(words, ".")).as_py()
-    return bool(grouped and pc.all(pc.match_substring_regex(words, r"^[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})?$")).as_py())
+    pointed = words.filter(pc.match_substring(words, "."))
+    unsure = len(pointed) and pc.all(pc.match_substring_regex(words, r"^[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})?$")).as_py()
+    return pointed[0].as_py() if unsure else ""
 
 
 def _find_style(
@@ -134,8 +135,9 @@ def _describe_choice(example: str, sign: str, decimal: str) -> str:
     number = re.sub(r"[^0-9.,]", "", example)
     groups, fraction = number.replace(sign, ""), number.replace(sign, ".")
     if sign == decimal:
-        return f"The {name} may be a decimal sign or group thousands: {number!r} is read as {fraction}, not as {groups}."
-    return f"The {name} may group thousands or be a decimal sign: {number!r} is read as {groups}, not as {fraction}."
+        return f"{number!r} is read as {fraction}, not as {groups}. If the {name} groups thousands, remove it from the file."
+    other = "point" if sign == "," else "comma"
+    return f"{number!r} is read as {groups}, not as {fraction}. If the {name} is a decimal sign, write a {other} in the file."
 
 
 def _format_like(words: pa.Array, decimal: str, unit: str) -> str:

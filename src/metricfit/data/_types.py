@@ -18,6 +18,7 @@ MAX_NUMBER = 1e100  # squares of larger numbers may overflow
 _CODE = r"^[-+]?0[0-9]"  # 007 is a code, not a number
 _INFINITY = r"(?i)^[-+]?inf(inity)?$"
 DATE_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%Y%m%dT%H%M%S")
+_YEAR = "[0-9]{4}"  # 1.2.3 is no date
 _ISO = (pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC"))
 TYPES = {"number": "a number", "boolean": "true or false", "date": "a date", "time": "a time of day", "string": "text"}
 
@@ -153,7 +154,7 @@ def _parse(text: pa.ChunkedArray, kind: str, format: str) -> pa.ChunkedArray | N
     if kind == "string":
         return text
     if format:
-        dates = pc.strptime(text, format=format, unit="us", error_is_null=True)
+        dates = pc.strptime(pc.if_else(pc.match_substring_regex(text, _YEAR), text, None), format, "us", error_is_null=True)
         return dates if dates.null_count == text.null_count else None
     if kind == "time":
         moments = _first_cast(pc.binary_join_element_wise("1970-01-01", text, " "), (pa.timestamp("us"),))
