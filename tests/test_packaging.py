@@ -124,7 +124,9 @@ def test_the_wheel_holds_the_library_alone(wheel):
         names = archive.namelist()
     assert {name.split("/")[0] for name in names} == {"metricfit", "metricfit-0.1.0.dist-info"}
     here = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "metricfit").rglob("*.py")}
-    templates = {f"metricfit/report/templates/{path.name}" for path in (ROOT / "src/metricfit/report/templates").glob("*.jinja")}
+    templates = {
+        f"metricfit/report/templates/{path.name}" for path in (ROOT / "src/metricfit/report/templates").glob("*.jinja")
+    }
     assert {name for name in names if name.startswith("metricfit/")} == here | templates | {"metricfit/py.typed"}
     assert not [name for name in names if re.search("test|reproductions|benchmark|conftest", name)]
 

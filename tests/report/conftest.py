@@ -50,7 +50,7 @@ def data(n_classes, n=400):
 
 @pytest.fixture(scope="session")
 def two():
-    return compare(*data(2), "f1", n_splits=3, n_repeats=1, importance=True)
+    return compare(*data(2), "f1", n_splits=5, n_repeats=1, importance=True)  # five scores: there are intervals
 
 
 @pytest.fixture(scope="session")

@@ -180,10 +180,10 @@ def test_the_verdict_comes_first(browser, pages, two):
     assert two.verdict.answer in method.get_attribute("class").split()
     assert model.location["y"] < 1000
     cards = [card.text.splitlines() for card in browser.find_elements(By.CLASS_NAME, "card")]
-    assert [card[0] for card in cards] == ["Best", "Reference", "Constant answer", "Rows", "Scores each"]
+    assert [card[0] for card in cards] == ["Best", "Reference", "Constant answer", "Rows", "Scores per contender"]
     assert cards[0][1:] == [f"{two.best.estimate.mean:.4f}", two.best.contender.name]
     assert cards[3][1:] == ["400", "6 columns, 2 classes"]
-    assert cards[4][1:] == ["3", "3 folds, 1 repeat"]
+    assert cards[4][1:] == ["5", "5 folds, 1 repeat"]
 
 
 def test_the_best_and_the_simplest_are_marked_in_words(browser, pages, two):

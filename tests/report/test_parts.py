@@ -91,6 +91,7 @@ def test_the_headline_names_the_simplest_that_is_as_good(two):
     found = headline(behind(two, trivial=0.01, linear=0.01, boosting=0.01, ensemble=0.01))
     assert (found.tone, found.words) == ("clear", f"Use {best}.")
     assert found.lead.startswith("Best of 13 for f1: ")
+    assert headline(untested(two)).words == "Too few scores for a verdict."
 
 
 def test_the_headline_without_a_better_model(two):
@@ -152,7 +153,7 @@ def test_a_hundred_classes_are_small_and_readable():
     """All 10,000 cells filled: one path per shade and hue, some labels, few tooltips."""
     matrix = np.random.default_rng(0).integers(1, 40, (100, 100)) + np.diag(np.full(100, 900.0))
     names = [f"<species> number {place}" for place in range(100)]
-    found = heatmap.picture(matrix.astype(float), names, "a <matrix>")
+    found = heatmap.picture(matrix.astype(float), names, "a <matrix>", range(100))
     assert len(found) < 300_000
     assert found.count("h1v1h-1z") == 10_000
     assert found.count('<path class="hit') == 1
@@ -163,10 +164,21 @@ def test_a_hundred_classes_are_small_and_readable():
 
 
 def test_empty_cells_are_not_drawn():
-    found = heatmap.picture(np.eye(26) * 3.0, [chr(65 + place) for place in range(26)], "letters")
+    found = heatmap.picture(np.eye(26) * 3.0, [chr(65 + place) for place in range(26)], "letters", range(26))
     assert found.count("h1v1h-1z") == 26
     assert found.count("<text") == 2 * 26
     assert heatmap.frequent_confusions(np.eye(26), list("a" * 26)) == []
+
+
+def test_of_a_thousand_classes_those_with_errors_are_drawn():
+    matrix = np.eye(1000) * 9.0
+    matrix[998, 3] = 1.0
+    drawn = heatmap.classes_to_draw([matrix, matrix])
+    assert len(drawn) == heatmap.MAX_DRAWN
+    assert {3, 998} <= set(drawn)
+    found = heatmap.picture(matrix, [f"c{place}" for place in range(1000)], "many", drawn)
+    assert found.count("h1v1h-1z") == heatmap.MAX_DRAWN + 1
+    assert "true c998, predicted c3: 1 rows, 10%" in found
 
 
 def test_frequent_confusions():

@@ -13,6 +13,7 @@ from metricfit.report._strips import Strip
 
 MAX_OPEN = 30  # columns beside those with a note
 MAX_NOTED = 60
+MAX_FOLDED = 500  # of the rest; the others are only counted
 MAX_CLASSES = 12
 
 

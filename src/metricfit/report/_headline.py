@@ -27,7 +27,8 @@ def headline(comparison: Comparison) -> Headline:
     best_score, reference_score = score(best.estimate.mean), score(reference.estimate.mean)
     against = f", against {reference_score} of {contender_in_words(reference.contender)}" if best is not reference else ""
     scores = f"{best_score}{against}"
-    if verdict.answer == "none":
+    others = [result for result in comparison.results.values() if result is not reference]
+    if verdict.answer == "none" or all(evidence(result.difference, result.p_holm) == "unknown" for result in others):
         more = "Intervals and p-values need at least five scores: run more folds or repeats."
         lead = f"Best so far for {metric}: {best_words}, {best_score}. {more}"
         return Headline("open", "Too few scores for a verdict.", lead)

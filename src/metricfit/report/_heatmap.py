@@ -6,6 +6,7 @@ hues. A picture has one path per shade, so that 100 classes need kilobytes and n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ MAX_NUMBERS = 12  # classes whose matrix has numbers in its cells
 LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75)  # shares between two shades
 LEVEL_WORDS = ("below 1 %", "1 to 5 %", "5 to 10 %", "10 to 25 %", "25 to 50 %", "50 to 75 %", "75 % and more")
 WIDTH = 440
+MAX_DRAWN = 120  # classes of a picture: of more, those with the most errors
 MAX_LABELS = 30  # along an axis of a picture
 MAX_LETTERS = 12
 MAX_TIPS = 500  # cells of a picture with a tooltip: the diagonal and the largest errors
@@ -69,23 +71,35 @@ def cells(matrix: Floats, names: list[str]) -> list[tuple[str, list[dict[str, An
     ]
 
 
-def picture(matrix: Floats, names: list[str], title: str) -> Markup:
-    """All classes without numbers. Labels are thinned until they can be read."""
-    n_classes = len(names)
+def classes_to_draw(matrices: Sequence[Floats]) -> list[int]:
+    """All classes in their order, or of very many those with the most errors in all matrices together.
+
+    >>> classes_to_draw([np.eye(3)])
+    [0, 1, 2]
+    """
+    total = np.sum(matrices, 0)
+    errors = total.sum(0) + total.sum(1) - 2.0 * total.diagonal()
+    return sorted(np.argsort(-errors, kind="stable")[:MAX_DRAWN].tolist())
+
+
+def picture(matrix: Floats, names: list[str], title: str, drawn: Sequence[int]) -> Markup:
+    """The classes ``drawn``, without numbers. Labels are thinned until they can be read."""
+    shares, own = shares_of(matrix)[np.ix_(drawn, drawn)], matrix[np.ix_(drawn, drawn)]
+    names, n_classes = [names[place] for place in drawn], len(drawn)
     short = [shorten(visible(name), MAX_LETTERS) for name in names]
     longest = max(map(len, short))
     margin = 14 + 7 * longest
     side = WIDTH - margin - 6
     cell, every = side / n_classes, -(-n_classes // MAX_LABELS)
     parts = [Markup('<rect class="ground" x="{0}" y="{0}" width="{1:.1f}" height="{1:.1f}"/>').format(margin, side)]
-    parts += _paths(level_of(shares_of(matrix)), f"translate({margin} {margin}) scale({cell:.4f})")
+    parts += _paths(level_of(shares), f"translate({margin} {margin}) scale({cell:.4f})")
     down = '<text class="tick end" x="{}" y="{:.1f}" dy=".35em">{}</text>'
     across = '<text class="tick" dy=".35em" transform="{}">{}</text>'
     for place in range(0, n_classes, every):
         middle = margin + cell * (place + 0.5)
         parts.append(Markup(down).format(margin - 5, middle, short[place]))
         parts.append(Markup(across).format(f"translate({middle:.1f} {margin - 5}) rotate(-90)", short[place]))
-    parts += _tips(matrix, names, margin, cell)
+    parts += _tips(own, shares, names, margin, cell)
     pattern = '<svg class="map" viewBox="0 0 {0} {0}" role="img" aria-label="{1}"><title>{1}</title>{2}</svg>'
     return Markup(pattern).format(WIDTH, visible(title), Markup("").join(parts))
 
@@ -102,9 +116,9 @@ def _paths(levels: Ints, transform: str) -> list[Markup]:
     return found
 
 
-def _tips(matrix: Floats, names: list[str], margin: int, cell: float) -> list[Markup]:
+def _tips(matrix: Floats, shares: Floats, names: list[str], margin: int, cell: float) -> list[Markup]:
     """Invisible squares with tooltips, for the diagonal and the largest errors."""
-    tips, shares = [], shares_of(matrix)
+    tips = []
     order = np.argsort(-(matrix + np.diag(np.full(len(names), np.inf))), axis=None, kind="stable")[:MAX_TIPS]
     for row, column in zip(*np.unravel_index(order, matrix.shape), strict=True):
         if not matrix[row, column]:

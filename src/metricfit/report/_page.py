@@ -17,7 +17,7 @@ from metricfit.report import _figures as figures
 from metricfit.report import _heatmap as heatmap
 from metricfit.report import _shown as shown
 from metricfit.report import _words as words
-from metricfit.report._data import MAX_CLASSES, class_sizes, open_and_folded
+from metricfit.report._data import MAX_CLASSES, MAX_FOLDED, class_sizes, open_and_folded
 from metricfit.report._features import effects, importance
 from metricfit.report._forest import forest
 from metricfit.report._gain import gain
@@ -85,6 +85,7 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         marks=shown.marks(comparison),
         sizes=class_sizes(comparison),
         max_classes=MAX_CLASSES,
+        max_folded=MAX_FOLDED,
         models={result.contender.model: _model_in_words(result) for result in results},
         methods={result.method.name: result.method for result in results},
         choices=[result for result in results if isinstance(result.method, Choice)],
@@ -127,7 +128,7 @@ def _cards(comparison: Comparison) -> list[tuple[str, str, str]]:
     return [
         *cards,
         ("Rows", counted(len(comparison.labels)), shape),
-        ("Scores each", counted(n_scores), comparison.evaluation or folds),
+        ("Scores per contender", counted(n_scores), comparison.evaluation or folds),
     ]
 
 
@@ -150,22 +151,22 @@ def _model_in_words(result: Result) -> str:
 
 def _matrices(comparison: Comparison) -> list[dict[str, Any]]:
     """Heat maps of the reference and the choice: cells with numbers for few classes, a picture for many."""
-    names, found = [str(label) for label in comparison.classes], []
+    names = [str(label) for label in comparison.classes]
     lines = {line.name: line for line in (shown.reference_line(comparison), shown.choice_line(comparison))}
-    for name, line in lines.items():
-        matrix = curves.confusion(comparison, line.result)
-        few = len(names) <= heatmap.MAX_NUMBERS
-        found.append(
-            {
-                "name": name,
-                "colour": line.colour,
-                "labels": names,
-                "rows": heatmap.cells(matrix, names) if few else None,
-                "picture": None if few else heatmap.picture(matrix, names, f"Confusion matrix of {name}"),
-                "confusions": heatmap.frequent_confusions(matrix, names)[: FEW_CONFUSIONS if few else None],
-            }
-        )
-    return found
+    matrices = {name: curves.confusion(comparison, line.result) for name, line in lines.items()}
+    few, drawn = len(names) <= heatmap.MAX_NUMBERS, heatmap.classes_to_draw(list(matrices.values()))
+    return [
+        {
+            "name": name,
+            "colour": lines[name].colour,
+            "labels": names,
+            "rows": heatmap.cells(matrix, names) if few else None,
+            "picture": None if few else heatmap.picture(matrix, names, f"Confusion matrix of {name}", drawn),
+            "n_drawn": len(drawn),
+            "confusions": heatmap.frequent_confusions(matrix, names)[: FEW_CONFUSIONS if few else None],
+        }
+        for name, matrix in matrices.items()
+    ]
 
 
 def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[dict[str, Any]]:
