@@ -39,6 +39,17 @@ def test_chosen_threshold_is_where_the_method_decides(two):
     assert curves.chosen_threshold(two.results["linear, cross_entropy"]) == pytest.approx(0.5)
 
 
+def test_figures_of_the_first_class(two):
+    """Where class 0 is the positive one, it is predicted where its probability is above the threshold."""
+    result = two.reference
+    found, probability = curves.threshold_curve(two, result, 0), result.held_out.probability[:, 0]
+    for place in range(1, 400, 40):
+        predicted = probability <= curves.THRESHOLDS[place]  # class 1
+        assert found[place] == pytest.approx(f1_score(two.labels, predicted, zero_division=0))
+    assert curves.chosen_threshold(result, 0) == pytest.approx(1.0 - curves.chosen_threshold(result))
+    assert curves.reliability(two, result, 0).error == pytest.approx(curves.reliability(two, result).error, abs=0.02)
+
+
 def test_offset_curve(four):
     result = four.results["linear, leaky"]
     for label in range(4):

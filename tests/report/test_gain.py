@@ -15,10 +15,10 @@ from metricfit.report._gain import (
     gain,
     per_base,
     positive_changes,
-    positive_place,
     rows_right,
     total_cost,
 )
+from metricfit.report._shown import positive_place
 from tests.report.conftest import RUN
 
 BEFORE = np.array([[150.0, 30.0], [12.0, 8.0]])  # 200 rows, 20 of them positive

@@ -318,3 +318,14 @@ def test_too_few_scores_have_dashes_instead_of_intervals(browser, two, tmp_path)
 
 def test_the_file_is_small(pages):
     assert max(len(path.read_bytes()) for path in pages.glob("*.html")) < 300_000
+
+
+def test_the_constant_answer_is_named(two):
+    named = replace(two)
+    object.__setattr__(named, "constant_answer", "<b>1</b>")
+    assert "always &lt;b&gt;1&lt;/b&gt;" in page(named, RUN)
+
+
+def test_probabilities_are_of_the_positive_class(two):
+    assert "threshold on the probability of 0" in page(replace(two, positive=0), RUN)
+    assert "threshold on the probability of 1" in page(two, RUN)

@@ -28,8 +28,10 @@ def confusion(comparison: Comparison, result: Result) -> Floats:
     return hard_confusion(result.held_out.predicted, comparison.labels, np.ones(n_rows), len(comparison.classes))
 
 
-def threshold_curve(comparison: Comparison, result: Result) -> Floats:
-    """For two classes: the metric if the second class is predicted above each of ``THRESHOLDS``."""
+def threshold_curve(comparison: Comparison, result: Result, label: int = 1) -> Floats:
+    """For two classes: the metric if the class ``label`` is predicted above each of ``THRESHOLDS`` on its probability."""
+    if label == 0:
+        return threshold_curve(comparison, result)[::-1]
     probability, second = result.held_out.probability[:, 1], comparison.labels == 1
     above = [len(p) - np.searchsorted(np.sort(p), THRESHOLDS, "right") for p in (probability[~second], probability[second])]
     sizes = (~second).sum(), second.sum()
@@ -37,9 +39,9 @@ def threshold_curve(comparison: Comparison, result: Result) -> Floats:
     return metric_values(comparison.measure, matrices.astype(np.float64))
 
 
-def chosen_threshold(result: Result) -> float:
-    """For two classes: the method's threshold as a probability, averaged over the folds."""
-    return float(np.mean(expit(-(result.offsets[:, 1] - result.offsets[:, 0]) / result.temperatures)))
+def chosen_threshold(result: Result, label: int = 1) -> float:
+    """For two classes: the method's threshold on the probability of a class, averaged over the folds."""
+    return float(np.mean(expit((result.offsets[:, 1 - label] - result.offsets[:, label]) / result.temperatures)))
 
 
 def offset_curve(comparison: Comparison, result: Result, label: int) -> Floats:
@@ -65,11 +67,11 @@ class Reliability:
     error: float  # expected calibration error
 
 
-def reliability(comparison: Comparison, result: Result) -> Reliability:
-    """Calibration of the second of two classes, or of the most probable of more than two classes."""
+def reliability(comparison: Comparison, result: Result, label: int = 1) -> Reliability:
+    """Calibration of one of two classes, or of the most probable of more than two classes."""
     probability, labels = result.held_out.probability, comparison.labels
     if len(comparison.classes) == 2:
-        predicted, correct = probability[:, 1], labels == 1
+        predicted, correct = probability[:, label], labels == label
     else:
         predicted, correct = probability.max(1), probability.argmax(1) == labels
     bins = np.minimum((predicted * BINS).astype(int), BINS - 1)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from metricfit.comparison import Comparison
 from metricfit.report import _curves as curves
-from metricfit.report._shown import choice_line, plain_line, reference_line
+from metricfit.report._shown import choice_line, class_of_interest, plain_line, reference_line
 from metricfit.report._svg import Chart, span
 from metricfit.report._words import metric_name, shorten
 
@@ -25,21 +25,21 @@ def decision_figure(comparison: Comparison) -> Markup:
 
 def _threshold_figure(comparison: Comparison) -> Markup:
     """Lines of the reference and the choice. A plain variant has the line of its model, and a dot at one half."""
-    lines = [reference_line(comparison), choice_line(comparison)]
-    drawn = {line.name: curves.threshold_curve(comparison, line.result) for line in lines}
+    lines, label = [reference_line(comparison), choice_line(comparison)], class_of_interest(comparison)
+    drawn = {line.name: curves.threshold_curve(comparison, line.result, label) for line in lines}
     chart = Chart(
         f"{metric_name(comparison)} by threshold",
         x=(0.0, 1.0),
         y=span([value for ys in drawn.values() for value in ys]),
-        x_label=shorten(f"threshold on the probability of {comparison.classes[1]}", 60),
+        x_label=shorten(f"threshold on the probability of {comparison.classes[label]}", 60),
         y_label=metric_name(comparison),
     )
     for line in lines:
         chart.line(curves.THRESHOLDS.tolist(), drawn[line.name].tolist(), line.colour)
     plain = plain_line(comparison)
     for line in [*lines, *([] if plain is None else [plain])]:
-        chosen = curves.chosen_threshold(line.result)
-        ys = drawn[line.name] if line.name in drawn else curves.threshold_curve(comparison, line.result)
+        chosen = curves.chosen_threshold(line.result, label)
+        ys = drawn[line.name] if line.name in drawn else curves.threshold_curve(comparison, line.result, label)
         here = float(np.interp(chosen, curves.THRESHOLDS, ys))
         chart.point(chosen, here, line.colour, f"{line.name}: threshold {chosen:.3f}, {here:.4f}", 6.0, hollow=line.hollow)
     return chart.svg()
@@ -117,7 +117,7 @@ def reliability_figure(comparison: Comparison) -> tuple[Markup, Legend]:
     chart.segment((0.0, 0.0), (1.0, 1.0), "grid strong")
     legend: Legend = []
     for line in {line.name: line for line in (reference_line(comparison), choice_line(comparison))}.values():
-        found = curves.reliability(comparison, line.result)
+        found = curves.reliability(comparison, line.result, class_of_interest(comparison))
         chart.line(found.predicted.tolist(), found.observed.tolist(), line.colour)
         for x, y, count in zip(found.predicted, found.observed, found.counts, strict=True):
             radius = 2.5 + 5.0 * math.sqrt(count / found.counts.sum())

@@ -15,7 +15,7 @@ from metricfit.comparison import Comparison, Result
 from metricfit.comparison._contenders import TRIVIAL
 from metricfit.metrics import Cost
 from metricfit.report._curves import confusion
-from metricfit.report._shown import evidence
+from metricfit.report._shown import evidence, positive_place
 
 BASES = (1_000, 10_000, 100_000, 1_000_000)
 FEWEST = 5  # cases of the rarest class that should be among the cases spoken of
@@ -101,13 +101,6 @@ def gain(comparison: Comparison) -> Gain:
         steps,
         [] if costs is None else [(one, total_cost(confusion(comparison, one), costs, base)) for one in shown],
     )
-
-
-def positive_place(comparison: Comparison) -> int | None:
-    """The place of the positive class of two; None if there is none."""
-    if comparison.positive is None or len(comparison.classes) != 2:
-        return None
-    return next((place for place, label in enumerate(comparison.classes) if str(label) == str(comparison.positive)), None)
 
 
 def base_of(counts: Sequence[float]) -> int:

@@ -98,6 +98,7 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         decision_legend=figures.decision_legend(comparison),
         trainings=_trainings(comparison, model),
         classes=_classes(comparison),
+        label_shown=shown.class_of_interest(comparison),
         reliability_figure=reliability,
         reliability_legend=reliability_legend,
     )

@@ -37,6 +37,19 @@ def model_colours(comparison: Comparison) -> dict[str, int]:
     return {name: MODEL_COLOURS.get(name, own.get(name, 0)) for name in models}
 
 
+def positive_place(comparison: Comparison) -> int | None:
+    """The place of the positive class of two; None if there is none."""
+    if comparison.positive is None or len(comparison.classes) != 2:
+        return None
+    return next((place for place, label in enumerate(comparison.classes) if str(label) == str(comparison.positive)), None)
+
+
+def class_of_interest(comparison: Comparison) -> int:
+    """The class of two whose probability the figures show: the positive one, or else the second."""
+    place = positive_place(comparison)
+    return 1 if place is None else place
+
+
 def reference_line(comparison: Comparison) -> Shown:
     return Shown(comparison.reference, model_colours(comparison)[comparison.reference.contender.model])
 
