@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from metricfit.cli._compare import compare
+from metricfit.cli._demo import demo
 from metricfit.cli._fit import fit
 from metricfit.cli._inspect import inspect
 from metricfit.cli._metrics import metrics
@@ -27,6 +28,7 @@ app.command(epilog="Example: metricfit fit churn.csv --target churned --metric f
 app.command(epilog="Example: metricfit predict model new.csv --out predictions.csv")(predict)
 app.command(epilog="Example: metricfit inspect model")(inspect)
 app.command(epilog="Example: metricfit metrics")(metrics)
+app.command(epilog="Example: metricfit demo")(demo)
 
 
 def _show_version(wanted: bool) -> None:
