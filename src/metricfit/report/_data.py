@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
 
 from metricfit.comparison import Comparison
-from metricfit.profile import ColumnProfile, TableProfile
 from metricfit.report._strips import Strip
+
+if TYPE_CHECKING:
+    from metricfit.profile import ColumnProfile, TableProfile  # which reads files, as a page need not
 
 MAX_OPEN = 30  # columns beside those with a note
 MAX_NOTED = 60

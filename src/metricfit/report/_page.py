@@ -11,7 +11,6 @@ from metricfit.comparison import Comparison, Result
 from metricfit.comparison._contenders import TRIVIAL
 from metricfit.comparison._importance import MOST_ROWS
 from metricfit.methods import Choice
-from metricfit.profile import TableProfile
 from metricfit.report import _curves as curves
 from metricfit.report import _figures as figures
 from metricfit.report import _heatmap as heatmap
@@ -26,6 +25,7 @@ from metricfit.report._run import Run
 
 if TYPE_CHECKING:
     from metricfit.estimators import MetricClassifier
+    from metricfit.profile import TableProfile
 
 FORMATS: tuple[Callable[..., str], ...] = (
     words.score,
