@@ -58,7 +58,7 @@ def fit(
     check_free(out)
     inputs = read_inputs(Asked.among(given))
     table, schema = inputs.table, inputs.schema
-    with bar_or_lines(transient=True) as progress:
+    with bar_or_lines(by_split=True) as progress:
         found = compare(
             table.features,
             table.labels,

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
+from rich.text import Text
 
 from metricfit._printable import printable
 
 if TYPE_CHECKING:
-    from metricfit.comparison import Comparison
+    from metricfit.comparison import Comparison, Result
     from metricfit.comparison._statistics import Estimate
+
+WIDE = 110  # characters, for the intervals of differences
+MAX_LETTERS = 30  # of the name of a model or metric in the table
 
 
 def console() -> Console:
@@ -22,26 +26,64 @@ def console() -> Console:
 
 
 def show_comparison(comparison: Comparison) -> None:
-    """Print the table of models and methods, and the two sentences of the verdict."""
+    """Print the table of models and methods, how rows were held out, notes, warnings and, last, the verdict."""
     screen = console()
-    space = " " if screen.width >= 90 else "\n"  # names of methods fit a terminal of 80 characters
+    screen.print(_comparison_table(comparison, screen.width))
+    first = comparison.evaluation[:1].upper() + comparison.evaluation[1:]
+    lines = [f"{first}; {_about_intervals(comparison)}seed {comparison.seed}.", *comparison.notes]
+    for line in (*lines, *(f"Warning: {warning}" for warning in comparison.warnings), comparison.verdict.sentence):
+        screen.print(_plain(line), soft_wrap=not screen.is_terminal)  # whole lines for a file, whole words for a terminal
+
+
+def _comparison_table(comparison: Comparison, width: int) -> RichTable:
+    """The table; a narrow one has no intervals of differences, and folds long names."""
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for heading in ("model", "method"):
         table.add_column(heading, overflow="fold")
-    for heading in (comparison.metric, f"vs linear{space}threshold", "p (Holm)", "fit, s"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    against = "vs linear threshold" if width >= WIDE else "vs linear\nthreshold"
+    for heading in (_shorten(comparison.metric), against, "p (Holm)", "fit, s"):
+        table.add_column(Text(heading), justify="right", no_wrap=True)
     for result in comparison.results.values():
-        own, other = result.estimate, result.difference
-        against = ["", ""] if result is comparison.reference else [_format(other, "+"), f"{result.p_holm:.3f}"]
-        table.add_row(printable(result.contender.model), result.method.name, _format(own), *against, f"{result.seconds:.2f}")
-    screen.print(table)
-    repeats = f"{comparison.n_repeats} repeat{'s' if comparison.n_repeats > 1 else ''}"
-    screen.print(f"95 % intervals; {comparison.n_splits} folds, {repeats}; seed {comparison.seed}.")
-    for line in (*comparison.notes, comparison.verdict.sentence):
-        for part in line.split("\n"):
-            screen.print(printable(part), soft_wrap=True, markup=False)
+        other = result.difference
+        cells = [_with_interval(other, "+") if width >= WIDE else f"{other.mean:+.4f}", _p(result)]
+        if result is comparison.reference:
+            cells = ["", ""]
+        names = _shorten(result.contender.model), _method(comparison, result)
+        table.add_row(*map(_plain, (*names, _with_interval(result.estimate), *cells, f"{result.seconds:.2f}")))
+    return table
 
 
-def _format(estimate: Estimate, sign: str = "") -> str:
-    """The mean and the half-width of its interval."""
-    return f"{estimate.mean:{sign}.4f} ± {estimate.high - estimate.mean:.3f}"
+def _plain(text: str) -> Text:
+    """Text without markup, and with escapes for control characters other than the end of a line."""
+    return Text("\n".join(map(printable, text.split("\n"))))
+
+
+def _method(comparison: Comparison, result: Result) -> str:
+    """The name of the method; of a constant answer what it answers."""
+    is_constant = result.contender.name == comparison.constant_name
+    return comparison.constant_title if is_constant else result.method.name
+
+
+def _about_intervals(comparison: Comparison) -> str:
+    return "95 % intervals; " if comparison.reference.estimate.known else "too few scores for intervals; "
+
+
+def _with_interval(estimate: Estimate, sign: str = "") -> str:
+    """The mean and its interval, if there is one."""
+    mean = f"{estimate.mean:{sign}.4f}"
+    return f"{mean} ({estimate.low:{sign}.3f} to {estimate.high:{sign}.3f})" if estimate.known else mean
+
+
+def _p(result: Result) -> str:
+    if not result.difference.known:
+        return "-"
+    return f"{result.p_holm:.3f}" if result.p_holm >= 0.001 else "< 0.001"
+
+
+def _shorten(name: str) -> str:
+    """The name, or its beginning and an ellipsis.
+
+    >>> _shorten("x" * 50) == "x" * 29 + "…"
+    True
+    """
+    return name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…"

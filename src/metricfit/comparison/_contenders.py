@@ -37,6 +37,7 @@ class Contender:
         return self.method.title if self.model == TRIVIAL else f"{self.model}, {self.method.title}"
 
 
+CONSTANT_NAME = f"{TRIVIAL}, {CONSTANT.name}"
 REFERENCE = f"{LINEAR}, {BASELINE}"  # what everything is compared with: the cheap thing that people can do today
 
 

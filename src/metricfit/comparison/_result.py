@@ -11,18 +11,31 @@ from numpy.typing import NDArray
 
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
-from metricfit.comparison._contenders import LINEAR, REFERENCE, TRIVIAL, Contender
+from metricfit.comparison._contenders import CONSTANT_NAME, LINEAR, REFERENCE, TRIVIAL, Contender
 from metricfit.comparison._effects import Effect
 from metricfit.comparison._outcome import HeldOutPrediction
 from metricfit.comparison._statistics import Estimate
-from metricfit.comparison._verdict import Place, Standing, Verdict, method_verdict, model_verdict
+from metricfit.comparison._verdict import (
+    Place,
+    Standing,
+    Verdict,
+    method_verdict,
+    model_verdict,
+    nothing_beats_constant,
+    too_few_rows,
+    too_few_scores,
+)
+from metricfit.comparison._words import quote
 from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice, Method
 from metricfit.metrics import Metric
 
 
 @dataclass(frozen=True)
 class Result:
-    """One contender: its score on each split, their mean, the paired differences, and the time of a fit."""
+    """One contender: its score on each split, their mean, the paired differences, and the time of a fit.
+
+    With too few scores estimates have no interval (``estimate.known`` is false), and p-values are 1.
+    """
 
     contender: Contender
     scores: list[float]
@@ -31,6 +44,8 @@ class Result:
     p_holm: float
     behind_best: Estimate  # to the best contender
     p_behind: float  # after Holm
+    above_constant: Estimate  # to the constant answer
+    p_above: float  # after Holm; that of the reference, which is planned, as it is
     seconds: float  # median over the splits
     held_out: HeldOutPrediction  # of the first repeat
     offsets: Floats  # (splits of the first repeat, k)
@@ -60,7 +75,9 @@ class Comparison:
     metric: str
     measure: Metric
     classes: NDArray[Any]
-    labels: Ints
+    labels: Ints  # of the held-out rows of the first repeat, in the order of ``held_out`` of the results
+    n_rows: int  # of the table; without the rows of a test set
+    class_counts: Ints  # (k,), of these rows
     columns: list[str]
     n_splits: int
     n_repeats: int
@@ -72,6 +89,7 @@ class Comparison:
     positive: Any = None  # the positive class, for metrics that have one
     order: tuple[str, ...] = ()  # of the classes, for metrics that depend on it
     effects: tuple[Effect, ...] = ()  # of the linear reference, the strongest first
+    is_test_set: bool = False  # whether the held-out rows are a test set; then intervals are from a bootstrap over its rows
 
     @property
     def reference(self) -> Result:
@@ -90,71 +108,78 @@ class Comparison:
         return max(others or [self.reference], key=lambda result: result.estimate.mean)
 
     @property
+    def constant_name(self) -> str:
+        """The key of the constant answer in ``results``."""
+        return CONSTANT_NAME
+
+    @property
+    def constant_answer(self) -> Any:
+        """The label that the constant answer gives, on most splits; None if it was not compared."""
+        if CONSTANT_NAME not in self.results:
+            return None
+        chosen = self.results[CONSTANT_NAME].chosen
+        return self.classes.tolist()[int(max(chosen, key=lambda place: chosen[place]))]
+
+    @property
+    def constant_title(self) -> str:
+        """The constant answer in words: "always 'good'"; "mostly 'good'" if it is not the same on all splits."""
+        chosen = self.results[CONSTANT_NAME].chosen
+        return f"{'always' if len(chosen) == 1 else 'mostly'} {quote(self.constant_answer)}"
+
+    @property
     def verdict(self) -> Verdict:
         """Which model, and for the linear model whether training for the metric helps."""
-        places = [
-            Place(name, result.estimate.mean, result.difference, result.behind_best, result.p_behind, result.seconds)
-            for name, result in self.results.items()
-        ]
-        standings = [
-            Standing(
-                result.method.title,
-                result.trained_for_metric,
-                result.estimate.mean,
-                result.difference,
-                result.p_holm,
-                is_choice=isinstance(result.method, Choice),
-                is_plain=result.method.name == CROSS_ENTROPY,
-            )
-            for result in self.results.values()
-            if result.contender.model == LINEAR and result.method.name != BASELINE
-        ]
-        answer, about_method = method_verdict(self.metric, standings, self.reference.estimate.mean)
+        places = [_place(result) for result in self.results.values()]
+        if not self.reference.estimate.known:
+            if self.is_test_set:
+                return too_few_rows(len(self.labels), places, REFERENCE)
+            return too_few_scores(len(self.reference.scores), places, REFERENCE)
+        nothing = nothing_beats_constant(places, self._constant_in_words())
+        if nothing is not None:
+            return nothing
+        linear = [one for one in self.results.values() if one.contender.model == LINEAR and one.method.name != BASELINE]
+        answer, about_method = method_verdict(self.metric, [_standing(one) for one in linear], self.reference.estimate.mean)
         return Verdict(answer, *model_verdict(places, REFERENCE), about_method)
+
+    def _constant_in_words(self) -> str:
+        if CONSTANT_NAME not in self.results:
+            return ""
+        one = len(self.results[CONSTANT_NAME].chosen) == 1
+        return f"always answering {'' if one else 'one class, mostly '}{quote(self.constant_answer)}"
 
     @property
     def table(self) -> Table:
-        """One row per contender, from simple to complex."""
-        return Table(
-            {
-                "model": result.contender.model,
-                "method": result.method.name,
-                "mean": result.estimate.mean,
-                "low": result.estimate.low,
-                "high": result.estimate.high,
-                "difference": result.difference.mean,
-                "difference_low": result.difference.low,
-                "difference_high": result.difference.high,
-                "p": result.difference.p,
-                "p_holm": result.p_holm,
-                "seconds": result.seconds,
-            }
-            for result in self.results.values()
-        )
+        """One row per contender, from simple to complex; None stands for intervals and p-values that are not known."""
+        return Table(_row(result) for result in self.results.values())
 
     def as_json(self) -> dict[str, Any]:
         """Everything except rows and curves, as plain data."""
         verdict = self.verdict
         return {
             "metric": self.metric,
-            "rows": len(self.labels),
+            "rows": self.n_rows,
             "columns": len(self.columns),
-            "classes": {str(label): int((self.labels == index).sum()) for index, label in enumerate(self.classes)},
+            "classes": {str(label): int(count) for label, count in zip(self.classes, self.class_counts, strict=True)},
+            "positive": _plain(self.positive),
+            "order": list(self.order),
+            "evaluation": self.evaluation,
             "n_splits": self.n_splits,
             "n_repeats": self.n_repeats,
             "seed": self.seed,
             "reference": REFERENCE,
+            "constant_answer": _plain(self.constant_answer),
             "results": [
                 {
-                    **{key: _finite(value) for key, value in row.items()},
+                    **row,
                     "title": result.contender.title,
                     "scores": result.scores,
-                    "chosen": result.chosen,
+                    "chosen": self._chosen(result),
                     "importance": self._importance(result),
                 }
                 for row, result in zip(self.table, self.results.values(), strict=True)
             ],
             "notes": list(self.notes),
+            "warnings": list(self.warnings),
             "best": verdict.best,
             "simplest": verdict.simplest,
             "answer": verdict.answer,
@@ -162,7 +187,15 @@ class Comparison:
         }
 
     def __repr__(self) -> str:
-        return "\n".join([f"{self.table}\n", *self.notes, self.verdict.sentence])
+        table = Table({key: "-" if value is None else value for key, value in row.items()} for row in self.table)
+        warnings = (f"Warning: {line}" for line in self.warnings)
+        return "\n".join([f"{table}\n", *self.notes, *warnings, self.verdict.sentence])
+
+    def _chosen(self, result: Result) -> dict[str, int]:
+        """How often each candidate was chosen; of the constant answer how often each label was."""
+        if result.contender.model != TRIVIAL:
+            return result.chosen
+        return {str(self.classes[int(place)]): times for place, times in result.chosen.items()}
 
     def _importance(self, result: Result) -> dict[str, float] | None:
         if result.importance is None:
@@ -170,6 +203,55 @@ class Comparison:
         return dict(zip(self.columns, np.mean(result.importance, 0).tolist(), strict=True))
 
 
-def _finite(value: Any) -> Any:
-    """None for an infinite number, which JSON does not have."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _place(result: Result) -> Place:
+    return Place(
+        result.contender.name,
+        result.estimate.mean,
+        result.seconds,
+        result.difference,
+        result.p_holm,
+        result.behind_best,
+        result.p_behind,
+        result.above_constant,
+        result.p_above,
+        is_constant=result.contender.model == TRIVIAL,
+    )
+
+
+def _standing(result: Result) -> Standing:
+    return Standing(
+        result.method.title,
+        result.trained_for_metric,
+        result.estimate.mean,
+        result.difference,
+        result.p_holm,
+        is_choice=isinstance(result.method, Choice),
+        is_plain=result.method.name == CROSS_ENTROPY,
+    )
+
+
+def _row(result: Result) -> dict[str, Any]:
+    own, other = result.estimate, result.difference
+    return {
+        "model": result.contender.model,
+        "method": result.method.name,
+        "mean": _finite(own.mean),
+        "low": _finite(own.low),
+        "high": _finite(own.high),
+        "difference": _finite(other.mean),
+        "difference_low": _finite(other.low),
+        "difference_high": _finite(other.high),
+        "p": other.p if other.known else None,
+        "p_holm": result.p_holm if other.known else None,
+        "seconds": result.seconds,
+    }
+
+
+def _finite(value: float) -> float | None:
+    """None for a number that is not known, which JSON does not have."""
+    return value if math.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:
+    """A label as JSON has it."""
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

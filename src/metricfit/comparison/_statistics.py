@@ -10,21 +10,53 @@ training rows:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy import stats
 
+from metricfit.metrics import Metric
+from metricfit.metrics._base import Custom
+
+FEWEST_SCORES = 5  # of a contender; fewer give no interval and no p-value
+
+Limits = tuple[float, float] | None  # the smallest and the largest possible value, if these are known
+
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with its 95 % interval, and the two-sided p-value of the hypothesis that it is zero."""
+    """A mean with its 95 % interval, and the two-sided p-value of the hypothesis that it is zero.
+
+    Without an interval (``known`` is false) the ends are infinite and p is 1.
+    """
 
     mean: float
     low: float
     high: float
     p: float
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval; with too few scores there is none."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all values were equal: then there is no scatter, and no p-value."""
+        return self.low == self.high
+
+    def within(self, limits: Limits) -> Estimate:
+        """The interval cut off at the limits of the metric; the mean stays in it.
+
+        >>> Estimate(0.9, 0.7, 1.1, 0.01).within((0.0, 1.0))
+        Estimate(mean=0.9, low=0.7, high=1.0, p=0.01)
+        """
+        if limits is None or not self.known:
+            return self
+        low, high = min(max(self.low, limits[0]), self.mean), max(min(self.high, limits[1]), self.mean)
+        return Estimate(self.mean, low, high, self.p)
 
 
 def corrected_estimate(values: Sequence[float], test_share: float) -> Estimate:
@@ -37,12 +69,75 @@ def corrected_estimate(values: Sequence[float], test_share: float) -> Estimate:
     """
     mean, n_values = float(np.mean(values)), len(values)
     if n_values < 2:
-        return Estimate(mean, -math.inf, math.inf, 1.0)
+        return no_interval(mean)
     error = math.sqrt(float(np.var(values, ddof=1)) * (1.0 / n_values + test_share))
     if error <= 1e-12 * abs(mean):  # equal on all splits: without variance there is no test
         return Estimate(mean, mean, mean, 1.0)
     reach = error * float(stats.t.ppf(0.975, n_values - 1))
     return Estimate(mean, mean - reach, mean + reach, float(2.0 * stats.t.sf(abs(mean) / error, n_values - 1)))
+
+
+def no_interval(mean: float) -> Estimate:
+    return Estimate(mean, -math.inf, math.inf, 1.0)
+
+
+def limits_of(measure: Metric) -> Limits:
+    """The limits of the metric; a user's own function has none unless it says so."""
+    return None if isinstance(measure, Custom) and measure.limits is None else measure.bounds
+
+
+def difference_limits(limits: Limits) -> Limits:
+    """The limits of a difference of two values.
+
+    >>> difference_limits((0.0, 1.0)), difference_limits((-1.0, 1.0))
+    ((-1.0, 1.0), (-2.0, 2.0))
+    """
+    return None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
+
+
+class Scores(Protocol):
+    """What the scores of all contenders say: estimates of each, and of the paired difference of any two."""
+
+    def estimate(self, name: str) -> Estimate: ...
+
+    def difference(self, name: str, other: str) -> Estimate: ...
+
+
+@dataclass(frozen=True)
+class SplitScores:
+    """One score per contender and split; ``test_share`` is the mean ratio of test to training rows."""
+
+    scores: Mapping[str, Sequence[float]]
+    test_share: float
+    limits: Limits
+
+    def estimate(self, name: str) -> Estimate:
+        return self._corrected(self.scores[name]).within(self.limits)
+
+    def difference(self, name: str, other: str) -> Estimate:
+        paired = [own - base for own, base in zip(self.scores[name], self.scores[other], strict=True)]
+        return self._corrected(paired).within(difference_limits(self.limits))
+
+    def _corrected(self, values: Sequence[float]) -> Estimate:
+        if len(values) < FEWEST_SCORES:
+            return no_interval(float(np.mean(values)))
+        return corrected_estimate(values, self.test_share)
+
+
+def differences(
+    scores: Scores, names: Sequence[str], other: str, planned: str | None = None
+) -> dict[str, tuple[Estimate, float]]:
+    """The difference of every contender to one of them, and its p-value after Holm.
+
+    A ``planned`` contender was named before there were scores. Its p-value stands as it is, and does not count for the others:
+    it has one half of the two-sided level, in which only gains count, and all others have the other half.
+    """
+    estimates = {name: scores.difference(name, other) for name in names}
+    compared = [name for name in names if name not in (other, planned)]
+    adjusted = dict(zip(compared, holm([estimates[name].p for name in compared]), strict=True))
+    if planned is not None:
+        adjusted[planned] = estimates[planned].p
+    return {name: (estimate, adjusted.get(name, 1.0)) for name, estimate in estimates.items()}
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

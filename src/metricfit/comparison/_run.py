@@ -1,0 +1,125 @@
+"""Fit and judge every contender on every split, in one process or in several."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from metricfit._progress import Progress
+from metricfit._typing import Ints
+from metricfit.comparison._contenders import REFERENCE, TRIVIAL, Contender
+from metricfit.comparison._effects import coefficients_of
+from metricfit.comparison._importance import importance_of
+from metricfit.comparison._outcome import HeldOutPrediction, Outcome, constant_outcome, score_of
+from metricfit.comparison._splits import Plan
+from metricfit.estimators import MetricClassifier
+from metricfit.estimators._shared import SharedFits, Wanted
+from metricfit.methods import BASELINE, Choice
+from metricfit.metrics._resolve import Resolved
+
+Outcomes = dict[str, dict[str, Outcome]]  # metric: contender: outcome
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every split is given. Test rows are rows of ``test_data``, which is ``data`` itself in cross-validation."""
+
+    classifier: MetricClassifier
+    data: Any
+    target: NDArray[Any]
+    labels: Ints
+    test_data: Any
+    test_labels: Ints
+    n_classes: int
+    metrics: dict[str, Resolved]
+    contenders: Sequence[Contender]
+    plan: Plan
+    n_explained: int  # the first splits, whose columns are shuffled
+
+    @property
+    def n_fits(self) -> int:
+        return len(self.plan.splits) * len(self.contenders) * len(self.metrics)
+
+
+def run_splits(job: Job, n_jobs: int, progress: Progress) -> Iterator[Outcomes]:
+    """The outcomes of every split, in order."""
+    n_splits = len(job.plan.splits)
+    if n_jobs == 1:
+        for index in range(n_splits):
+            outcomes: Outcomes = {}
+            for metric, name, outcome in _run_split(job, index):
+                outcomes.setdefault(metric, {})[name] = outcome
+                progress.step(f"split {index + 1} of {n_splits}: {name}", None)
+            progress.split_done(index + 1, n_splits)
+            yield outcomes
+        return
+    work = (delayed(_split_outcomes)(job, index) for index in range(n_splits))
+    try:
+        for index, outcomes in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(work), 1):
+            for _ in range(len(job.contenders) * len(job.metrics)):
+                progress.step(f"{index} of {n_splits} splits", None)
+            progress.split_done(index, n_splits, n_jobs)
+            yield outcomes
+    except KeyboardInterrupt:
+        stop_workers()
+        raise
+
+
+def stop_workers() -> None:
+    """End joblib's worker processes. After Ctrl-C they would work on, and joblib would warn of leaks as the program ends."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
+def _split_outcomes(job: Job, index: int) -> Outcomes:
+    outcomes: Outcomes = {}
+    for metric, name, outcome in _run_split(job, index):
+        outcomes.setdefault(metric, {})[name] = outcome
+    return outcomes
+
+
+def _run_split(job: Job, index: int) -> Iterator[tuple[str, str, Outcome]]:
+    train, test = job.plan.splits[index]
+    train_rows, test_rows = _safe_indexing(job.data, train), _safe_indexing(job.test_data, test)
+    test_labels = job.test_labels[test]
+    fitted = [one for one in job.contenders if one.model != TRIVIAL]
+    every = [Wanted(one.given, one.method, metric) for one in fitted for metric in job.metrics.values()]
+    folds = job.plan.inner_folds(index, job.labels, job.classifier.random_state)
+    classifier = copy.copy(job.classifier).set_params(cv=folds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rare classes and incomplete convergence show in the score
+        shared = SharedFits(classifier, train_rows, job.target[train], every)
+        for contender in job.contenders:
+            for name, measure in job.metrics.items():
+                if contender.model == TRIVIAL:
+                    outcome = constant_outcome(measure.metric, job.labels[train], test_labels, job.n_classes)
+                else:
+                    one, seconds = shared.fit(Wanted(contender.given, contender.method, measure))
+                    outcome = _outcome(one, seconds, test_rows, test_labels)
+                    if contender.name == REFERENCE:
+                        outcome = replace(outcome, coefficients=coefficients_of(one))
+                    if index < job.n_explained and _is_explained(contender, job.contenders):
+                        columns = importance_of(one, test_rows, test_labels, index)
+                        outcome = replace(outcome, importance=columns)
+                yield name, contender.name, outcome
+
+
+def _outcome(fitted: MetricClassifier, seconds: float, rows: Any, labels: Ints) -> Outcome:
+    held_out = HeldOutPrediction(*fitted.scores_and_probabilities(rows))
+    score = score_of(fitted.metric_, held_out.predicted, labels, len(fitted.classes_))
+    return Outcome(score, seconds, held_out, fitted.offsets_, fitted.temperature_, fitted.history_, fitted.chosen_)
+
+
+def _is_explained(contender: Contender, contenders: Sequence[Contender]) -> bool:
+    """One method of each model: the automatic choice, or else a tuned threshold."""
+    methods = [one.method for one in contenders if one.model == contender.model]
+    choice = next((method for method in methods if isinstance(method, Choice)), None)
+    return contender.method is choice if choice else contender.method.name == BASELINE
