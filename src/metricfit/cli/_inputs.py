@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -250,7 +251,7 @@ def _check_order(name: str, classes: NDArray[Any], order: list[Any] | None) -> N
     if not metrics.get(name).depends_on_order(len(classes)):
         return
     if order is None and classes.dtype.kind not in "iufb":
-        known = ",".join(map(str, classes))
+        known = shlex.quote(",".join(map(str, classes)))
         raise UsageError(
             f"--metric {name} needs the order of the classes, and names have none. Pass --classes {known} with the classes in "
             "their order, from the lowest to the highest."

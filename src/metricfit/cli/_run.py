@@ -35,7 +35,7 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
 
     try:
         with warnings.catch_warnings(), _end_in_order():
-            warnings.showwarning = warn  # type: ignore[assignment]  # without the path of a source file
+            warnings.showwarning = warn  # without the path of a source file
             code = int(app(standalone_mode=False) or 0)  # typer turns Ctrl-C into a code
         return complain(stopped, code) if code == INTERRUPTED else code
     except UsageError as error:
