@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 MAX_LENGTH = 80  # of a value in a message
 # C0, DEL and C1; marks of direction; line and paragraph separators; embeddings, overrides and isolates of direction
@@ -24,4 +25,17 @@ def quoted(value: object) -> str:
     >>> quoted("x" * 200)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
     """
-    return repr(f"{value[:MAX_LENGTH]}..." if isinstance(value, str) and len(value) > MAX_LENGTH else value)
+    return repr(_shorten(value) if isinstance(value, str) else value)
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """The first names, shortened and separated by commas.
+
+    >>> listed(["age", "city", "day"], 2)
+    'age, city, ...'
+    """
+    return ", ".join(map(_shorten, names[:most])) + (", ..." if len(names) > most else "")
+
+
+def _shorten(text: str) -> str:
+    return f"{text[:MAX_LENGTH]}..." if len(text) > MAX_LENGTH else text

@@ -41,6 +41,7 @@ def written(tmp_path, content, name="table"):
         lines(ROWS),
         "\n" + lines(ROWS).replace("\n", "\r\n\n"),
         "\ufeff" + lines(ROWS),
+        lines(ROWS).encode("utf-16"),
         json.dumps(ROWS),
         "\n" + json.dumps(ROWS, indent=1),
         gzip.compress(lines(ROWS).encode()),

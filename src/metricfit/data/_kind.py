@@ -77,7 +77,10 @@ def _kind_of_bytes(path: Path, start: bytes, compressed: bool) -> str:
         foreign = "a tar archive"
     if foreign:
         raise _refusal(path, foreign)
-    if not start.startswith(tuple(BYTE_ORDER_MARKS)) and _is_binary(start):
+    encoding = next((name for mark, name in BYTE_ORDER_MARKS.items() if start.startswith(mark)), "")
+    if encoding:
+        start = start.decode(encoding, errors="ignore").encode("utf-8", errors="ignore")
+    elif _is_binary(start):
         raise _refusal(path, "a binary file")
     return "jsonl" if _JSON_LINES.match(start) or _JSON_ARRAY.match(start) else "csv"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,7 +93,7 @@ def _read_excel(path: Path, layout: Layout, positions: Sequence[int]) -> pa.Tabl
 
 
 def _read_csv_batches(path: Path, layout: Layout, positions: Sequence[int], skip: bool) -> Iterator[tuple[pa.Table, Ragged]]:
-    found: list[Any] = []
+    found: deque[Any] = deque()
 
     def remember(row: Any) -> str:
         found.append(row)
@@ -113,12 +114,12 @@ def _read_csv_batches(path: Path, layout: Layout, positions: Sequence[int], skip
             yield chunk, ragged
 
 
-def _insert_rows(table: pa.Table, next_row: int, found: list[Any]) -> tuple[pa.Table, Ragged]:
-    """Put rows without values where the skipped rows were, and remove these from the list."""
+def _insert_rows(table: pa.Table, next_row: int, found: deque[Any]) -> tuple[pa.Table, Ragged]:
+    """Put rows without values where the skipped rows were, and remove these from the queue."""
     indices: list[int | None] = list(range(table.num_rows)) if found else []
     ragged: Ragged = {}
     while found and found[0].number - next_row <= len(indices):
-        row = found.pop(0)
+        row = found.popleft()
         place = row.number - next_row
         indices.insert(place, None)
         ragged[place] = f"has {row.actual_columns} cells, expected {row.expected_columns} as in the first row"

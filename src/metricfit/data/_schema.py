@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from metricfit._errors import DataError
-from metricfit._printable import quoted
+from metricfit._printable import listed, quoted
 from metricfit._words import did_you_mean
 from metricfit.data._layout import Layout
 from metricfit.data._types import Column
@@ -56,7 +56,6 @@ def column_positions(path: Path, layout: Layout, schema: TableSchema) -> list[in
     missing = [column.name for column in columns if column.name not in layout.names]
     if missing:
         near = did_you_mean(missing[0], layout.names)
-        shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
-        what = f"column {quoted(missing[0])}" if len(missing) == 1 else f"{len(missing)} columns ({shown})"
+        what = f"column {quoted(missing[0])}" if len(missing) == 1 else f"{len(missing)} columns ({listed(missing, 5)})"
         raise DataError(f"{path} lacks {what} that the model was fitted to.{near}")
     return [layout.names.index(column.name) for column in columns]

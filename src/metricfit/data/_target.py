@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from metricfit._errors import DataError, UsageError
-from metricfit._printable import quoted
+from metricfit._printable import listed, quoted
 from metricfit._words import did_you_mean
 from metricfit.data._literals import MISSING, is_number
 from metricfit.data._order import order_of
@@ -93,8 +93,10 @@ def column_named(wanted: str, names: Sequence[str], option: str) -> str:
     try:
         index = int(wanted)
     except ValueError:
-        known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-        raise UsageError(f"{option} {wanted!r} is not a column.{did_you_mean(wanted, names)} Columns: {known}.") from None
+        known = listed(names, 10)
+        raise UsageError(
+            f"{option} {quoted(wanted)} is not a column.{did_you_mean(wanted, names)} Columns: {known}."
+        ) from None
     if not 1 <= abs(index) <= len(names):
         raise UsageError(f"{option} {wanted} is not a column. Columns are numbered from 1 to {len(names)}.")
     return names[index - 1 if index > 0 else index]
@@ -107,8 +109,8 @@ def label_like(text: str, classes: NDArray[Any], option: str) -> Any:
     alike = same or [index for index, name in enumerate(known) if name.lower() == text.lower()]
     if len(alike) == 1:
         return classes.tolist()[alike[0]]
-    shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-    raise UsageError(f"{option} {text!r} is not a class of the target.{did_you_mean(text, known)} Classes: {shown}.")
+    near = did_you_mean(text, known)
+    raise UsageError(f"{option} {quoted(text)} is not a class of the target.{near} Classes: {listed(known, 20)}.")
 
 
 def _to_labels(column: pa.ChunkedArray, target: str, path: Path) -> NDArray[Any]:
