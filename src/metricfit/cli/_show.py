@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from metricfit.comparison._statistics import Estimate
 
 WIDE = 110  # characters, for the intervals of differences
-MAX_LETTERS = 30  # of the name of a model or metric in the table
+MAX_LETTERS = 30  # of the name of a model in the table
+MAX_HEAD = 23  # letters of the name of a metric: as many as its cells have
 
 
 def console() -> Console:
@@ -38,10 +39,10 @@ def show_comparison(comparison: Comparison) -> None:
 def _comparison_table(comparison: Comparison, width: int) -> RichTable:
     """The table; a narrow one has no intervals of differences, and folds long names."""
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for heading in ("model", "method"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("model", overflow="fold")
+    table.add_column("method", overflow="fold", min_width=len("cross_entropy"))  # long models leave methods in one line
     against = "vs linear threshold" if width >= WIDE else "vs linear\nthreshold"
-    for heading in (_shorten(comparison.metric), against, "p (Holm)", "fit, s"):
+    for heading in (_shorten(comparison.metric, MAX_HEAD), against, "p (Holm)", "fit, s"):
         table.add_column(Text(heading), justify="right", no_wrap=True)
     for result in comparison.results.values():
         other = result.difference
@@ -80,10 +81,10 @@ def _p(result: Result) -> str:
     return f"{result.p_holm:.3f}" if result.p_holm >= 0.001 else "< 0.001"
 
 
-def _shorten(name: str) -> str:
+def _shorten(name: str, most: int = MAX_LETTERS) -> str:
     """The name, or its beginning and an ellipsis.
 
     >>> _shorten("x" * 50) == "x" * 29 + "…"
     True
     """
-    return name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…"
+    return name if len(name) <= most else name[: most - 1] + "…"

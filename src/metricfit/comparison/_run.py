@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import signal
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,14 +64,32 @@ def run_splits(job: Job, n_jobs: int, progress: Progress) -> Iterator[Outcomes]:
         return
     work = (delayed(_split_outcomes)(job, index) for index in range(n_splits))
     try:
-        for index, outcomes in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(work), 1):
+        with _hold_interrupts():
+            found = Parallel(n_jobs=n_jobs, return_as="generator")(work)  # starts the workers
+        for index, outcomes in enumerate(found, 1):
             for _ in range(len(job.contenders) * len(job.metrics)):
                 progress.step(f"{index} of {n_splits} splits", None)
             progress.split_done(index, n_splits, n_jobs)
             yield outcomes
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):  # Ctrl-C; a handler of SIGTERM
         stop_workers()
         raise
+
+
+@contextmanager
+def _hold_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C. Processes that start here never see it: it is for this one, which ends them without their tracebacks."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # joblib would start it with the workers, and its start lets Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def stop_workers() -> None:

@@ -87,7 +87,7 @@ def plan_groups(labels: Ints, classes: NDArray[Any], groups: ArrayLike, n_splits
     for place, label in enumerate(classes.tolist()):
         if len(np.unique(codes[labels == place])) < 2:
             raise ValueError(
-                f"Class {quote(label)} occurs in one group only: it is missing from the training rows if this group is held out. "
+                f"Class {quote(label)} occurs in one group only: it is missing from training if that group is held out. "
                 "Merge the class with others (--merge-rare) or leave its rows out, or do without groups."
             )
     splits, notes, most = list[Split](), list[str](), min(n_splits, n_groups, int(np.bincount(labels).max()))
@@ -115,9 +115,7 @@ def plan_time(time: ArrayLike, n_rows: int, n_splits: int, n_repeats: int) -> Pl
     """
     moments, place, counts = np.unique(_check_time(time, n_rows), return_inverse=True, return_counts=True)
     if len(moments) < 2:
-        raise ValueError(
-            "`time` should have at least two moments, got one for all rows: nothing comes after the training rows."
-        )
+        raise ValueError("`time` should have at least two moments, got the same for all rows: nothing comes later.")
     middle = (np.cumsum(counts) - 0.5 * counts) / n_rows  # of each moment, as a share of all rows
     wanted = np.minimum((middle * (n_splits + 1)).astype(np.int64), n_splits)
     _, block = np.unique(wanted, return_inverse=True)  # a moment with many rows can leave a block empty
