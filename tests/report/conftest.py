@@ -30,6 +30,11 @@ PROFILE = TableProfile(
 )
 
 
+def bare(comparison):
+    """The comparison without all that may be missing."""
+    return replace(comparison, warnings=(), notes=(), order=(), effects=(), positive=None, evaluation="")
+
+
 def annotated(comparison):
     """The comparison with all that may be missing: warnings, notes, an order of the classes, effects."""
     return replace(
@@ -71,7 +76,7 @@ def pages(two, four, tmp_path_factory):
     labels = np.arange(480) % 16
     options = {"models": ["linear"], "methods": ["auto"], "n_splits": 2, "n_repeats": 1, "importance": True}
     many = compare(random.normal(size=(480, 20)) + labels[:, None] % 5, labels, "accuracy", **options)
-    texts = {"two": page(two, RUN), "four": page(annotated(four), RUN, model, PROFILE), "many": page(many, RUN)}
+    texts = {"two": page(bare(two), RUN), "four": page(annotated(four), RUN, model, PROFILE), "many": page(bare(many), RUN)}
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return folder

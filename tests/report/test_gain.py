@@ -19,7 +19,7 @@ from metricfit.report._gain import (
     total_cost,
 )
 from metricfit.report._shown import positive_place
-from tests.report.conftest import RUN
+from tests.report.conftest import RUN, bare
 
 BEFORE = np.array([[150.0, 30.0], [12.0, 8.0]])  # 200 rows, 20 of them positive
 AFTER = np.array([[144.0, 36.0], [6.0, 14.0]])
@@ -95,7 +95,7 @@ def test_the_gain_of_a_comparison(two):
 
 
 def test_without_a_positive_class_the_classes_are_told(two, four):
-    for comparison in (two, four):
+    for comparison in (bare(two), four):
         found = gain(comparison)
         assert found.positive is None
         assert [change.what for change in found.steps[0].changes] == ["right"]
@@ -103,7 +103,7 @@ def test_without_a_positive_class_the_classes_are_told(two, four):
 
 
 def test_savings(two):
-    costly = replace(two, metric="Cost(...)", measure=Cost([[0.0, 1.0], [5.0, 0.0]]))
+    costly = replace(two, metric="minus cost", measure=Cost([[0.0, 1.0], [5.0, 0.0]]))
     found = gain(costly)
     names = [result.contender.name for result, _ in found.costs]
     assert names == [two.best.contender.name, "linear, threshold", "trivial, constant"]
@@ -121,7 +121,7 @@ def test_where_the_reference_is_the_best_only_the_constant_answer_is_left(two):
 
 
 def test_the_place_of_the_positive_class(two, four):
-    assert positive_place(two) is None
+    assert positive_place(bare(two)) is None
     assert positive_place(replace(two, positive=0)) == 0
     assert positive_place(replace(two, positive="1")) == 1
     assert positive_place(replace(four, positive="plain")) is None  # of several classes

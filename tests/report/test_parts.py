@@ -15,7 +15,8 @@ from metricfit.report._features import effects
 from metricfit.report._forest import forest
 from metricfit.report._headline import headline
 from metricfit.report._strips import Strip, axis
-from metricfit.report._words import MINUS, contender_in_words, metric_name, visible
+from metricfit.report._words import MINUS, contender_in_words, visible
+from tests.report.conftest import bare
 
 
 def shifted(comparison, **differences):
@@ -72,7 +73,6 @@ def test_contenders_in_words(two):
     assert words["linear, threshold"] == "the linear model with a tuned threshold"
     assert words["boosting, cross_entropy"] == "boosted trees trained by plain cross-entropy"
     assert words["linear, auto"] == "the linear model with the automatic choice of a method"
-    assert metric_name(two) == "f1"
 
 
 def behind(comparison, **p_values):
@@ -194,7 +194,7 @@ def test_frequent_confusions():
 
 
 def test_effects(two):
-    assert effects(two) is None
+    assert effects(bare(two)) is None
     strong = tuple(Effect(f"f{place}", "1", (-1) ** place * (2.0 - 0.1 * place), 0.1) for place in range(18))
     found = effects(replace(two, effects=strong))
     assert (found.label, len(found.rows), found.n_more) == ("1", 15, 3)

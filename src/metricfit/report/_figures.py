@@ -12,7 +12,7 @@ from metricfit.comparison import Comparison
 from metricfit.report import _curves as curves
 from metricfit.report._shown import choice_line, class_of_interest, plain_line, reference_line
 from metricfit.report._svg import Chart, span
-from metricfit.report._words import metric_name, shorten
+from metricfit.report._words import shorten
 
 MAX_LINES = 8  # classes in the offset figure
 Legend = list[tuple[int, bool, str]]  # colour, hollow, name
@@ -28,11 +28,11 @@ def _threshold_figure(comparison: Comparison) -> Markup:
     lines, label = [reference_line(comparison), choice_line(comparison)], class_of_interest(comparison)
     drawn = {line.name: curves.threshold_curve(comparison, line.result, label) for line in lines}
     chart = Chart(
-        f"{metric_name(comparison)} by threshold",
+        f"{comparison.metric} by threshold",
         x=(0.0, 1.0),
         y=span([value for ys in drawn.values() for value in ys]),
         x_label=shorten(f"threshold on the probability of {comparison.classes[label]}", 60),
-        y_label=metric_name(comparison),
+        y_label=comparison.metric,
     )
     for line in lines:
         chart.line(curves.THRESHOLDS.tolist(), drawn[line.name].tolist(), line.colour)
@@ -49,11 +49,11 @@ def _offset_figure(comparison: Comparison) -> Markup:
     largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MAX_LINES]
     drawn = {int(label): curves.offset_curve(comparison, comparison.choice, int(label)) for label in largest}
     chart = Chart(
-        f"{metric_name(comparison)} by the offset of each class",
+        f"{comparison.metric} by the offset of each class",
         x=(float(curves.SHIFTS[0]), float(curves.SHIFTS[-1])),
         y=span([value for ys in drawn.values() for value in ys]),
         x_label="shift of one class's offset",
-        y_label=metric_name(comparison),
+        y_label=comparison.metric,
     )
     for colour, ys in enumerate(drawn.values()):
         chart.line(curves.SHIFTS.tolist(), ys.tolist(), colour)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from metricfit.comparison import Comparison
 from metricfit.comparison._contenders import TRIVIAL
 from metricfit.report._shown import evidence
-from metricfit.report._words import contender_in_words, metric_name, p_value, score
+from metricfit.report._words import contender_in_words, p_value, score
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Headline:
 
 def headline(comparison: Comparison) -> Headline:
     """What to use, and why. The full verdict with its numbers stands below it on the page."""
-    verdict, metric = comparison.verdict, metric_name(comparison)
+    verdict, metric = comparison.verdict, comparison.metric
     best, simplest, reference = comparison.results[verdict.best], comparison.results[verdict.simplest], comparison.reference
     best_words, n_compared = contender_in_words(best.contender), len(comparison.results)
     best_score, reference_score = score(best.estimate.mean), score(reference.estimate.mean)

@@ -66,15 +66,13 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
     reliability, reliability_legend = figures.reliability_figure(comparison)
     return environment.get_template("page.html.jinja").render(
         comparison=comparison,
-        metric=words.metric_name(comparison),
+        metric=comparison.metric,
         run=run,
         model=model,
         profile=profile,
         columns=([], []) if profile is None else open_and_folded(profile),
         headline=headline(comparison),
         verdict=comparison.verdict,
-        about_model=_in_words(comparison, comparison.verdict.about_model),
-        about_method=_in_words(comparison, comparison.verdict.about_method),
         cards=_cards(comparison),
         decisions=_decisions(comparison),
         forest=forest(comparison),
@@ -102,12 +100,6 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         reliability_figure=reliability,
         reliability_legend=reliability_legend,
     )
-
-
-def _in_words(comparison: Comparison, text: str) -> str:
-    """The text with a readable name for a cost matrix or a function."""
-    name = words.metric_name(comparison)
-    return text if name == comparison.metric else text.replace(comparison.metric, name)
 
 
 def _cards(comparison: Comparison) -> list[tuple[str, str, str]]:

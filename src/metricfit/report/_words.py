@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from typing import Any
 
 from markupsafe import Markup
 
-from metricfit.comparison import Comparison, Contender
+from metricfit._printable import printable
+from metricfit.comparison import Contender
 from metricfit.comparison._contenders import TRIVIAL
 from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice
-from metricfit.metrics import Cost, Custom
 
 DASH, MINUS = "\u2013", "\u2212"
-JOINERS = "\u200c\u200d"  # Persian, Indic scripts and emoji need them
-HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control characters, direction marks, halves of characters, breaks
 MODELS_IN_WORDS = {
     "linear": "the linear model",
     "boosting": "boosted trees",
@@ -27,18 +24,12 @@ MODELS_IN_WORDS = {
 
 
 def visible(text: str) -> str:
-    r"""The text with an escape, as Python writes it, for every character that does not show itself.
+    r"""The text with an escape for every control character, and for half a character, which no file can hold.
 
     >>> print(visible("a\x00b\x1b[31m\u202ec\ud800"))
     a\x00b\x1b[31m\u202ec\ud800
     """
-    if text.isprintable():
-        return text
-    return "".join(letter.encode("unicode_escape").decode() if _is_hidden(letter) else letter for letter in text)
-
-
-def _is_hidden(letter: str) -> bool:
-    return unicodedata.category(letter) in HIDDEN and letter not in JOINERS
+    return printable(text).encode("utf-8", "backslashreplace").decode()
 
 
 def printed(value: Any) -> Any:
@@ -110,15 +101,6 @@ def money(value: float) -> str:
     """
     digits = 0 if abs(value) >= 100.0 or value == round(value) else 2
     return f"{value + 0.0:,.{digits}f}".replace("-", MINUS)
-
-
-def metric_name(comparison: Comparison) -> str:
-    """The metric's name; a cost matrix or a function has none that reads well."""
-    if comparison.metric != str(comparison.measure):
-        return comparison.metric
-    if isinstance(comparison.measure, Cost):
-        return "negative mean cost"
-    return "your metric" if isinstance(comparison.measure, Custom) else comparison.metric
 
 
 def contender_in_words(contender: Contender) -> str:
