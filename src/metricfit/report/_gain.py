@@ -81,7 +81,7 @@ def gain(comparison: Comparison) -> Gain:
         behind = constant.behind_best
         others.append((constant, replace(behind, mean=-behind.mean, low=-behind.high, high=-behind.low), constant.p_behind))
     names, after = [str(label) for label in comparison.classes], confusion(comparison, best)
-    costs = np.array(comparison.measure.matrix, dtype=np.float64) if isinstance(comparison.measure, Cost) else None
+    costs = -comparison.measure.gains.numpy() if isinstance(comparison.measure, Cost) else None
     steps = []
     for other, difference, p in others:
         if other is best:
