@@ -56,7 +56,7 @@ def test_quadratic_kappa_is_that_of_scikit_learn_for_numbered_levels():
 
 @pytest.mark.parametrize("metric", ["quadratic_kappa", Cost(MATRIX.tolist()), FBeta([1, 2, 3, 0.5]), first_share])
 def test_names_without_an_order_are_refused(metric):
-    with pytest.raises(ValueError, match="depends on the order of the classes.*Pass class_order"):
+    with pytest.raises(ValueError, match=r"depends on the order of the classes.*Pass class_order"):
         resolve_metric(metric, None, None, SORTED)
 
 
@@ -133,7 +133,7 @@ class TestCostsByName:
 
     @pytest.mark.parametrize("costs", [{"bad": 1}, {}, {("a", "b"): float("nan")}, {("a", "b"): "much"}])
     def test_what_is_no_dictionary_of_costs(self, costs):
-        with pytest.raises((ValueError, TypeError), match="matrix|cost"):
+        with pytest.raises((ValueError, TypeError), match=r"matrix|cost"):
             Cost(costs)
 
     def test_a_loss_needs_the_classes(self):
