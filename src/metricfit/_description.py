@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -38,3 +41,21 @@ def other_version(found: dict[str, Any]) -> str:
     """A sentence if the model was fitted with another scikit-learn than the installed one."""
     fitted, here = found["scikit-learn"], version("scikit-learn")
     return "" if fitted == here else f"The model was fitted with scikit-learn {fitted}, this is {here}."
+
+
+@dataclass(frozen=True)
+class SavedFiles:
+    """The files of a model, each checked to be the one that was saved."""
+
+    folder: Path
+    checksums: Mapping[str, str]
+
+    def find(self, name: str) -> Path:
+        if checksum(self.folder / name) != self.checksums[name]:
+            raise TypeError(f"{name} is not the file that was saved")
+        return self.folder / name
+
+
+def checksum(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -49,13 +49,13 @@ def check(found, code, message, folder, command="metricfit"):
             [HEADER, *rows()],
             ("--drop", "state"),
             2,
-            "--drop 'state' is the target, which cannot be dropped. Pass another column to --target.",
+            "--drop 'state' is the target. Pass another column to --target or to --drop.",
         ),
         (
             [HEADER, *rows()],
-            ("--metric", "f11"),
+            ("--metric", "f1x"),
             2,
-            "--metric 'f11' is not a metric. Did you mean 'f1'? `metricfit metrics` lists them.",
+            "--metric 'f1x' is not a metric. Did you mean 'f1'? `metricfit metrics` lists them.",
         ),
         (
             [HEADER, *rows()],
@@ -348,9 +348,9 @@ def test_a_missing_package_of_the_extra_is_one_line(package):
     assert (done.returncode, done.stdout, done.stderr) == (1, "", line)
 
 
-def test_an_extra_that_a_command_misses_on_its_way_is_one_line(run, monkeypatch, tmp_path):
-    def needs_more():
+def test_an_extra_that_a_command_misses_on_its_way_is_one_line(run, monkeypatch, good, tmp_path):
+    def needs_more(*_, **__):
         raise MissingExtraError("this needs the package another: pip install 'metricfit[more]'")
 
-    monkeypatch.setattr("metricfit.cli._example.digits_example", needs_more)
-    check(run("compare"), 1, "this needs the package another: pip install 'metricfit[more]'", tmp_path)
+    monkeypatch.setattr("metricfit.data.layout_of", needs_more)
+    check(run("compare", good), 1, "this needs the package another: pip install 'metricfit[more]'", tmp_path)

@@ -56,7 +56,7 @@ def compare(
         found = compare_models(
             inputs.table.features,
             inputs.table.labels,
-            inputs.metric,
+            inputs.judged.metric,
             models=names,
             n_splits=folds,
             n_repeats=repeats,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from metricfit._printable import printable
 from metricfit.cli import _options as options
 from metricfit.cli._inputs import Asked, read_inputs
 
@@ -62,7 +63,7 @@ def fit(
         found = compare(
             table.features,
             table.labels,
-            inputs.metric,
+            inputs.judged.metric,
             models=_compared_models(model),
             methods=METHODS,
             n_splits=folds,
@@ -77,8 +78,7 @@ def fit(
     if model == "auto" and "ensemble" not in compared:  # the notes of the comparison say why
         model = "linear"
     options.say("Fitting to all rows.")
-    options_of_classes = {"pos_label": inputs.pos_label, "class_order": inputs.class_order}
-    fitted = MetricClassifier(inputs.metric, model=model, random_state=seed, **options_of_classes)
+    fitted = MetricClassifier(inputs.judged.metric, model=model, random_state=seed, **inputs.judged.classes)
     with options.ignore_warnings():
         fitted.fit(table.features, table.labels)
     columns = {"target": table.target, **schema.as_json()}
@@ -95,7 +95,9 @@ def fit(
         print(json.dumps({"model": str(out), **about, **scores}, indent=1))
         return
     show_comparison(found)
-    print(f"\nFitted to all rows: {fitted.summary()}")
+    print()
+    for line in f"Fitted to all rows: {fitted.summary()}".splitlines():
+        print(printable(line))
     print(f"Model and {REPORT_FILE}: {out}")
 
 

@@ -58,30 +58,36 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """What models are judged by, as ``compare`` and ``MetricClassifier`` take it, and what was decided about it."""
+
+    metric: MetricLike
+    pos_label: Any = None
+    class_order: list[Any] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def classes(self) -> dict[str, Any]:
+        return {"pos_label": self.pos_label, "class_order": self.class_order}
+
+
+@dataclass(frozen=True)
 class Inputs:
-    """The table, the metric and the classes of a command, after all checks."""
+    """The table, the metric and the held-out rows of a command, after all checks."""
 
     name: str
     table: LabelledTable
     schema: TableSchema
     profile: TableProfile
-    metric: MetricLike
-    pos_label: Any
-    class_order: list[Any] | None
+    judged: Judged
     groups: NDArray[Any] | None = None
     time: NDArray[Any] | None = None
     test: tuple[pa.Table, NDArray[Any]] | None = None
 
     @property
     def for_compare(self) -> dict[str, Any]:
-        """Arguments of ``compare`` that say what is judged, and on which rows."""
-        return {
-            "pos_label": self.pos_label,
-            "class_order": self.class_order,
-            "groups": self.groups,
-            "time": self.time,
-            "test": self.test,
-        }
+        """Arguments of ``compare`` that say how classes are judged, and on which rows."""
+        return {**self.judged.classes, "groups": self.groups, "time": self.time, "test": self.test}
 
 
 def read_inputs(asked: Asked) -> Inputs:
@@ -106,11 +112,13 @@ def read_inputs(asked: Asked) -> Inputs:
             name, table, schema, held[option] = _take_out(table, schema, given, f"--{option}", does)
             left_out[name] = f"{does}, --{option}"
     test = _read_test(asked, schema, table) if asked.test is not None else None
-    metric, pos_label, order = _check_metric(asked, table)
+    judged = _check_metric(asked, table)
     known = {*left_out, target, *(column.name for column in schema.columns)}
     left_out |= {name: "a row index, dropped" for name in layout.names if name not in known}
     profile = _look_at(asked.name, table, schema, left_out)
-    return Inputs(asked.name, table, schema, profile, metric, pos_label, order, held.get("group"), held.get("time"), test)
+    for note in judged.notes:
+        say(note)
+    return Inputs(asked.name, table, schema, profile, judged, held.get("group"), held.get("time"), test)
 
 
 def _check_options(asked: Asked) -> None:
@@ -190,33 +198,32 @@ def _read_test(asked: Asked, schema: TableSchema, table: LabelledTable) -> tuple
     return features.filter(known), labels
 
 
-def _check_metric(asked: Asked, table: LabelledTable) -> tuple[MetricLike, Any, list[Any] | None]:
+def _check_metric(asked: Asked, table: LabelledTable) -> Judged:
     """Metric, positive class and order of the classes. For more than two classes "f1" becomes "f1_macro"."""
     import numpy as np
 
     from metricfit.data import label_like
 
     classes, counts = np.unique(table.labels, return_counts=True)
-    order = list(table.order) if table.order else None
-    if asked.classes is not None:
-        order = _parse_order(asked.classes, classes)
+    order = _parse_order(asked.classes, classes) if asked.classes is not None else list(table.order or ()) or None
     label = None if asked.positive is None else label_like(asked.positive, classes, "--positive")
     if asked.cost is not None:
         costs = parse_cost(asked.cost, classes)
         _refuse_positive(label, "--cost", len(classes))
         listed = "; ".join(f"{true}, {predicted} = {cost:g}" for true, predicted, cost in _pairs(costs))
-        say(f"Costs (true class, predicted class): {listed}.")
-        return costs, None, None
-    name = _for_classes(asked.metric or DEFAULT_METRIC, len(classes))
-    _check_order(name, classes, order)
+        return Judged(costs, notes=(f"Costs (true class, predicted class): {listed}.",))
+    name, notes = _for_classes(asked.metric or DEFAULT_METRIC, len(classes))
+    notes += _check_order(name, classes, order)
     if not _has_positive(name, len(classes)):
         _refuse_positive(label, name, len(classes))
-        return name, None, order
+        return Judged(name, None, order, notes)
+    why = ""
     if label is None:
         label = order[-1] if order else classes.tolist()[int(counts[0] >= counts[1])]
         why = "the last of the order" if order else "the rarer one" if counts[0] != counts[1] else "the larger of equals"
-        say(f"The positive class for {name} is {label!r}, {why}. Pass --positive to change this.")
-    return name, label, None
+        why = f", {why}. Pass --positive to change this"
+    notes += (f"The positive class for {name} is {label!r}{why}.",)
+    return Judged(name, label, None, notes)
 
 
 def _parse_order(given: str, classes: NDArray[Any]) -> list[Any]:
@@ -230,33 +237,34 @@ def _parse_order(given: str, classes: NDArray[Any]) -> list[Any]:
     return order
 
 
-def _for_classes(name: str, n_classes: int) -> str:
-    """The metric, or its mean over classes where there are more than two."""
+def _for_classes(name: str, n_classes: int) -> tuple[str, tuple[str, ...]]:
+    """The metric, or its mean over classes where there are more than two; and a note if it was changed."""
     from metricfit import metrics
 
+    notes: tuple[str, ...] = ()
     if n_classes > 2 and getattr(metrics.get(name), "average", "") == "binary":
-        say(f"{name} needs two classes, got {n_classes}: {name}_macro, the mean over classes, is used instead.")
+        notes = (f"{name} needs two classes, got {n_classes}: {name}_macro, the mean over classes, is used instead.",)
         name += "_macro"
     try:
         metrics.get(name).check_classes(n_classes)
     except ValueError as error:
         raise UsageError(f"--metric {name} does not fit {n_classes} classes: {error}") from error
-    return name
+    return name, notes
 
 
-def _check_order(name: str, classes: NDArray[Any], order: list[Any] | None) -> None:
-    """Refuse names without an order where it matters, and say which order is used."""
+def _check_order(name: str, classes: NDArray[Any], order: list[Any] | None) -> tuple[str, ...]:
+    """Refuse names without an order where it matters; a note has the order that is used."""
     from metricfit import metrics
 
     if not metrics.get(name).depends_on_order(len(classes)):
-        return
+        return ()
     if order is None and classes.dtype.kind not in "iufb":
         known = shlex.quote(",".join(map(str, classes)))
         raise UsageError(
             f"--metric {name} needs the order of the classes, and names have none. Pass --classes {known} with the classes in "
             "their order, from the lowest to the highest."
         )
-    say(f"The order of the classes is {' < '.join(map(str, classes.tolist() if order is None else order))}.")
+    return (f"The order of the classes is {' < '.join(map(str, classes.tolist() if order is None else order))}.",)
 
 
 def _has_positive(name: str, n_classes: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from metricfit._description import read_description
+from metricfit._description import SavedFiles, read_description
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import printable
 from metricfit.cli import _options as options
@@ -41,6 +41,11 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
         model = read_description(folder)
     except ValueError as error:
         raise DataError(str(error)) from error
+    try:
+        for name in model["sha256"]:
+            SavedFiles(folder, model["sha256"]).find(name)
+    except (TypeError, KeyError, AttributeError, OSError) as error:
+        raise DataError(f"{folder} holds a damaged model: {error}.") from error
     table, scores = (read_json(file) if (file := folder / name).exists() else {} for name in (TABLE_FILE, SCORES_FILE))
     return model, table, scores if isinstance(scores, dict) else {}
 

@@ -9,7 +9,6 @@ others are plain data, and trees are checked before anything walks through them.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import warnings
 from collections.abc import Iterator, Mapping
@@ -25,7 +24,7 @@ from safetensors.torch import load_file, save_file
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from metricfit import _skops, methods, metrics
-from metricfit._description import FORMAT, JSON_FILE, VERSION, other_version, read_description
+from metricfit._description import FORMAT, JSON_FILE, VERSION, SavedFiles, checksum, other_version, read_description
 from metricfit._files import new_folder
 from metricfit._table import Table
 from metricfit.estimators._forms import FormReader
@@ -64,7 +63,7 @@ def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingPro
             write(beside / name)
         if estimator.preprocessor_.transformers:
             _skops.write(estimator.preprocessor_.transformers, beside / PREPROCESSOR_FILE)
-        checksums = {file.name: _checksum(file) for file in sorted(beside.iterdir())}
+        checksums = {file.name: checksum(file) for file in sorted(beside.iterdir())}
         written = {**description, "model": parts.description, "sha256": checksums}
         (beside / JSON_FILE).write_text(json.dumps(written, indent=1, allow_nan=True), encoding="utf-8")
         for name, text in beside_it.items():
@@ -96,7 +95,7 @@ def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metri
     estimator.reads_frames_, estimator.frame_library_ = found["reads_frames"], found["frame_library"]
     estimator.pos_label_, estimator.class_order_ = found["pos_label"], list(found["class_order"])
     estimator.metric_ = _restore_metric(found["metric"], metric, estimator.classes_, estimator.class_order_)
-    files = _Files(folder, found["sha256"])
+    files = SavedFiles(folder, found["sha256"])
     columns = [f"x{place}" for place in range(found["n_features_in"])] if names is None else [str(name) for name in names]
     estimator.preprocessor_ = _read_preprocessor(files, found["preprocessor"], columns, trusted)
     stored = Stored(found["model"], load_file(files.find(WEIGHTS_FILE)), files.find)
@@ -164,26 +163,8 @@ def _description(estimator: Any) -> dict[str, Any]:
     }
 
 
-@dataclasses.dataclass(frozen=True)
-class _Files:
-    """The files of a folder, each checked to be the one that was saved."""
-
-    folder: Path
-    checksums: Mapping[str, str]
-
-    def find(self, name: str) -> Path:
-        if _checksum(self.folder / name) != self.checksums[name]:
-            raise TypeError(f"{name} is not the file that was saved")
-        return self.folder / name
-
-
-def _checksum(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
 def _read_preprocessor(
-    files: _Files, description: Mapping[str, Any], columns: list[str], trusted: tuple[str, ...]
+    files: SavedFiles, description: Mapping[str, Any], columns: list[str], trusted: tuple[str, ...]
 ) -> FormReader:
     forms, automatic = description["forms"], description["automatic"]
     if not forms:
