@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from metricfit._printable import printable
 from metricfit.cli import _options as options
-from metricfit.cli._inputs import Asked, read_inputs
+from metricfit.cli._inputs import Asked, Inputs, read_inputs
 
 METHODS = ("cross_entropy", "threshold", "auto")  # for the linear model; fewer than `compare`, to save time
 
@@ -78,7 +78,9 @@ def fit(
     if model == "auto" and "ensemble" not in compared:  # the notes of the comparison say why
         model = "linear"
     options.say("Fitting to all rows.")
-    fitted = MetricClassifier(inputs.judged.metric, model=model, random_state=seed, **inputs.judged.classes)
+    fitted = MetricClassifier(
+        inputs.judged.metric, model=model, cv=_folds(inputs, seed), random_state=seed, **inputs.judged.classes
+    )
     with options.ignore_warnings():
         fitted.fit(table.features, table.labels)
     columns = {"target": table.target, **schema.as_json()}
@@ -99,6 +101,18 @@ def fit(
     for line in f"Fitted to all rows: {fitted.summary()}".splitlines():
         print(printable(line))
     print(f"Model and {REPORT_FILE}: {out}")
+
+
+def _folds(inputs: Inputs, seed: int) -> Any:
+    """Folds that keep the groups together, where there are any."""
+    import numpy as np
+
+    from metricfit.comparison._splits import INNER_FOLDS, folds_of_groups
+
+    if inputs.groups is None:
+        return INNER_FOLDS
+    labels = np.unique(inputs.table.labels, return_inverse=True)[1].astype(np.int64)
+    return folds_of_groups(labels, inputs.groups, seed)
 
 
 def _compared_models(model: str) -> list[str] | None:

@@ -56,13 +56,8 @@ class Plan:
 
     def inner_folds(self, index: int, labels: Ints, seed: int) -> int | list[Split]:
         """What ``MetricClassifier`` takes as ``cv`` for the training rows of a split."""
-        if self.groups is None:
-            return INNER_FOLDS
         train, _ = self.splits[index]
-        own, groups = labels[train], self.groups[train]
-        n_folds = min(INNER_FOLDS, len(np.unique(groups)), int(np.bincount(own).max()))
-        folds = [split for split in _group_folds(own, groups, n_folds, seed) if len(split[1])] if n_folds > 1 else []
-        return folds if len(folds) > 1 else INNER_FOLDS
+        return INNER_FOLDS if self.groups is None else folds_of_groups(labels[train], self.groups[train], seed)
 
 
 def plan_folds(labels: Ints, classes: NDArray[Any], n_splits: int, n_repeats: int, seed: int) -> Plan:
@@ -151,6 +146,14 @@ def check_training_classes(plan: Plan, labels: Ints, classes: NDArray[Any]) -> N
                 f"{len(plan.splits)} ({plan.evaluation}). Try fewer folds (n_splits, --folds), or merge rare classes "
                 "(--merge-rare)."
             )
+
+
+def folds_of_groups(labels: Ints, groups: ArrayLike, seed: int) -> int | list[Split]:
+    """Folds of whole groups as ``MetricClassifier`` takes them for ``cv``; ordinary ones where there are too few groups."""
+    codes = _group_codes(groups, len(labels))
+    n_folds = min(INNER_FOLDS, len(np.unique(codes)), int(np.bincount(labels).max()))
+    folds = [split for split in _group_folds(labels, codes, n_folds, seed) if len(split[1])] if n_folds > 1 else []
+    return folds if len(folds) > 1 else INNER_FOLDS
 
 
 def _group_codes(groups: ArrayLike, n_rows: int) -> Ints:

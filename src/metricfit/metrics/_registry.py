@@ -33,7 +33,7 @@ _IN_WORDS = {
     "binary": "positive class",
     "macro": "mean over classes",
     "micro": "all classes together",
-    "weighted": "mean over classes, weighted by their size",
+    "weighted": "mean weighted by size",
 }
 _F_BETA = re.compile(r"f(\d+(?:\.\d+)?)(_macro|_micro|_weighted)?")
 _OF_RANKS = ("roc_auc", "auc", "auroc", "pr_auc", "average_precision", "gini", "ndcg", "top_k_accuracy", "ks")
@@ -54,20 +54,24 @@ def _averages(name: str, about: str, make: Callable[[str], Metric], sklearn: str
 
 
 def _f_beta(beta: float) -> dict[str, Entry]:
-    favours = f"beta {beta:g} favours {'recall' if beta > 1.0 else 'precision'}"
-    words = "harmonic mean of precision and recall" + ("" if beta == 1.0 else f", {favours}")
+    more = f"F1 where {'recall' if beta > 1.0 else 'precision'} counts more (beta {beta:g})"
+    words = "harmonic mean of precision and recall" if beta == 1.0 else more
     return _averages(f"f{beta:g}", words, lambda average: FBeta(beta, average), "fbeta_score", beta=beta, zero_division=0)
 
 
 REGISTRY: dict[str, Entry] = {
     "accuracy": Entry(Accuracy(), "share of rows with the right answer", ("accuracy_score", {})),
     "balanced_accuracy": Entry(BalancedAccuracy(), "mean of the recalls of all classes", ("balanced_accuracy_score", {})),
-    **_averages("precision", "share of its predictions that are right", Precision, "precision_score", zero_division=0),
-    **_averages("recall", "share of its rows that are found", Recall, "recall_score", zero_division=0),
+    **_averages(
+        "precision", "share of the predictions of a class that are right", Precision, "precision_score", zero_division=0
+    ),
+    **_averages("recall", "share of the rows of a class that are found", Recall, "recall_score", zero_division=0),
     **_f_beta(1.0),
     **_f_beta(0.5),
     **_f_beta(2.0),
-    **_averages("jaccard", "its true and predicted rows: intersection over union", Jaccard, "jaccard_score", zero_division=0),
+    **_averages(
+        "jaccard", "intersection over union of true and predicted rows of a class", Jaccard, "jaccard_score", zero_division=0
+    ),
     **_averages("fowlkes_mallows", "geometric mean of precision and recall", FowlkesMallows, None),
     "mcc": Entry(MatthewsCorrelation(), "Matthews correlation of true and predicted classes", ("matthews_corrcoef", {})),
     "kappa": Entry(CohenKappa(), "Cohen's kappa: agreement beyond chance", ("cohen_kappa_score", {})),
