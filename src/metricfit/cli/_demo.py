@@ -24,11 +24,11 @@ class Question:
 
 QUESTIONS = (
     Question(
-        "How does a buyer's guide rate a car? Ratings have an order, and a rating that is far off counts more.",
+        "How does a buyer's guide rate a car? The model should stay linear, so that one can read it.",
         "cars.csv",
-        {"metric": "quadratic_kappa", "classes": "unacc,acc,good,vgood"},
+        {"metric": "mcc", "models": "linear"},
     ),
-    Question("Is a tumour malignant?", "tumours.csv", {"metric": "f1", "positive": "malignant"}),
+    Question("Is a tumour malignant?", "tumours.csv", {"metric": "f1", "models": "linear,boosting"}),
 )
 
 
@@ -43,4 +43,4 @@ def demo(
             asked = " ".join(f"--{name} {value}" for name, value in question.command.items())
             print(f"{'' if number == 1 else chr(10)}Question {number}: {question.words}", flush=True)
             print(f"metricfit compare {question.data} {asked} --report {report}", flush=True)
-            compare(path, models="linear,boosting", jobs=jobs, report=report, overwrite=True, **question.command)
+            compare(path, jobs=jobs, report=report, overwrite=True, **question.command)
