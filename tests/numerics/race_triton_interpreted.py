@@ -3,8 +3,8 @@
 ``test_race_triton.py`` runs this file in a process of its own, because Triton chooses between interpreter and compiler when
 it is first imported. By hand: ``TRITON_INTERPRET=1 pytest tests/numerics/race_triton_interpreted.py``.
 
-The interpreter runs one program after the other, so most tests widen the tile to the whole batch: the same kernel in fewer
-programs.
+The interpreter runs one program after the other, and a program costs as much for a few numbers as for many. So most tests
+widen the tile to the whole batch, which holds scores of every spread.
 """
 
 import math
@@ -25,12 +25,19 @@ from metricfit.smoothing import _race_ops
 
 ORDER, EXACT_ORDER = 24, 64
 CLASSES = [2, 3, 10, 65, 300]
+SPREADS = [0.01, 1.0, 5.0, 30.0]
 
 
 @pytest.fixture
 def wide_tiles(monkeypatch):
+    """Tiles of 16 rows, or as many as it is called with."""
     blocks = _race_triton._blocks
-    monkeypatch.setattr(_race_triton, "_blocks", lambda k, q: (16, *blocks(k, q)[1:]))
+
+    def widen(n_rows):
+        monkeypatch.setattr(_race_triton, "_blocks", lambda k, q: (n_rows, *blocks(k, q)[1:]))
+
+    widen(16)
+    return widen
 
 
 def batch(k, spread, seed=0):
@@ -44,8 +51,14 @@ def batch(k, spread, seed=0):
     return scores, labels, 0.5 + torch.rand(15, generator=random)
 
 
+def batches(k, spreads):
+    """One batch of each spread, joined, and the rows of each."""
+    parts = zip(*(batch(k, spread) for spread in spreads), strict=True)
+    return *map(torch.cat, parts), [slice(15 * place, 15 * place + 15) for place in range(len(spreads))]
+
+
 def assert_log_win(scores, labels, scale, margin):
-    value, by_scores, by_scale = _race_triton.log_win(scores, labels, scale, margin, ORDER, True)
+    value, by_scores, by_scale = computed = _race_triton.log_win(scores, labels, scale, margin, ORDER, True)
     exact, exact_by_scores, exact_by_scale = _race_ops._log_win(
         scores.double(), labels, scale.double(), margin, EXACT_ORDER, True
     )
@@ -54,13 +67,13 @@ def assert_log_win(scores, labels, scale, margin):
     largest = exact_by_scores.abs().amax(1, keepdim=True)
     assert ((by_scores - exact_by_scores).abs() <= 1e-5 * largest + 2e-7).all()
     assert ((by_scale - exact_by_scale).abs() <= 1e-5 * (exact_by_scale.abs() + largest[:, 0]) + 2e-7).all()
+    return computed
 
 
-@pytest.mark.usefixtures("wide_tiles")
-@pytest.mark.parametrize("spread", [0.01, 1.0, 5.0, 30.0])
 @pytest.mark.parametrize("k", CLASSES)
-def test_log_win(k, spread):
-    assert_log_win(*batch(k, spread), None)
+def test_log_win(k, wide_tiles):
+    wide_tiles(64)
+    assert_log_win(*batches(k, SPREADS)[:3], None)
 
 
 @pytest.mark.usefixtures("wide_tiles")
@@ -68,29 +81,29 @@ def test_log_win(k, spread):
 @pytest.mark.parametrize("k", [2, 10, 65])
 def test_margin(k, margin):
     scores, labels, scale = batch(k, 3.0)
-    assert_log_win(scores, labels, scale, margin)
-    _, by_scores, by_scale = _race_triton.log_win(scores, labels, scale, margin, ORDER, True)
+    _, by_scores, by_scale = assert_log_win(scores, labels, scale, margin)
     clipped = scores - scores.gather(1, labels[:, None]) < -margin
     assert (by_scores[clipped] == 0.0).all()
     # where the label leads every rival may be clipped, and more noise still lowers log p
     assert margin == 0.0 or (by_scale[5:10] < 0.0).all()
 
 
-@pytest.mark.usefixtures("wide_tiles")
-@pytest.mark.parametrize("spread", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize("k", CLASSES)
-def test_win_all(k, spread):
-    scores, _, scale = batch(k, spread)
+def test_win_all(k, wide_tiles):
+    wide_tiles(64)
+    scores, _, scale, parts = batches(k, [0.01, 1.0, 30.0])
     wins = _race_triton.win_all(scores, scale, ORDER)
     assert_close(wins.double(), _race_ops._win_all(scores.double(), scale.double(), EXACT_ORDER), rtol=0, atol=1e-6)
-    assert_close(wins.sum(1), torch.ones(15), rtol=0, atol=1e-6)
+    assert_close(wins.sum(1), torch.ones(len(scores)), rtol=0, atol=1e-6)
 
-    incoming = torch.randn(scores.shape, generator=torch.Generator().manual_seed(k))
+    incoming = torch.randn((15, k), generator=torch.Generator().manual_seed(k)).repeat(len(parts), 1)
     computed = _race_triton.win_all_gradient(incoming, scores, scale, ORDER)
     exact = _race_ops._win_all_backward(incoming.double(), scores.double(), scale.double(), EXACT_ORDER)
     # the derivative is a difference of terms as large as `incoming`: rounding is relative to those (measured: 1.1e-6, 3e-6)
-    for part, exact_part, rounding in zip(computed, exact, (2e-6, 5e-6), strict=True):
-        assert ((part - exact_part).abs() <= 1e-5 * exact_part.abs().max() + rounding).all()
+    for values, exact_values, rounding in zip(computed, exact, (2e-6, 5e-6), strict=True):
+        for rows in parts:
+            part, exact_part = values[rows], exact_values[rows]
+            assert ((part - exact_part).abs() <= 1e-5 * exact_part.abs().max() + rounding).all()
 
 
 @pytest.mark.parametrize("k", [2, 10, 65, 129])
@@ -100,7 +113,7 @@ def test_tiles_as_on_a_gpu(k, monkeypatch):
     tiled = _race_triton.log_win(scores, labels, scale, 1.5, ORDER, True)
     tiled_all = _race_triton.win_all(scores, scale, ORDER)
     tiled_gradient = _race_triton.win_all_gradient(scores, scores, scale, ORDER)
-    monkeypatch.setattr(_race_triton, "_blocks", lambda k, q: (16, 256, 1))
+    monkeypatch.setattr(_race_triton, "_blocks", lambda k, q: (16 if k == 2 else 2, triton.next_power_of_2(k), 1))
     whole = _race_triton.log_win(scores, labels, scale, 1.5, ORDER, True)
     assert_close(tiled, whole, rtol=1e-5, atol=1e-6)
     assert_close(tiled_all, _race_triton.win_all(scores, scale, ORDER), rtol=0, atol=1e-6)
@@ -142,9 +155,9 @@ def test_strided_and_expanded_inputs():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy, about the NaN it is given
-@pytest.mark.usefixtures("wide_tiles")
 @pytest.mark.parametrize("k", [2, 70])
-def test_nan_stays_in_its_row(k):
+def test_nan_stays_in_its_row(k, wide_tiles):
+    wide_tiles(4)
     scores, labels, scale = (part[:4] for part in batch(k, 1.0))
     clean = _race_triton.log_win(scores, labels, scale, None, ORDER, True)
     clean_all = _race_triton.win_all(scores, scale, ORDER)
