@@ -164,17 +164,20 @@ def seal(folder):
     (folder / "model.json").write_text(json.dumps(found))
 
 
+@pytest.fixture(scope="module")
+def model():
+    return MetricClassifier(method="cross_entropy", C=1.0).fit(*load_iris(return_X_y=True))
+
+
 class TestModelsThatAreNot:
     @pytest.fixture
-    def folder(self, tmp_path):
-        features, target = load_iris(return_X_y=True)
-        MetricClassifier(method="cross_entropy", C=1.0).fit(features, target).save(tmp_path / "model")
+    def folder(self, model, tmp_path):
+        model.save(tmp_path / "model")
         return tmp_path / "model"
 
-    def test_there_already(self, folder):
-        features, target = load_iris(return_X_y=True)
+    def test_there_already(self, model, folder):
         with pytest.raises(FileExistsError, match="exists already"):
-            MetricClassifier(method="cross_entropy", C=1.0).fit(features, target).save(folder)
+            model.save(folder)
         assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
     def test_no_model(self, tmp_path):
@@ -229,12 +232,10 @@ class TestModelsThatAreNot:
         with pytest.raises(ValueError, match="damaged model"):
             MetricClassifier.load(folder)
 
-    def test_nothing_is_left_behind_by_a_failed_save(self, tmp_path, monkeypatch):
-        features, target = load_iris(return_X_y=True)
-        fitted = MetricClassifier(method="cross_entropy", C=1.0).fit(features, target)
+    def test_nothing_is_left_behind_by_a_failed_save(self, model, tmp_path, monkeypatch):
         monkeypatch.setattr(_storage, "save_file", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
         with pytest.raises(OSError, match="disk full"):
-            fitted.save(tmp_path / "model")
+            model.save(tmp_path / "model")
         assert not list(tmp_path.iterdir())
 
     def test_a_function_and_a_network_have_to_be_given_again(self, tmp_path):
