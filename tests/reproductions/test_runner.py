@@ -1,10 +1,9 @@
 """Killed and started again, a run ends in the same bytes."""
 
 import math
-import os
+import multiprocessing
 import random
 import signal
-import subprocess
 import time
 from dataclasses import replace
 
@@ -15,7 +14,6 @@ from reproductions._experiment import Experiment, Scope, get_experiment, names
 from reproductions._runner import read_results, run
 from reproductions.exact_2022 import tabular
 from reproductions.exact_2022._protocol import load_data
-from tests.reproductions.conftest import start
 
 
 def experiment_of(ran=None):
@@ -36,24 +34,30 @@ def experiment_of(ran=None):
     )
 
 
+def run_ablation(data, out):
+    return run(get_experiment("exact-ablation"), Scope(data, quick=True), out)
+
+
 def test_killed_three_times_and_resumed(data, tmp_path):
-    """A real reproduction, of sixteen cells."""
-    experiment, scope = get_experiment("exact-ablation"), Scope(data, quick=True)
-    whole = run(experiment, scope, tmp_path / "whole")
+    """A real reproduction, of sixteen cells. Its processes are forked from one that has imported everything."""
+    whole = run_ablation(data, tmp_path / "whole")
     moments = random.Random(0)
-    arguments = ("exact-ablation", "--quick", "--data", data, "--out", tmp_path / "killed")
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["reproductions.exact_2022.ablation", __name__])
     folder = tmp_path / "killed" / ".exact-ablation-cells"
     for _ in range(3):
-        process = start(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         before = len(list(folder.glob("*.json")))
+        process = processes.Process(target=run_ablation, args=(data, tmp_path / "killed"))
+        process.start()
         deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and process.poll() is None and len(list(folder.glob("*.json"))) <= before:
+        while time.monotonic() < deadline and process.is_alive() and len(list(folder.glob("*.json"))) <= before:
             time.sleep(0.01)
         time.sleep(moments.uniform(0.0, 0.3))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
     assert 3 <= len(list(folder.glob("*.json"))) < 16  # killed in its midst, and something was won each time
-    assert run(experiment, scope, tmp_path / "killed") == whole
+    assert run_ablation(data, tmp_path / "killed") == whole
     for name in ("exact-ablation-quick.csv", "exact-ablation-quick.md"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
