@@ -120,7 +120,8 @@ def test_the_wheel_holds_the_library_alone(wheel):
     templates = {
         f"metricfit/report/templates/{path.name}" for path in (ROOT / "src/metricfit/report/templates").glob("*.jinja")
     }
-    assert {name for name in names if name.startswith("metricfit/")} == here | templates | {"metricfit/py.typed"}
+    examples = {f"metricfit/cli/examples/{name}" for name in ("README.md", "cars.csv", "tumours.csv")}
+    assert {name for name in names if name.startswith("metricfit/")} == here | templates | examples | {"metricfit/py.typed"}
     assert not [name for name in names if re.search("test|reproductions|benchmark|conftest", name)]
 
 

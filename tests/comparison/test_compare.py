@@ -126,7 +126,7 @@ def test_a_rare_class_makes_fewer_folds():
         ({"models": {3: GaussianNB()}}, "names of your own for your models, got 3"),
         ({"models": {"mine": GaussianNB}}, "got the class GaussianNB: pass GaussianNB()"),
         ({"n_splits": 1}, "`n_splits` should be at least 2"),
-        ({"metric": "f11"}, "Did you mean 'f1'"),
+        ({"metric": "f1x"}, "Did you mean 'f1'"),
         ({"pos_label": 7}, "`pos_label` should be one of"),
         ({"y": np.repeat([0, 1], [59, 1])}, "at least two rows each, got 1 of"),
         ({"y": np.zeros(60)}, "`y` should have at least two classes"),

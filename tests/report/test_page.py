@@ -5,6 +5,7 @@ import json
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -321,9 +322,7 @@ def test_the_file_is_small(pages):
 
 
 def test_the_constant_answer_is_named(two):
-    named = replace(two)
-    object.__setattr__(named, "constant_answer", "<b>1</b>")
-    assert "always &lt;b&gt;1&lt;/b&gt;" in page(named, RUN)
+    assert "always &#39;&lt;b&gt;1&lt;/b&gt;&#39;" in page(replace(two, classes=np.array(["0", "<b>1</b>"])), RUN)
 
 
 def test_probabilities_are_of_the_positive_class(two):

@@ -119,5 +119,5 @@ def column_importances(comparison: Comparison, result: Result) -> list[ColumnImp
     """Every column of the table, in its order; none if importance was not computed."""
     if result.importance is None:
         return []
-    means, deviations = result.importance.mean(0), result.importance.std(0, ddof=1)
+    means, deviations = result.importance.mean(0), result.importance.std(0, ddof=min(1, len(result.importance) - 1))
     return [ColumnImportance(*values) for values in zip(comparison.columns, means.tolist(), deviations.tolist(), strict=True)]

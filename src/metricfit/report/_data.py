@@ -30,7 +30,7 @@ class ClassSize:
 
 def class_sizes(comparison: Comparison) -> list[ClassSize]:
     """The classes in their order, or the largest first if there are many."""
-    counts = np.bincount(comparison.labels, minlength=len(comparison.classes))
+    counts = comparison.class_counts
     many = len(counts) > MAX_CLASSES
     order = np.argsort(-counts, kind="stable") if many else np.arange(len(counts))
     sizes = []

@@ -33,10 +33,11 @@ def headline(comparison: Comparison) -> Headline:
         lead = f"Best so far for {metric}: {best_words}, {best_score}. {more}"
         return Headline("open", "Too few scores for a verdict.", lead)
     if best.contender.model == TRIVIAL:
-        return Headline("open", "No model is better than a constant answer.", f"That gives {metric} {scores}.")
+        words = f"No model is better than a constant answer, {comparison.constant_title}."
+        return Headline("open", words, f"That gives {metric} {scores}.")
     if simplest.contender.model == TRIVIAL:
         why = f"The best, {best_words}, has {metric} {scores}. The difference to a constant answer may be chance."
-        return Headline("open", "No model is measurably better than a constant answer.", why)
+        return Headline("open", f"No model is measurably better than a constant answer, {comparison.constant_title}.", why)
     if simplest is best:
         lead = f"Best of {n_compared} for {metric}: {scores}. Nothing simpler comes close."
         if evidence(best.difference, best.p_holm) == "chance" and best is not reference:
@@ -44,7 +45,7 @@ def headline(comparison: Comparison) -> Headline:
         return Headline("clear", f"Use {best_words}.", lead)
     p, words = p_value(simplest.p_behind), contender_in_words(simplest.contender)
     lead = (
-        f"That gives {metric} {score(simplest.estimate.mean)}. The best of {n_compared}, {best_words}, reaches {best_score}; "
-        f"the difference may be chance (p {p} after Holm)."
+        f"The best of {n_compared} reaches {metric} {best_score}, the simpler one {score(simplest.estimate.mean)}; the "
+        f"difference may be chance (p {p} after Holm)."
     )
-    return Headline("enough", f"{words[0].upper()}{words[1:]} may be enough.", lead)
+    return Headline("enough", f"{best_words[0].upper()}{best_words[1:]} is ahead, but {words} may be as good.", lead)

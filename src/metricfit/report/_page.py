@@ -106,7 +106,6 @@ def _cards(comparison: Comparison) -> list[tuple[str, str, str]]:
     """The key numbers: what, the number, and a few words."""
     best, reference, counted = comparison.best, comparison.reference, "{:,}".format
     constant = next((result for result in comparison.results.values() if result.contender.model == TRIVIAL), None)
-    answer = getattr(comparison, "constant_answer", None)
     n_scores = len(reference.scores)
     folds = f"{comparison.n_splits} folds, {comparison.n_repeats} {'repeat' if comparison.n_repeats == 1 else 'repeats'}"
     cards = [
@@ -114,13 +113,12 @@ def _cards(comparison: Comparison) -> list[tuple[str, str, str]]:
         ("Reference", words.score(reference.estimate.mean), reference.contender.name),
     ]
     if constant is not None:
-        always = "the same class for all rows" if answer is None else f"always {answer}"
-        cards.append(("Constant answer", words.score(constant.estimate.mean), always))
+        cards.append(("Constant answer", words.score(constant.estimate.mean), comparison.constant_title))
     n_columns, n_classes = len(comparison.columns), len(comparison.classes)
     shape = f"{counted(n_columns)} {'column' if n_columns == 1 else 'columns'}, {counted(n_classes)} classes"
     return [
         *cards,
-        ("Rows", counted(len(comparison.labels)), shape),
+        ("Rows", counted(comparison.n_rows), shape),
         ("Scores per contender", counted(n_scores), comparison.evaluation or folds),
     ]
 
