@@ -34,7 +34,8 @@ def imbalanced(n=600, k=2, seed=0):
 @pytest.mark.parametrize("method", methods.names())
 def test_every_method_beats_chance(method, model, k):
     features, target = imbalanced(k=k)
-    estimator = MetricClassifier("mcc", method=method, model=model, max_epochs=40, learning_rate=1e-2, random_state=0)
+    options = {"max_epochs": 40, "learning_rate": 1e-2, "cv": 3, "random_state": 0}
+    estimator = MetricClassifier("mcc", method=method, model=model, **options)
     estimator.fit(features[:400], target[:400])
     assert estimator.score(features[400:], target[400:]) > 0.15
     assert estimator.predict_proba(features).sum(1) == pytest.approx(1.0)
@@ -69,7 +70,7 @@ def test_metrics_by_object_function_average_and_cost():
         (lambda matrix: matrix.trace() / matrix.sum(), {}),
         (metrics.Cost([[0, 1, 1], [1, 0, 1], [9, 9, 0]]), {}),
     ):
-        estimator = linear(metric, random_state=0, **options).fit(features, target)
+        estimator = linear(metric, cv=3, random_state=0, **options).fit(features, target)
         assert np.isfinite(estimator.score(features, target))
     assert (estimator.predict(features) == 2).sum() > (target == 2).sum()  # missing class 2 costs nine
 
@@ -100,7 +101,7 @@ def test_two_heads():
 
 def test_the_same_bits_for_any_number_of_jobs():
     features, target = imbalanced(k=3)
-    one, two, again = (linear("f1_macro", n_jobs=jobs, random_state=3).fit(features, target) for jobs in (None, 2, 1))
+    one, two, again = (linear("f1_macro", cv=3, n_jobs=jobs, random_state=3).fit(features, target) for jobs in (None, 2, 1))
     for other in (two, again):
         assert (one.coef_ == other.coef_).all()
         assert (one.offsets_ == other.offsets_).all()
@@ -109,7 +110,9 @@ def test_the_same_bits_for_any_number_of_jobs():
 
 def test_networks_are_reproducible():
     features, target = imbalanced()
-    one, other = (MetricClassifier("f1", model="mlp", max_epochs=5, random_state=3).fit(features, target) for _ in range(2))
+    one, other = (
+        MetricClassifier("f1", model="mlp", max_epochs=5, cv=3, random_state=3).fit(features, target) for _ in range(2)
+    )
     assert (one.decision_function(features) == other.decision_function(features)).all()
 
 
@@ -120,7 +123,7 @@ def test_a_module_and_a_function_for_a_model():
     features, target = imbalanced()
     for model in (nn.Sequential(nn.Linear(10, 1)), lambda n_features, n_classes: nn.Linear(n_features, n_classes)):
         before = torch.get_rng_state()
-        estimator = MetricClassifier("f1", model=model, max_epochs=30, learning_rate=0.05, random_state=0).fit(
+        estimator = MetricClassifier("f1", model=model, max_epochs=30, learning_rate=0.05, cv=3, random_state=0).fit(
             features, target
         )
         assert estimator.score(features, target) > 0.3
@@ -134,11 +137,11 @@ def test_a_module_and_a_function_for_a_model():
 def test_weights_move_the_decision_and_zero_weight_removes_rows():
     features, target = imbalanced()
     weight = np.where(target == 1, 4.0, 1.0)
-    plain = linear("accuracy", random_state=0).fit(features, target)
-    weighted = linear("accuracy", random_state=0).fit(features, target, sample_weight=weight)
+    plain = linear("accuracy", cv=3, random_state=0).fit(features, target)
+    weighted = linear("accuracy", cv=3, random_state=0).fit(features, target, sample_weight=weight)
     assert weighted.predict(features).sum() > plain.predict(features).sum()
-    part = linear("accuracy", random_state=0).fit(features[:300], target[:300])
-    masked = linear("accuracy", random_state=0).fit(features, target, sample_weight=np.arange(600) < 300)
+    part = linear("accuracy", cv=3, random_state=0).fit(features[:300], target[:300])
+    masked = linear("accuracy", cv=3, random_state=0).fit(features, target, sample_weight=np.arange(600) < 300)
     assert (part.coef_ == masked.coef_).all()
 
 
@@ -154,8 +157,8 @@ def test_class_weight_is_for_training_not_for_the_metric():
 def test_sparse_matrices_are_dense_ones():
     features, target = imbalanced()
     features = np.where(np.abs(features) < 0.5, 0.0, features)
-    dense = linear("f1", preprocess=None, random_state=0).fit(features, target)
-    sparse = linear("f1", preprocess=None, random_state=0).fit(csr_matrix(features), target)
+    dense = linear("f1", preprocess=None, cv=3, random_state=0).fit(features, target)
+    sparse = linear("f1", preprocess=None, cv=3, random_state=0).fit(csr_matrix(features), target)
     np.testing.assert_allclose(sparse.decision_function(csr_matrix(features)), dense.decision_function(features), rtol=1e-4)
 
 
@@ -210,7 +213,7 @@ def test_a_network_that_never_moved_gains_nothing():
 def test_probabilities_of_a_single_method_are_calibrated(method, model):
     features, target = imbalanced(3000)
     train, test = slice(0, 2000), slice(2000, None)
-    options = {"random_state": 0, "learning_rate": 1e-2, "max_epochs": 20, "model": model}
+    options = {"random_state": 0, "learning_rate": 1e-2, "max_epochs": 20, "model": model, "cv": 3}
     fitted = linear("f1", method=method, **options).fit(features[train], target[train])
     logits = np.log(fitted.predict_proba(features[test]))
     losses = [log_loss(target[test], softmax(factor * logits, 1)) for factor in (0.5, 1.0, 2.0)]
@@ -257,7 +260,7 @@ def test_threads_are_given_back():
     torch.set_num_threads(2)
     try:
         features, target = imbalanced(200)
-        fits = [threading.Thread(target=linear("f1", random_state=0).fit, args=(features, target)) for _ in range(3)]
+        fits = [threading.Thread(target=linear("f1", cv=3, random_state=0).fit, args=(features, target)) for _ in range(3)]
         for fit in fits:
             fit.start()
         for fit in fits:
