@@ -43,7 +43,7 @@ def read(path, **options):
 
 class TestOrder:
     def test_names_without_an_order_are_refused_with_the_option(self, levels):
-        with pytest.raises(UsageError, match="needs the order of the classes.*Pass --classes 'high,low,medium,very high'"):
+        with pytest.raises(UsageError, match=r"needs the order of the classes.*Pass --classes 'high,low,medium,very high'"):
             read(levels, metric="quadratic_kappa")
 
     def test_it_is_given(self, levels, capsys):
@@ -190,7 +190,7 @@ def test_rare_classes_are_merged(levels, capsys):
     table = pd.read_csv(levels)
     table.loc[0, "level"] = "odd"
     table.to_csv(levels, index=False)
-    with pytest.raises(DataError, match="class 'odd' has one row.*--merge-rare"):
+    with pytest.raises(DataError, match=r"class 'odd' has one row.*--merge-rare"):
         read(levels)
     found = read(levels, merge_rare=30)
     assert "other" in found.table.labels.tolist()

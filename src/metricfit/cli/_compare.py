@@ -52,6 +52,7 @@ def compare(
     if report is not None:
         check_free(report, "pass --overwrite", overwrite)
     inputs = read_inputs(Asked.among(given))
+    inputs.say_estimate(names, folds, repeats, jobs)
     with bar_or_lines(by_split=True) as progress:
         found = compare_models(
             inputs.table.features,

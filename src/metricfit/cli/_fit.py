@@ -59,6 +59,7 @@ def fit(
     check_free(out)
     inputs = read_inputs(Asked.among(given))
     table, schema = inputs.table, inputs.schema
+    inputs.say_estimate(_compared_models(model), folds, repeats, jobs)
     with bar_or_lines(by_split=True) as progress:
         found = compare(
             table.features,
