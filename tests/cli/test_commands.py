@@ -38,7 +38,7 @@ def test_compare_prints_a_table_and_two_sentences(run, good):
     ]
     assert lines[-2].startswith("Best: ")
     assert lines[-1].startswith("Linear model: ")
-    assert "good.csv: 120 rows, 3 columns (1 number, 1 categorical or text, 1 date); state: sick " in err
+    assert "good.csv: 120 rows, 3 columns (1 number, 1 categorical or text, 1 date); classes in 'state': sick " in err
     assert "The positive class for f1 is 'sick'." in err
 
 

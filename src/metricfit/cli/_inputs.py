@@ -201,7 +201,8 @@ def _read_test(asked: Asked, schema: TableSchema, table: LabelledTable) -> tuple
     known, labels = data.read_labels(pa.concat_tables([chunk.kept for chunk in chunks])[target], target, path)
     if labels.dtype.kind != table.labels.dtype.kind:
         labels = labels.astype(str).astype(table.labels.dtype.type)
-    say(f"{path.name}: {len(labels):,} rows to judge by; {len(known) - len(labels):,} rows have no label.")
+    dropped = f"; {len(known) - len(labels):,} without a label are dropped" if len(labels) < len(known) else ""
+    say(f"{path.name}: {len(labels):,} rows to judge by{dropped}.")
     return features.filter(known), labels
 
 
@@ -301,7 +302,7 @@ def _look_at(name: str, table: LabelledTable, schema: TableSchema, left_out: Map
     classes, counts = np.unique(table.labels, return_counts=True)
     sizes = ", ".join(f"{one} {count:,}" for one, count in list(zip(classes, counts, strict=True))[:MOST_CLASSES_SHOWN])
     more = f" and {len(classes) - MOST_CLASSES_SHOWN} more classes" if len(classes) > MOST_CLASSES_SHOWN else ""
-    say(f"{name}: {len(table.labels):,} rows, {_describe_columns(schema)}; {table.target}: {sizes}{more}.")
+    say(f"{name}: {len(table.labels):,} rows, {_describe_columns(schema)}; classes in {table.target!r}: {sizes}{more}.")
     profile = profile_table(table.features, table.labels, schema, left_out)
     for line in profile.warnings:
         say(f"Warning: {line}")

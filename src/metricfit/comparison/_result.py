@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -178,6 +178,7 @@ class Comparison:
                 }
                 for row, result in zip(self.table, self.results.values(), strict=True)
             ],
+            "effects": [asdict(effect) for effect in self.effects],
             "notes": list(self.notes),
             "warnings": list(self.warnings),
             "best": verdict.best,

@@ -167,7 +167,8 @@ def method_verdict(metric: str, standings: Sequence[Standing], baseline: float) 
     if better:
         best = next((standing for standing in better if standing.is_choice), max(better, key=lambda standing: standing.mean))
         gain = _difference(best.difference, best.p_holm)
-        return "yes", f"Linear model: yes, training for {metric} helps. {scores(best)}: {gain}."
+        also = "" if plain is None else f" Plain cross-entropy has {plain.mean:.4f}."
+        return "yes", f"Linear model: yes, training for {metric} helps. {scores(best)}: {gain}.{also}"
     if possibly_better:
         best = min(possibly_better, key=lambda standing: standing.difference.p)
         gain = _difference(best.difference, best.p_holm)
