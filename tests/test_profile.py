@@ -74,6 +74,8 @@ class TestColumns:
         uses = [column.use for column in profile_table(table, np.tile(LABELS, 5)).columns]
         assert uses == ["5 categories", "110 categories, 11 of them rare and grouped as one"]
         assert build_preprocessor(table).fit_transform(table).shape[1] == 5 + 100
+        assert column_of(look(x=["a"] + [None] * 119), "x").use == "1 category, rare"
+        assert column_of(look(x=["a", "b", "c"] + [None] * 117), "x").use == "3 categories, all rare and grouped as one"
         assert column_of(look(several=several), "several").use == "5 categories, 3 of them rare and grouped as one"
 
     def test_missing_values_are_null_or_nan(self):

@@ -169,13 +169,22 @@ def describe_use(column: TableColumn) -> str:
         return "not used: constant"
     if column.kind in (NUMBERS, DATES, TEXT):
         return {NUMBERS: "number", DATES: "date", TEXT: "words"}[column.kind]
-    levels = np.append(column.counts, [column.n_missing] if column.n_missing else [])
-    own, n_levels = int((levels >= MIN_FREQUENCY).sum()), len(levels)
-    own = own if own + (own < n_levels) <= MAX_CATEGORIES else MAX_CATEGORIES - 1  # rare ones take a column, too
     words = f"{column.n_distinct:,} {'category' if column.n_distinct == 1 else 'categories'}"
-    if own == 0:
-        return f"{words}, all rare and grouped as one"
-    return words if own == n_levels else f"{words}, {n_levels - own:,} of them rare and grouped as one"
+    n_rare = _count_rare(column)
+    if n_rare == column.n_distinct:
+        return f"{words}, {'rare' if n_rare == 1 else 'all rare and grouped as one'}"
+    return f"{words}, {n_rare:,} of them rare and grouped as one" if n_rare else words
+
+
+def _count_rare(column: TableColumn) -> int:
+    """The number of categories without a column of their own; missing values are a category like others."""
+    n_missing = column.n_missing
+    levels = np.append(column.counts, [n_missing] if n_missing else [])
+    own = int((levels >= MIN_FREQUENCY).sum())
+    if own + (own < len(levels)) > MAX_CATEGORIES:
+        own = MAX_CATEGORIES - 1  # rare ones take a column, too
+    missing_has_one = n_missing >= MIN_FREQUENCY and int((column.counts >= n_missing).sum()) < own
+    return column.n_distinct - (own - missing_has_one)
 
 
 def examples(column: TableColumn) -> tuple[str, ...]:
