@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import unicodedata
 from collections.abc import Sequence
+
+from metricfit._printable import printable
 
 LONGEST_EXAMPLE = 20  # characters
 MOST_NAMED = 5  # columns in one sentence
-
-
-def printable(text: str) -> str:
-    r"""Text with control characters, line breaks and changes of direction escaped.
-
-    >>> print(printable("red\x1b[2J"))
-    red\x1b[2J
-    """
-    # TODO: metricfit._printable.printable, once it is there
-    keep = (char if char.isprintable() or unicodedata.category(char) == "Zs" else escape(char) for char in text)
-    return "".join(keep)
-
-
-def escape(char: str) -> str:
-    return char.encode("unicode_escape").decode()
 
 
 def shorten(text: str) -> str:
