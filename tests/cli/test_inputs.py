@@ -1,10 +1,16 @@
 """What ``compare`` and ``fit`` read and decide, without training anything."""
 
+import io
+import sys
+from importlib.resources import files
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from metricfit._errors import DataError, UsageError
+from metricfit.cli._demo import QUESTIONS
 from metricfit.cli._inputs import Asked, read_inputs
 from metricfit.metrics import Cost
 
@@ -125,8 +131,8 @@ class TestHeldOutRows:
         assert "Column 'customer' groups the rows and is not used as a feature." in capsys.readouterr().err
         assert {one.name: one.use for one in found.profile.columns}["customer"] == "groups the rows, --group"
 
-    def test_time_is_no_feature(self, loans):
-        found = read(loans, time="day")
+    def test_time_is_no_feature_and_numbers_count_all_columns(self, loans):
+        found = read(loans, time="2", drop=["customer"])
         assert found.time[0] < found.time[1]
         assert "day" not in found.table.features.column_names
 
@@ -144,6 +150,8 @@ class TestHeldOutRows:
             ({"group": "customer", "time": "day"}, UsageError, "--group and --time exclude each other"),
             ({"time": "customer"}, DataError, "should hold dates or numbers, got text such as 'c0'"),
             ({"group": "custmer"}, UsageError, "Did you mean 'customer'"),
+            ({"group": "level"}, UsageError, "'level' is the target or is dropped"),
+            ({"time": "2", "drop": ["day"]}, UsageError, "'day' is the target or is dropped"),
         ],
     )
     def test_mistakes(self, loans, options, error, match):
@@ -198,10 +206,13 @@ def test_rare_classes_are_merged(levels, capsys):
 
 
 def test_stdin(loans, monkeypatch):
-    import io
-    import sys
-
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(loans.read_bytes())))
-    from pathlib import Path
-
     assert read(Path("-")).name == "stdin"
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.data)
+def test_the_data_of_the_demo_can_be_read(question):
+    path = Path(str(files("metricfit.cli") / "examples" / question.data))
+    found = read(path, metric=question.command["metric"])
+    assert found.table.features.num_rows in (1728, 699)
+    assert question.data in (path.parent / "README.md").read_text()

@@ -108,15 +108,16 @@ def read_inputs(asked: Asked) -> Inputs:
         dropped = _named_columns(asked.drop, layout, "--drop", target)
         numeric = _named_columns(asked.numeric, layout, "--numeric", target)
         categorical = _named_columns(asked.categorical, layout, "--categorical", target)
+        group, time = (_one_column(getattr(asked, name), layout, name, [target, *dropped]) for name in ("group", "time"))
         raw, schema = data.read_table(path, layout, target, dropped, say, numeric, categorical)
     table = data.split_target(raw, target, Path(asked.name), asked.merge_rare, say)
     if table.n_unlabelled:
         say(f"{table.n_unlabelled:,} rows without a value in {target!r} are dropped.")
     left_out = dict.fromkeys(dropped, "dropped by --drop")
     held: dict[str, NDArray[Any]] = {}
-    for option, given, does in (("group", asked.group, "groups the rows"), ("time", asked.time, "orders the rows")):
-        if given is not None:
-            name, table, schema, held[option] = _take_out(table, schema, given, f"--{option}", does)
+    for option, name, does in (("group", group, "groups the rows"), ("time", time, "orders the rows")):
+        if name is not None:
+            table, schema, held[option] = _take_out(table, schema, name, f"--{option}", does)
             left_out[name] = f"{does}, --{option}"
     test = _read_test(asked, schema, table) if asked.test is not None else None
     judged = _check_metric(asked, table)
@@ -162,15 +163,24 @@ def _named_columns(given: Sequence[str] | None, layout: Layout, option: str, tar
     return found
 
 
-def _take_out(
-    table: LabelledTable, schema: TableSchema, given: str, option: str, does: str
-) -> tuple[str, LabelledTable, TableSchema, NDArray[Any]]:
-    """A column that says which rows are held out: its name, the table and the schema without it, its values."""
-    import numpy as np
-
+def _one_column(given: str | None, layout: Layout, option: str, others: Sequence[str]) -> str | None:
+    """A column by name or number, that is not the target and not dropped."""
     from metricfit.data import column_named
 
-    name = column_named(given, table.features.column_names, option)
+    name = None if given is None else column_named(given, layout.names, f"--{option}")
+    if name in others:
+        raise UsageError(f"--{option} {name!r} is the target or is dropped. Pass another column to --{option}.")
+    return name
+
+
+def _take_out(
+    table: LabelledTable, schema: TableSchema, name: str, option: str, does: str
+) -> tuple[LabelledTable, TableSchema, NDArray[Any]]:
+    """The table and the schema without a column that says which rows are held out, and its values."""
+    import numpy as np
+
+    if name not in table.features.column_names:
+        raise UsageError(f"{option} {name!r} is a row index, which says nothing about the rows. Pass another column.")
     column = table.features[name]
     if column.null_count:
         raise DataError(f"{option} {name!r} has {column.null_count:,} rows without a value. Fill them or remove these rows.")
@@ -181,7 +191,7 @@ def _take_out(
     if not left.features.num_columns:
         raise DataError(f"There are no columns left beside {name!r} and the target.")
     columns = tuple(one for one in schema.columns if one.name != name)
-    return name, left, replace(schema, columns=columns), np.array(column.to_pylist())
+    return left, replace(schema, columns=columns), np.array(column.to_pylist())
 
 
 def _read_test(asked: Asked, schema: TableSchema, table: LabelledTable) -> tuple[pa.Table, NDArray[Any]]:

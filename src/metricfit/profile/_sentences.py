@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from metricfit._printable import printable
 from metricfit.profile._column import MOSTLY, TableColumn
 from metricfit.profile._copies import Copies
 from metricfit.profile._result import ColumnProfile
-from metricfit.profile._words import MOST_NAMED, columns_named, option, percent, printable, shorten
+from metricfit.profile._words import MOST_NAMED, columns_named, option, percent, shorten
 
 MIN_COPIES, COPIES = 5, 0.002  # number and share of rows that are copies; fewer do not move a score
 FEW_ROWS = 50
