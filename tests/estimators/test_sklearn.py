@@ -21,8 +21,9 @@ from metricfit import MetricClassifier, OffsetClassifier
 linear = partial(MetricClassifier, model="linear")
 # its point is to decide otherwise than the largest probability does, which this check forbids
 DECIDES_OTHERWISE = {"check_classifiers_train": "the offsets move the decision away from the largest probability"}
-# these fit it to a dozen tables in turn, and ask for the form of the answers only: two folds will do
-MANY_FITS = {"check_estimator_sparse_array", "check_estimator_sparse_matrix"}
+# checks that fit a model to many tables, and for which two folds will do, by model
+SPARSE = {"check_estimator_sparse_array", "check_estimator_sparse_matrix"}
+TWO_FOLDS = {"auto": SPARSE | {"check_classifiers_train"}, "linear": SPARSE}
 
 
 def expected(estimator):
@@ -40,7 +41,7 @@ def expected(estimator):
     expected_failed_checks=expected,
 )
 def test_estimator_checks(estimator, check):
-    if isinstance(estimator, MetricClassifier) and check.func.__name__ in MANY_FITS:
+    if check.func.__name__ in TWO_FOLDS.get(estimator.get_params().get("model"), ()):
         estimator = clone(estimator).set_params(cv=2)
     check(estimator)
 
