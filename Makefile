@@ -14,7 +14,7 @@ toys: .venv/.dev
 	$(BIN)/python examples/toy.py --out build/toys
 
 test: .venv/.dev
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadfile
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
