@@ -44,6 +44,9 @@ def headline(comparison: Comparison) -> Headline:
             lead += " The difference to the reference may be chance."
         return Headline("clear", f"Use {best_words}.", lead)
     p, words = p_value(simplest.p_behind), contender_in_words(simplest.contender)
+    if evidence(best.difference, best.p_holm) == "better":
+        also = f"{words[0].upper()}{words[1:]}, {score(simplest.estimate.mean)}, may be as good (p {p} after Holm)."
+        return Headline("clear", f"Use {best_words}.", f"Best of {n_compared} for {metric}: {scores}, beyond chance. {also}")
     lead = (
         f"The best of {n_compared} reaches {metric} {best_score}, the simpler one {score(simplest.estimate.mean)}; the "
         f"difference may be chance (p {p} after Holm)."
