@@ -5,7 +5,7 @@ BIN := .venv/bin
 # tests run side by side on two processes; one thread each keeps them out of each other's way
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo toys test lint format reproduce evidence references benchmark quality quality-peers clean
+.PHONY: demo toys test lint format reproduce evidence references benchmark quality quality-peers campaign clean
 
 demo: .venv/.demo
 	$(BIN)/metricfit demo --out build/demo
@@ -38,6 +38,10 @@ references: .venv/.dev
 
 benchmark: .venv/.dev
 	OMP_NUM_THREADS=2 $(BIN)/python -m benchmarks.loss_speed --batches 64 256 1024 --seconds 2 --out benchmarks/results
+
+# half an hour at most: hostile numbers, damaged files, killed processes, full disks; make campaign SEED=1
+campaign: .venv/.dev
+	$(BIN)/python -m campaign --seed $(or $(SEED),0) $(ARGS)
 
 # hours: models against what people use now, AutoGluon among them (`make quality-peers` first), then linear models
 quality: .venv/.dev
