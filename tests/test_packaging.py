@@ -21,12 +21,13 @@ from packaging.requirements import Requirement
 from metricfit.cli import PACKAGES
 
 ROOT = Path(__file__).parents[1]
-HARD = {"narwhals", "numpy", "safetensors", "scikit-learn", "scipy", "skops", "torch"}
+HARD = {"narwhals", "numpy", "safetensors", "scikit-learn", "scipy", "torch"}
 EXTRAS = {
     "cli": {"charset-normalizer", "jinja2", "markupsafe", "pyarrow", "rich", "typer"},
     "train": {"lightning-fabric"},
     "fast": {"numba"},
     "excel": {"python-calamine"},
+    "own": {"skops"},
 }
 ABSENT = ("typer", "rich", "pyarrow", "charset_normalizer", "lightning_fabric", "numba", "pandas", "matplotlib")
 DATA = "import numpy as np; X = np.random.default_rng(0).normal(size=(200, 3)); y = (X[:, 0] > 0.8).astype(int); "
@@ -128,7 +129,7 @@ def test_the_wheel_holds_the_library_alone(wheel):
 def test_the_wheel_requires_what_it_should(metadata):
     required = [Requirement(line) for line in metadata.get_all("Requires-Dist")]
     assert {canonical(one.name) for one in required if one.marker is None} == HARD
-    assert {"cli", "train", "fast", "excel", "all", "test", "lint", "dev"} == set(metadata.get_all("Provides-Extra"))
+    assert {*EXTRAS, "all", "test", "lint", "dev"} == set(metadata.get_all("Provides-Extra"))
     for extra, names in {**EXTRAS, "all": set.union(*EXTRAS.values())}.items():
         assert {canonical(one.name) for one in required if f'"{extra}"' in str(one.marker)} == names
 

@@ -1,4 +1,8 @@
-"""``model.json``, the description of a saved model: plain data that is read without torch or scikit-learn."""
+"""``model.json``, the description of a saved model: plain data that is read without torch or scikit-learn.
+
+It has a checksum of every other file of the model and one of itself. They find accidents. They are no signature: whoever makes
+a folder can make them fit, so everything else is checked too.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +14,61 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-FORMAT, VERSION = "metricfit model", 4
+from metricfit._files import read_regular
+
+FORMAT, VERSION = "metricfit model", 5
 JSON_FILE = "model.json"
+MOST_BYTES = {"xgboost.json": 2**28, ".json": 2**26, ".txt": 2**28, ".html": 2**28}  # of a file, by the end of its name
+MOST_BYTES_OF_ARRAYS = 2**32  # they take as much memory as the file is large
+
+
+class DamagedError(ValueError):
+    """A file of a model is not what was saved, or not what this version saves."""
+
+
+def check(right: object, problem: str) -> None:
+    """Raise a :class:`DamagedError` unless something is as it should be."""
+    if not right:
+        raise DamagedError(problem)
 
 
 def read_description(folder: Path) -> dict[str, Any]:
     """The description of the model in a folder; a ValueError says what is wrong with it."""
     file = folder / JSON_FILE
-    if not file.is_file():
-        raise ValueError(f"{folder} holds no metricfit model: there is no {JSON_FILE} in it.")
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        right = found["format"] == FORMAT
-        newer = found["version"] > VERSION
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{file} is not the description of a metricfit model: {error}") from error
-    if not right:
+        found = parse_json(read_regular(file, most_bytes(JSON_FILE)))
+    except FileNotFoundError:
+        raise ValueError(f"{folder} holds no metricfit model: there is no {JSON_FILE} in it.") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{file} is not the description of a metricfit model: {_reason(error)}.") from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT or type(found.get("version")) is not int:
         raise ValueError(f"{file} is not the description of a metricfit model.")
-    if newer:
-        raise ValueError(f"{folder} was written by a newer metricfit ({found['metricfit']}). Update this one to read it.")
+    written_by = f"({found['metricfit']})" if isinstance(found.get("metricfit"), str) else "(unknown)"
+    if found["version"] > VERSION:
+        raise ValueError(f"{folder} was written by a newer metricfit {written_by}. Update this one to read it.")
     if found["version"] < VERSION:
         raise ValueError(
-            f"{folder} was written by an older metricfit ({found['metricfit']}), whose options had other names. "
+            f"{folder} was written by an older metricfit {written_by}, whose files were different. "
             "Fit the model again, or read it with that version."
         )
+    if found.pop("checksum", None) != _checksum_of(found):
+        raise ValueError(f"{folder} holds a damaged model: {JSON_FILE} is not the file that was saved.")
     return found
 
 
-def other_version(found: dict[str, Any]) -> str:
+def description_text(description: Mapping[str, Any]) -> str:
+    """What ``model.json`` holds: the description and its checksum."""
+    return json.dumps({**description, "checksum": _checksum_of(description)}, indent=1)
+
+
+def _checksum_of(description: Mapping[str, Any]) -> str:
+    """Of the content: spaces and line ends do not matter."""
+    return checksum(json.dumps(description, sort_keys=True).encode())
+
+
+def other_version(found: Mapping[str, Any]) -> str:
     """A sentence if the model was fitted with another scikit-learn than the installed one."""
-    fitted, here = found["scikit-learn"], version("scikit-learn")
+    fitted, here = found.get("scikit-learn"), version("scikit-learn")
     return "" if fitted == here else f"The model was fitted with scikit-learn {fitted}, this is {here}."
 
 
@@ -50,12 +79,53 @@ class SavedFiles:
     folder: Path
     checksums: Mapping[str, str]
 
-    def find(self, name: str) -> Path:
-        if checksum(self.folder / name) != self.checksums[name]:
-            raise TypeError(f"{name} is not the file that was saved")
-        return self.folder / name
+    def __post_init__(self) -> None:
+        check(isinstance(self.checksums, dict), "`sha256` should name the files of the model")
+        for name in self.checksums:
+            check(name not in ("", ".", "..") and Path(name).name == name, f"{name!r} is not the name of a file in the folder")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.checksums
+
+    def read(self, name: str) -> bytes:
+        check(name in self.checksums, f"{name} is missing")
+        try:
+            content = read_regular(self.folder / name, most_bytes(name))
+        except OSError as error:
+            raise DamagedError(f"{name} cannot be read: {_reason(error)}") from error
+        check(checksum(content) == self.checksums[name], f"{name} is not the file that was saved")
+        return content
+
+    def read_json(self, name: str) -> Any:
+        try:
+            return parse_json(self.read(name))
+        except DamagedError:
+            raise
+        except ValueError as error:
+            raise DamagedError(f"{name} is not valid JSON: {error}") from error
+
+    def check_all(self) -> None:
+        """Read every file; a :class:`DamagedError` names the first that is not the one that was saved."""
+        for name in self.checksums:
+            self.read(name)
 
 
-def checksum(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+def most_bytes(name: str) -> int:
+    """How large a file of this name may be."""
+    return next((most for end, most in MOST_BYTES.items() if name.endswith(end)), MOST_BYTES_OF_ARRAYS)
+
+
+def parse_json(content: bytes) -> Any:
+    """JSON in UTF-8; a ValueError for anything else, also for what is too deep for Python."""
+    try:
+        return json.loads(content.decode("utf-8"))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -1,14 +1,30 @@
-"""Write to a temporary name, then rename, so that a failure leaves no incomplete file."""
+"""Read what is a file and not too large; write to a temporary name, so that a failure leaves no incomplete file."""
 
 from __future__ import annotations
 
 import errno
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """The content of a file; an OSError for anything else, such as a pipe or a device, and for a file that is too large."""
+    at_once = getattr(os, "O_NONBLOCK", 0)  # opening a pipe waits for its other end
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once)) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "Not a regular file", str(path))
+        if found.st_size > most_bytes:
+            raise OSError(errno.EFBIG, f"{found.st_size:,} bytes, at most {most_bytes:,} are read", str(path))
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:  # it grew, or its size is unknown
+        raise OSError(errno.EFBIG, f"More than {most_bytes:,} bytes", str(path))
+    return content
 
 
 def check_free(path: Path, or_else: str = "delete it first", overwrite: bool = False) -> None:

@@ -14,6 +14,7 @@ from metricfit import _files
 from metricfit._extras import MissingExtraError
 from metricfit.cli import PACKAGES
 from tests.cli.conftest import HEADER, rows
+from tests.folders import seal
 
 SHORT = ("--repeats", "1", "--folds", "2")
 LINEAR = ("--models", "linear", *SHORT)
@@ -196,7 +197,7 @@ def test_no_model(run, good, tmp_path):
     check(run("inspect", "none"), 2, "Folder none does not exist.", tmp_path)
 
 
-FILES = ["model.json", "weights.safetensors", "preprocessor.skops", "table.json"]
+FILES = ["model.json", "weights.safetensors", "preprocessor.json", "table.json"]
 
 
 class Harm:
@@ -229,7 +230,7 @@ def test_a_pickle_in_place_of_the_scores_is_refused_too(run, fitted, tmp_path):
     assert not (tmp_path / "harmed").exists()
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "preprocessor.skops"])
+@pytest.mark.parametrize("name", ["weights.safetensors", "preprocessor.json"])
 def test_a_model_with_a_missing_file(run, fitted, good, tmp_path, name):
     shutil.copytree(fitted, tmp_path / "model")
     (tmp_path / "model" / name).unlink()
@@ -243,6 +244,10 @@ def test_columns_that_are_not_those_of_the_model(run, fitted, good, tmp_path):
     found = json.loads((tmp_path / "model" / "table.json").read_text())
     found["columns"].pop()
     (tmp_path / "model" / "table.json").write_text(json.dumps(found))
+    check(
+        run("predict", "model", good), 1, "model holds a damaged model: table.json is not the file that was saved.", tmp_path
+    )
+    seal(tmp_path / "model")
     message = "model holds a damaged model: table.json has 2 columns, expected 3."
     check(run("predict", "model", good), 1, message, tmp_path)
 
@@ -271,6 +276,7 @@ def test_a_model_whose_parts_do_not_fit(run, fitted, good, tmp_path, name, chang
     file = tmp_path / "model" / name
     found = {**json.loads(file.read_text()), **change}
     file.write_text(json.dumps({key: value for key, value in found.items() if key != "torch" or value is not None}))
+    seal(tmp_path / "model")
     codes = []
     for command in (("predict", "model", good), ("inspect", "model")):
         code, _, err = run(*command)

@@ -89,7 +89,7 @@ def test_without_a_header_and_by_number(run, table):
 def test_fit_writes_a_whole_model(run, fitted):
     assert sorted(file.name for file in fitted.iterdir()) == [
         "model.json",
-        "preprocessor.skops",
+        "preprocessor.json",
         "report.html",
         "scores.json",
         "table.json",

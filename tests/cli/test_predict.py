@@ -13,6 +13,7 @@ from metricfit.cli import _predict
 from metricfit.data import _raw as reading
 from tests.cli.conftest import HEADER, rows
 from tests.data.workbook import write_workbook
+from tests.folders import seal
 
 NEW = ["id,age,colour,day", "007,44,red,2024-05-01", "008,20,blue,2024-05-02", "009,70,red,2024-05-03"]
 
@@ -122,6 +123,7 @@ def test_a_model_with_an_unknown_format_is_refused(run, fitted, good, tmp_path):
     found = json.loads((tmp_path / "model" / "table.json").read_text())
     found["columns"][0]["format"] = "%s"
     (tmp_path / "model" / "table.json").write_text(json.dumps(found))
+    seal(tmp_path / "model")
     message = "metricfit: model/table.json is damaged: columns or target are missing or invalid.\n"
     assert run("predict", "model", good) == (1, "", message)
 

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from metricfit._description import SavedFiles, read_description
+from metricfit._description import DamagedError, read_description
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import printable
 from metricfit.cli import _options as options
-from metricfit.cli._model import SCORES_FILE, TABLE_FILE, read_json
+from metricfit.cli._model import SCORES_FILE, TABLE_FILE, open_files, read_json
 
 
 def inspect(
@@ -41,13 +41,13 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
         model = read_description(folder)
     except ValueError as error:
         raise DataError(str(error)) from error
+    files = open_files(folder)
     try:
-        for name in model["sha256"]:
-            SavedFiles(folder, model["sha256"]).find(name)
-    except (TypeError, KeyError, AttributeError, OSError) as error:
+        files.check_all()
+    except DamagedError as error:
         raise DataError(f"{folder} holds a damaged model: {error}.") from error
-    table, scores = (read_json(file) if (file := folder / name).exists() else {} for name in (TABLE_FILE, SCORES_FILE))
-    return model, table, scores if isinstance(scores, dict) else {}
+    table, scores = (read_json(files, name) if name in files else {} for name in (TABLE_FILE, SCORES_FILE))
+    return model, table, scores
 
 
 def _contents(model: dict[str, Any], table: dict[str, Any], scores: dict[str, Any]) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from metricfit._description import DamagedError, SavedFiles, check, read_description
 from metricfit._errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -37,10 +37,11 @@ def open_model(folder: Path) -> Model:
         classifier = MetricClassifier.load(folder)
     except ValueError as error:
         raise DataError(str(error)) from error
-    if not (folder / TABLE_FILE).exists():
+    files = open_files(folder)
+    if TABLE_FILE not in files:
         columns = tuple(_columns(classifier, folder))
         return Model(classifier, TableSchema(columns, hasattr(classifier, "feature_names_in_"), len(columns)), "", {})
-    found = read_json(folder / TABLE_FILE)
+    found = read_json(files, TABLE_FILE)
     try:
         schema = TableSchema.from_json(found)
         target = str(found["target"])
@@ -51,15 +52,25 @@ def open_model(folder: Path) -> Model:
         raise DataError(
             f"{folder} holds a damaged model: {TABLE_FILE} has {n_columns} columns, expected {classifier.n_features_in_}."
         )
-    scores = read_json(folder / SCORES_FILE) if (folder / SCORES_FILE).exists() else {}
-    return Model(classifier, schema, target, scores if isinstance(scores, dict) else {})
+    scores = read_json(files, SCORES_FILE) if SCORES_FILE in files else {}
+    return Model(classifier, schema, target, scores)
 
 
-def read_json(file: Path) -> Any:
+def open_files(folder: Path) -> SavedFiles:
+    """The files that the model's description names; others in the folder are not read."""
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{file} is not valid JSON: {error}") from error
+        return SavedFiles(folder, read_description(folder).get("sha256", {}))
+    except ValueError as error:
+        raise DataError(str(error)) from error
+
+
+def read_json(files: SavedFiles, name: str) -> dict[str, Any]:
+    try:
+        found = files.read_json(name)
+        check(isinstance(found, dict), f"{name} is not an object")
+    except DamagedError as error:
+        raise DataError(f"{files.folder} holds a damaged model: {error}.") from error
+    return found
 
 
 def _columns(classifier: MetricClassifier, folder: Path) -> list[Column]:
@@ -75,7 +86,7 @@ def _columns(classifier: MetricClassifier, folder: Path) -> list[Column]:
             f"{folder} was saved from Python with a custom preprocessor. Load it in Python with MetricClassifier.load."
         )
     types = dict.fromkeys(range(len(names)), "string")
-    for kind, _, places in next(iter(reader.transformers.values())).transformers_:  # every form splits the columns alike
-        if kind in ("numbers", "dates"):
-            types |= dict.fromkeys(places, "number" if kind == "numbers" else "date")
+    for part in next(iter(reader.transformers.values())).parts:  # every form splits the columns alike
+        if part.kind in ("numbers", "dates"):
+            types |= dict.fromkeys(part.places, "number" if part.kind == "numbers" else "date")
     return [Column(name, types[place], place) for place, name in enumerate(names)]

@@ -28,11 +28,12 @@ class TableSchema:
     @classmethod
     def from_json(cls, found: Any) -> TableSchema:
         """Raises KeyError, TypeError or ValueError if an entry is missing or invalid."""
+        n_columns = found["n_columns"]
         columns = tuple(
             Column(
                 str(item["name"]),
                 str(item["type"]),
-                int(item["position"]),
+                range(n_columns).index(item["position"]),
                 str(item["format"]),
                 "lenient" in item and item["lenient"] is True,
             )
@@ -40,7 +41,7 @@ class TableSchema:
         )
         if not all(column.is_valid() for column in columns) or len({column.name for column in columns}) < len(columns):
             raise ValueError("unknown types or formats, or repeated names")
-        return cls(columns, bool(found["header"]), int(found["n_columns"]))
+        return cls(columns, bool(found["header"]), n_columns)
 
 
 def column_positions(path: Path, layout: Layout, schema: TableSchema) -> list[int]:

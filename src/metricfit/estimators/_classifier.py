@@ -31,7 +31,8 @@ from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._decision import DecidesByScores
 from metricfit.estimators._forms import FormReader
-from metricfit.estimators._preprocess import as_frame, check_size, is_frame, is_missing, library_of
+from metricfit.estimators._kinds import check_size, is_missing
+from metricfit.estimators._preprocess import as_frame, is_frame, library_of
 from metricfit.learners import (
     COLUMNS,
     Given,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
-from metricfit.estimators._preprocess import CATEGORIES, DATES, is_missing
+from metricfit.estimators._kinds import CATEGORIES, DATES, TEXT, is_missing
+from metricfit.estimators._preprocess import Part, TableTransformer
 
 DATE_PARTS = ("year", "month", "day", "weekday", "hour", "time")
 
@@ -17,26 +17,21 @@ def feature_names(transformer: Any, columns: Sequence[str]) -> list[str]:
     """One name per feature, in the order of the transformer's output; ``columns`` are those of the table."""
     if transformer is None:
         return list(columns)
-    if isinstance(transformer, ColumnTransformer):
-        parts = transformer.transformers_
-        return [name for kind, steps, places in parts for name in _of_kind(kind, steps, [columns[place] for place in places])]
+    if isinstance(transformer, TableTransformer):
+        return [name for part in transformer.parts for name in _of_part(part, [columns[place] for place in part.places])]
     if isinstance(transformer, Pipeline) and {"impute", "scale"} >= set(transformer.named_steps):
         return _with_gaps(transformer.named_steps.get("impute"), columns)
     return [str(name) for name in transformer.get_feature_names_out()]  # the user's own
 
 
-def _of_kind(kind: str, steps: Any, columns: list[str]) -> list[str]:
-    """The names of one kind of columns; ``steps`` is its pipeline."""
-    found = steps.named_steps
-    if "tfidfvectorizer" in found:
-        return [f"{columns[0]}: {word}" for word in found["tfidfvectorizer"].get_feature_names_out()]
-    if "onehotencoder" in found:
-        return _of_categories(found["onehotencoder"], columns)
-    if kind == CATEGORIES:
-        return columns
-    if kind == DATES:
-        columns = [f"{part} of {column}" for column in columns for part in DATE_PARTS]
-    return _with_gaps(found.get("simpleimputer"), columns)
+def _of_part(part: Part, columns: list[str]) -> list[str]:
+    if part.kind == TEXT:
+        return [f"{columns[0]}: {word}" for word in part.steps[0].get_feature_names_out()]
+    if part.kind == CATEGORIES:
+        return _of_categories(part.steps[0], columns)
+    if part.kind == DATES:
+        columns = [f"{name} of {column}" for column in columns for name in DATE_PARTS]
+    return _with_gaps(part.steps[0] if part.steps and hasattr(part.steps[0], "indicator_") else None, columns)
 
 
 def _with_gaps(imputer: Any, columns: Sequence[str]) -> list[str]:

@@ -7,33 +7,93 @@ stay as they are, NaN where they are missing, and categories become codes. What 
 
 from __future__ import annotations
 
-import datetime
-from numbers import Number
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from metricfit._typing import Floats
+from metricfit.estimators._kinds import (
+    CATEGORIES,
+    DATES,
+    NUMBERS,
+    TEXT,
+    as_categories,
+    as_date_parts,
+    as_numbers,
+    as_text,
+    columns_of,
+    kind_of,
+)
 from metricfit.learners import COLUMNS, MATRIX
 
 MIN_FREQUENCY = 3  # rare and unseen categories share one column
 MAX_CATEGORIES = 100  # columns per feature
 MAX_CODES = 250  # per feature; trees take 255
-MAX_NUMBER = 1e100  # squares of larger numbers may overflow
 MAX_WORDS = 2000
 MAX_TREE_WORDS = 100  # trees read a dense table
-TEXT_WORDS = 3.0  # a column is text if its values have more words than this on average,
-DISTINCT_TEXT = 0.5  # and more than this share of them are different
-NUMBERS, DATES, CATEGORIES, TEXT = "numbers", "dates", "categories", "text"  # the kinds of columns
+MAX_DENSITY = 0.3  # a matrix with fewer numbers that are not zero is sparse
+CODES = "codes"  # the kind of categories that trees read
+READERS: dict[str, Callable[[Any], Any]] = {
+    NUMBERS: as_numbers,
+    DATES: as_date_parts,
+    CATEGORIES: as_categories,
+    CODES: partial(as_categories, missing=np.nan),
+    TEXT: as_text,
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Columns of one kind, and what happens to them, one transformer of scikit-learn after the other."""
+
+    kind: str
+    places: list[int]
+    steps: list[Any]
+
+    def fit_transform(self, frame: Any) -> Any:
+        found = self._read(frame)
+        for step in self.steps:
+            found = step.fit_transform(found)
+        return found
+
+    def transform(self, frame: Any) -> Any:
+        found = self._read(frame)
+        for step in self.steps:
+            found = step.transform(found)
+        return found
+
+    def _read(self, frame: Any) -> Any:
+        return READERS[self.kind](nw.from_native(frame, eager_only=True)[:, self.places])
+
+
+class TableTransformer(TransformerMixin, BaseEstimator):
+    """The parts of a DataFrame side by side, as scikit-learn's ColumnTransformer has them, in a form that files can hold."""
+
+    def __init__(self, parts: Sequence[Part], max_density: float = MAX_DENSITY) -> None:
+        self.parts = parts
+        self.max_density = max_density
+
+    def fit(self, frame: Any, labels: Any = None) -> Self:
+        found = [part.fit_transform(frame) for part in self.parts]
+        n_stored = sum(one.nnz if sparse.issparse(one) else one.size for one in found)
+        n_cells = sum(one.shape[0] * one.shape[1] for one in found)
+        self.sparse_output_ = any(map(sparse.issparse, found)) and n_stored < self.max_density * n_cells
+        return self
+
+    def transform(self, frame: Any) -> Any:
+        found = [part.transform(frame) for part in self.parts]
+        if self.sparse_output_:
+            return sparse.hstack(found).tocsr()
+        return np.hstack([one.toarray() if sparse.issparse(one) else one for one in found])
 
 
 def is_frame(data: Any) -> bool:
@@ -47,127 +107,56 @@ def build_preprocessor(data: Any, form: str = MATRIX) -> Any:
         return _for_frame(data, form)
     if form == COLUMNS:
         return None
-    return Pipeline([("scale", StandardScaler(with_mean=False))]) if issparse(data) else _numbers()
+    return Pipeline([("scale", StandardScaler(with_mean=False))]) if sparse.issparse(data) else number_pipeline()
 
 
-def _numbers() -> Pipeline:
+def number_pipeline() -> Pipeline:
     impute = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     return Pipeline([("impute", impute), ("scale", StandardScaler())])
 
 
-def _matrix_steps() -> dict[str, list[Any]]:
-    """What happens to each kind of column, in order."""
-    encode = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=MIN_FREQUENCY, max_categories=MAX_CATEGORIES)
-    return {
-        NUMBERS: [FunctionTransformer(as_numbers), *_numbers().named_steps.values()],
-        DATES: [FunctionTransformer(as_date_parts), *_numbers().named_steps.values()],
-        CATEGORIES: [FunctionTransformer(as_categories), encode],
-        TEXT: [FunctionTransformer(as_text), TfidfVectorizer(max_features=MAX_WORDS, sublinear_tf=True)],
-    }
+def one_hot_encoder(**changed: Any) -> OneHotEncoder:
+    limits = {"min_frequency": MIN_FREQUENCY, "max_categories": MAX_CATEGORIES}
+    return OneHotEncoder(handle_unknown="infrequent_if_exist", **limits | changed)
 
 
-def _column_steps() -> dict[str, list[Any]]:
-    """The same for trees: codes come first, so that trees know them by their number."""
-    codes = OrdinalEncoder(
-        handle_unknown="use_encoded_value",
-        unknown_value=np.nan,
-        encoded_missing_value=np.nan,
-        max_categories=MAX_CODES,
-    )
-    return {
-        CATEGORIES: [FunctionTransformer(as_categories, kw_args={"missing": np.nan}), codes],
-        NUMBERS: [FunctionTransformer(as_numbers)],
-        DATES: [FunctionTransformer(as_date_parts)],
-        TEXT: [FunctionTransformer(as_text), TfidfVectorizer(max_features=MAX_TREE_WORDS, sublinear_tf=True)],
-    }
+def code_encoder(**changed: Any) -> OrdinalEncoder:
+    gaps = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan, "encoded_missing_value": np.nan}
+    return OrdinalEncoder(**gaps | {"max_categories": MAX_CODES} | changed)
 
 
-def _for_frame(frame: Any, form: str) -> ColumnTransformer:
-    steps = _matrix_steps() if form == MATRIX else _column_steps()
-    kinds: dict[str, list[int]] = {kind: [] for kind in steps}
-    for position, column in enumerate(_columns(frame)):
-        kinds[kind_of(column)].append(position)
-    transformers = []
-    for kind, places in kinds.items():
-        if kind == TEXT:  # one vocabulary per column
-            transformers += [(f"{TEXT}_{place}", clone(make_pipeline(*steps[kind])), [place]) for place in places]
-        elif places:
-            transformers.append((kind, make_pipeline(*steps[kind]), places))
-    return ColumnTransformer(transformers, sparse_threshold=0.3 if form == MATRIX else 0.0)
+def vectorizer(**given: Any) -> TfidfVectorizer:
+    return TfidfVectorizer(sublinear_tf=True, **given)
 
 
-def count_codes(preprocessor: Any) -> int:
+def _steps(kind: str, form: str) -> list[Any]:
+    """New transformers for columns of a kind."""
+    if kind == TEXT:
+        return [vectorizer(max_features=MAX_WORDS if form == MATRIX else MAX_TREE_WORDS)]
+    if kind == CATEGORIES:
+        return [one_hot_encoder()]
+    if kind == CODES:
+        return [code_encoder()]
+    return list(number_pipeline().named_steps.values()) if form == MATRIX else []
+
+
+def _for_frame(frame: Any, form: str) -> TableTransformer:
+    # codes come first, so that trees know them by their number
+    kinds = (NUMBERS, DATES, CATEGORIES, TEXT) if form == MATRIX else (CODES, NUMBERS, DATES, TEXT)
+    found: dict[str, list[int]] = {kind: [] for kind in kinds}
+    for place, column in enumerate(columns_of(frame)):
+        kind = kind_of(column)
+        found[CODES if kind == CATEGORIES and form == COLUMNS else kind].append(place)
+    parts = []
+    for kind, places in found.items():
+        one_by_one = [[place] for place in places] if kind == TEXT else [places]  # one vocabulary per column
+        parts += [Part(kind, group, _steps(kind, form)) for group in one_by_one if group]
+    return TableTransformer(parts, MAX_DENSITY if form == MATRIX else 0.0)
+
+
+def count_codes(transformer: Any) -> int:
     """How many columns of the form for trees are codes of categories."""
-    found = [places for kind, _, places in getattr(preprocessor, "transformers_", ()) if kind == CATEGORIES]
-    return len(found[0]) if found else 0
-
-
-def kind_of(column: nw.Series[Any]) -> str:
-    """The kind of a column: "numbers", "dates", "categories" or "text"."""
-    if column.dtype.is_numeric() or column.dtype in (nw.Boolean, nw.Duration, nw.Time):
-        return NUMBERS
-    if column.dtype in (nw.Datetime, nw.Date):
-        return DATES
-    if column.dtype in (nw.Categorical, nw.Enum):
-        return CATEGORIES
-    values = [value for value in column.to_list() if not is_missing(value)]
-    if values and all(isinstance(value, Number) for value in values):
-        return NUMBERS
-    if values and all(isinstance(value, datetime.date) for value in values):
-        return DATES
-    if not values or not all(isinstance(value, str) for value in values):
-        return CATEGORIES
-    n_words = sum(len(value.split()) for value in values) / len(values)
-    return TEXT if n_words > TEXT_WORDS and len(set(values)) > DISTINCT_TEXT * len(values) else CATEGORIES
-
-
-def as_numbers(data: Any) -> Floats:
-    """Numbers, booleans, durations and times of day as floats; NaN where a value is missing."""
-    return np.stack([_floats(column) for column in _columns(data)], 1)
-
-
-def as_categories(data: Any, missing: float | None = None) -> NDArray[np.object_]:
-    """Values as strings; ``missing`` where a value is missing."""
-    columns = [[missing if is_missing(value) else str(value) for value in column.to_list()] for column in _columns(data)]
-    table = np.empty((len(columns[0]), len(columns)), dtype=object)
-    for position, column in enumerate(columns):
-        table[:, position] = column
-    return table
-
-
-def as_text(data: Any) -> list[str]:
-    """One column of strings; empty where a value is missing."""
-    (column,) = _columns(data)
-    return ["" if is_missing(value) else str(value) for value in column.to_list()]
-
-
-def as_date_parts(data: Any) -> Floats:
-    """Year, month, day, weekday, hour, and seconds since 1970 of every column of dates."""
-    return np.concatenate([np.array([_parts(value) for value in column.to_list()]) for column in _columns(data)], 1)
-
-
-def _parts(moment: Any) -> tuple[float, ...]:
-    if is_missing(moment):
-        return (np.nan,) * 6
-    since = moment if isinstance(moment, datetime.datetime) else datetime.datetime(moment.year, moment.month, moment.day)
-    since = since.replace(tzinfo=datetime.UTC) if since.tzinfo is None else since
-    return moment.year, moment.month, moment.day, moment.isoweekday(), since.hour, since.timestamp()
-
-
-def check_size(values: Any, names: Any) -> None:
-    """Raise a ValueError for a number whose square would overflow; ``values`` is a matrix of numbers."""
-    stored = values.data if issparse(values) else values
-    with np.errstate(invalid="ignore"):
-        if not stored.size or not np.nanmax(np.abs(stored), initial=0.0) > MAX_NUMBER:
-            return
-        table = values.tocsc() if issparse(values) else values
-        place = next(index for index in range(table.shape[1]) if (np.abs(table[:, [index]]) > MAX_NUMBER).sum())
-    column = table[:, [place]].data if issparse(values) else table[:, place]
-    name = place if names is None else repr(str(names[place]))
-    raise ValueError(
-        f"Column {name} of X has {np.nanmax(np.abs(column)):g}, numbers should be below {MAX_NUMBER:g}. "
-        "Correct or remove such values, or replace them by NaN, which means missing."
-    )
+    return sum(len(part.places) for part in getattr(transformer, "parts", ()) if part.kind == CODES)
 
 
 def library_of(data: Any) -> str:
@@ -180,33 +169,3 @@ def as_frame(data: Any, library: str, names: Any) -> Any:
     table = np.asarray(data)
     schema = list(names) if names is not None else [str(place) for place in range(table.shape[1])]
     return nw.from_numpy(table, schema=schema, backend=library).to_native()  # type: ignore[arg-type]
-
-
-def _columns(data: Any) -> list[nw.Series[Any]]:
-    """All columns, by position: names may be numbers."""
-    frame = nw.from_native(data, eager_only=True, pass_through=False)
-    return [frame[:, position] for position in range(frame.shape[1])]
-
-
-def _floats(column: nw.Series[Any]) -> Floats:
-    if column.dtype == nw.Duration:
-        return 1e-6 * _floats(column.dt.total_microseconds())
-    if column.dtype == nw.Time:
-        return np.array([np.nan if time is None else _seconds(time) for time in column.to_list()])
-    if column.dtype.is_numeric():
-        values = np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
-        check_size(values[:, None], [column.name])
-        return values
-    try:
-        return np.array([np.nan if is_missing(value) else float(value) for value in column.to_list()])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"Column {column.name!r} held numbers when the model was fitted; {error}.") from error
-
-
-def _seconds(time: datetime.time) -> float:
-    return 3600.0 * time.hour + 60.0 * time.minute + time.second + 1e-6 * time.microsecond
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, or a library's own missing value."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

@@ -1,17 +1,18 @@
 """A fitted ``MetricClassifier`` as a folder of files that hold data and no code.
 
-``weights.safetensors`` has the numbers of linear models and networks, ``preprocessor.skops`` what scikit-learn learned about
-the columns, ``*trees.skops``, ``*lightgbm.txt`` and ``*xgboost.json`` have trees, ``model.json`` has all the rest, and the
-checksums of the other files. Opening a model never runs anything from it: skops builds only types from a closed list, the
-others are plain data, and trees are checked before anything walks through them.
+``weights.safetensors`` has the numbers of linear models and networks, ``preprocessor.json`` what was learned about columns,
+``*trees.safetensors``, ``*lightgbm.txt`` and ``*xgboost.json`` have trees, ``model.json`` has all the rest, and the checksums
+of the other files. Everything is checked before anything is built from it. A transformer of the user's own is kept by skops,
+which builds only types that the user names.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -20,36 +21,39 @@ from typing import Any
 import numpy as np
 import sklearn
 import torch
-from safetensors.torch import load_file, save_file
-from sklearn.feature_extraction.text import TfidfVectorizer
+from numpy.typing import NDArray
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save_file
 
 from metricfit import _skops, methods, metrics
-from metricfit._description import FORMAT, JSON_FILE, VERSION, SavedFiles, checksum, other_version, read_description
+from metricfit._description import (
+    FORMAT,
+    JSON_FILE,
+    VERSION,
+    SavedFiles,
+    check,
+    checksum,
+    description_text,
+    most_bytes,
+    other_version,
+    read_description,
+)
 from metricfit._files import new_folder
 from metricfit._table import Table
+from metricfit.estimators._feature_names import feature_names
 from metricfit.estimators._forms import FormReader
-from metricfit.learners import LinearModel, NotInFileError, Shape, Stored, restore_model
+from metricfit.estimators._plain import keep_transformer, restore_transformer
+from metricfit.estimators._preprocess import TableTransformer
+from metricfit.learners import COLUMNS, GIVEN, MATRIX, LinearModel, NotInFileError, Shape, Stored, restore_model
 from metricfit.methods import Choice, Method
 from metricfit.metrics import Custom, Metric
 from metricfit.metrics._resolve import resolve_metric
 
-WEIGHTS_FILE, PREPROCESSOR_FILE = "weights.safetensors", "preprocessor.skops"
-# the types that ``_preprocess`` uses; loading builds no others
-_PARTS = {
-    "sklearn.compose._column_transformer": ["ColumnTransformer"],
-    "sklearn.feature_extraction.text": ["TfidfTransformer", "TfidfVectorizer"],
-    "sklearn.impute._base": ["MissingIndicator", "SimpleImputer"],
-    "sklearn.pipeline": ["Pipeline"],
-    "sklearn.preprocessing._data": ["StandardScaler"],
-    "sklearn.preprocessing._encoders": ["OneHotEncoder", "OrdinalEncoder"],
-    "sklearn.preprocessing._function_transformer": ["FunctionTransformer"],
-    "sklearn.utils._bunch": ["Bunch"],
-    "metricfit.estimators._preprocess": ["as_categories", "as_date_parts", "as_numbers", "as_text"],
-    "numpy": ["bool", "dtype", "float32", "float64", "int32", "int64", "ndarray"],
-    "scipy.sparse": ["csr_matrix", "csr_array"],
-    "builtins": ["bool", "dict", "float", "int", "list", "NoneType", "set", "slice", "str", "tuple", "type"],
-}
-TRUSTED = frozenset(f"{module}.{name}" for module, names in _PARTS.items() for name in names)
+WEIGHTS_FILE, PREPROCESSOR_FILE, OWN_FILE = "weights.safetensors", "preprocessor.json", "preprocessor.skops"
+MAX_COLUMNS = 2**22  # of a table, and of what is made from it
+CLASS_TYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8", "|O")  # and texts
+FRAME_LIBRARIES = ("", "pandas", "polars", "pyarrow", "modin", "cudf")
+NO_FORM, NO_FIT = "a form of the table is not known", "the shapes of its parts do not fit each other"
 _METRICS = {name: getattr(metrics, name) for name in metrics.__all__ if isinstance(getattr(metrics, name), type)}
 
 
@@ -61,13 +65,28 @@ def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingPro
         save_file(parts.tensors, beside / WEIGHTS_FILE)
         for name, write in parts.files.items():
             write(beside / name)
-        if estimator.preprocessor_.transformers:
-            _skops.write(estimator.preprocessor_.transformers, beside / PREPROCESSOR_FILE)
-        checksums = {file.name: checksum(file) for file in sorted(beside.iterdir())}
-        written = {**description, "model": parts.description, "sha256": checksums}
-        (beside / JSON_FILE).write_text(json.dumps(written, indent=1, allow_nan=True), encoding="utf-8")
+        _write_preprocessor(estimator.preprocessor_, beside)
         for name, text in beside_it.items():
             (beside / name).write_text(text, encoding="utf-8")
+        checksums = {file.name: checksum(file.read_bytes()) for file in sorted(beside.iterdir())}
+        written = {**description, "model": parts.description, "sha256": checksums}
+        (beside / JSON_FILE).write_text(description_text(written), encoding="utf-8")
+        for file in beside.iterdir():
+            _check_size(file)
+
+
+def _check_size(file: Path) -> None:
+    size, most = file.stat().st_size, most_bytes(file.name)
+    if size > most:
+        raise ValueError(f"{file.name} would have {size:,} bytes, at most {most:,} are read. Fit a smaller model.")
+
+
+def _write_preprocessor(reader: FormReader, beside: Path) -> None:
+    if reader.transformers and reader.automatic:
+        kept = {form: keep_transformer(one) for form, one in reader.transformers.items()}
+        (beside / PREPROCESSOR_FILE).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
+    elif reader.transformers:
+        _skops.write(reader.transformers[MATRIX], beside / OWN_FILE)
 
 
 def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
@@ -80,25 +99,27 @@ def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ..
     except (NotInFileError, _skops.UntrustedError, ImportError):
         raise
     except Exception as error:  # libraries raise all kinds of errors for damaged files
-        reason = (str(error) or type(error).__name__).splitlines()[0]
+        missing = f"{error} is missing" if isinstance(error, KeyError) else ""
+        reason = (missing or str(error) or type(error).__name__).splitlines()[0]
         raise ValueError(f"{folder} holds a damaged model: {reason}") from error
 
 
 def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
+    _check_description(found)
     estimator = cls(**_restore_params(found, model, metric))
-    estimator.classes_ = np.array(found["classes"]["values"], dtype=found["classes"]["dtype"])
-    estimator.n_features_in_, estimator.n_inputs_ = found["n_features_in"], dict(found["n_inputs"])
-    estimator.learner_, estimator.notes_, estimator.forms_ = found["learner"], tuple(found["notes"]), list(found["forms"])
+    estimator.classes_ = _restore_classes(found["classes"])
+    estimator.n_features_in_, estimator.n_inputs_ = found["n_features_in"], found["n_inputs"]
+    estimator.learner_, estimator.notes_, estimator.forms_ = found["learner"], tuple(found["notes"]), found["forms"]
     names = found["feature_names_in"]
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     estimator.reads_frames_, estimator.frame_library_ = found["reads_frames"], found["frame_library"]
-    estimator.pos_label_, estimator.class_order_ = found["pos_label"], list(found["class_order"])
+    estimator.pos_label_, estimator.class_order_ = _restore_order(found, estimator.classes_)
     estimator.metric_ = _restore_metric(found["metric"], metric, estimator.classes_, estimator.class_order_)
     files = SavedFiles(folder, found["sha256"])
-    columns = [f"x{place}" for place in range(found["n_features_in"])] if names is None else [str(name) for name in names]
-    estimator.preprocessor_ = _read_preprocessor(files, found["preprocessor"], columns, trusted)
-    stored = Stored(found["model"], load_file(files.find(WEIGHTS_FILE)), files.find)
+    estimator.preprocessor_ = _read_preprocessor(files, found, trusted)
+    _check_widths(estimator.preprocessor_, estimator.n_inputs_)
+    stored = Stored(found["model"], load_tensors(files.read(WEIGHTS_FILE)), files.read)
     shape = Shape(estimator.n_inputs_, estimator.forms_[0], len(estimator.classes_))
     estimator.model_ = restore_model(stored, model, shape)
     estimator.offsets_ = estimator.model_.offsets
@@ -109,19 +130,52 @@ def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metri
     estimator.method_ = _restore_method(found["method"], estimator.method)
     estimator.chosen_ = estimator.method_.name
     estimator.candidates_, estimator.history_ = Table(found["candidates"]), Table(found["history"])
-    _check_parts(estimator)
     return estimator
 
 
-def _check_parts(estimator: Any) -> None:
-    """Raise a TypeError if the parts do not fit each other."""
-    fits = estimator.offsets_.shape == (len(estimator.classes_),)
-    if not fits or not isinstance(estimator.temperature_, float) or not estimator.temperature_ > 0.0:
-        raise TypeError("the shapes of its parts do not fit each other")
-    if not all(isinstance(text, str) for text in (estimator.learner_, *estimator.notes_, *estimator.forms_)):
-        raise TypeError("`learner`, `notes` and `forms` should be texts")
-    if not all(isinstance(row, dict) for table in (estimator.candidates_, estimator.history_) for row in table):
-        raise TypeError("`candidates` and `history` should be lists of dicts")
+def _check_description(found: Mapping[str, Any]) -> None:
+    """Raise a DamagedError if a part of the description is not of the kind that :func:`_description` writes."""
+    temperature, names, n_columns = found["temperature"], found["feature_names_in"], found["n_features_in"]
+    check(type(temperature) is float and math.isfinite(temperature) and temperature > 0.0, "`temperature` is not positive")
+    check(_are(found["notes"], str) and isinstance(found["learner"], str), "`learner` and `notes` should be texts")
+    check(_are(found["candidates"], dict) and _are(found["history"], dict), "`candidates` and `history` should be rows")
+    check(_are(found["forms"], str) and found["forms"], "`forms` should be texts")
+    check(set(found["forms"]) <= {COLUMNS, GIVEN, MATRIX}, NO_FORM)
+    check(isinstance(found["n_inputs"], dict) and set(found["n_inputs"]) >= set(found["forms"]), "`n_inputs` has other forms")
+    for number in (n_columns, *found["n_inputs"].values()):
+        check(type(number) is int and 0 < number <= MAX_COLUMNS, "a number of columns is out of range")
+    check(names is None or (_are(names, str) and len(names) == n_columns), "the names of the columns are missing")
+    check(found["frame_library"] in FRAME_LIBRARIES, "the library of the table is not known")
+    check(found["reads_frames"] is (found["frame_library"] != ""), NO_FORM)
+    check(isinstance(found["preprocessor"], dict) and type(found["preprocessor"]["automatic"]) is bool, "a form is missing")
+
+
+def _are(values: Any, kind: type) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
+
+
+def _restore_classes(found: Mapping[str, Any]) -> NDArray[Any]:
+    """Two or more different labels of one type."""
+    values, dtype = found["values"], found["dtype"]
+    check(isinstance(values, list) and isinstance(dtype, str), "`classes` should be a list")
+    kinds = {type(value) for value in values}
+    check(len(kinds) == 1 and kinds <= {bool, int, float, str}, "the classes should be texts or numbers")
+    check(all(value == value and abs(value) < math.inf for value in values if type(value) is float), "a class is not finite")
+    check(len(set(values)) == len(values) >= 2, "a class is there twice")
+    if kinds == {str} and dtype.startswith("<U"):
+        return np.array(values)
+    check(dtype in CLASS_TYPES, f"classes of the type {dtype!r} are not known")
+    classes = np.array(values, dtype=dtype)
+    check(classes.tolist() == values, f"the classes are not of the type {dtype!r}")
+    return classes
+
+
+def _restore_order(found: Mapping[str, Any], classes: NDArray[Any]) -> tuple[Any, list[Any]]:
+    """The positive class and the order, if there are any."""
+    known, positive, order = classes.tolist(), found["pos_label"], found["class_order"]
+    check(positive is None or positive in known, "the positive class is not one of the classes")
+    check(isinstance(order, list) and (not order or sorted(order) == sorted(known)), "the order has other classes")
+    return positive, order
 
 
 def _description(estimator: Any) -> dict[str, Any]:
@@ -163,29 +217,28 @@ def _description(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _read_preprocessor(
-    files: SavedFiles, description: Mapping[str, Any], columns: list[str], trusted: tuple[str, ...]
-) -> FormReader:
-    forms, automatic = description["forms"], description["automatic"]
+def _read_preprocessor(files: SavedFiles, found: Mapping[str, Any], trusted: tuple[str, ...]) -> FormReader:
+    forms, automatic = found["preprocessor"]["forms"], found["preprocessor"]["automatic"]
+    check(_are(forms, str) and set(forms) <= {COLUMNS, MATRIX}, NO_FORM)
+    names, n_columns = found["feature_names_in"], found["n_features_in"]
+    columns = [f"x{place}" for place in range(n_columns)] if names is None else names
     if not forms:
         return FormReader({}, columns, automatic)
-    file = files.find(PREPROCESSOR_FILE)
-    try:
-        transformers = _skops.read(file, TRUSTED | set(trusted))
-    except _skops.UntrustedError as error:
-        raise _skops.UntrustedError(f"{error} If they are your own, pass them as `trusted`.") from error
-    if type(transformers) is not dict or sorted(transformers) != forms:
-        raise TypeError(f"{PREPROCESSOR_FILE} has other forms")
-    if any(words.get_params()["input"] != "content" for one in transformers.values() for words in _vectorizers(one)):
-        raise _skops.UntrustedError(f"{file} holds a vectorizer that would read files by name.")
-    return FormReader(transformers, columns, automatic)
+    if not automatic:
+        return FormReader({MATRIX: _skops.read(files.read(OWN_FILE), OWN_FILE, trusted)}, columns, automatic)
+    kept = files.read_json(PREPROCESSOR_FILE)
+    check(isinstance(kept, dict) and sorted(kept) == forms, f"{PREPROCESSOR_FILE} has other forms")
+    transformers = {form: restore_transformer(one, form, n_columns) for form, one in kept.items()}
+    check(all(isinstance(one, TableTransformer) == found["reads_frames"] for one in transformers.values()), NO_FORM)
+    return FormReader(transformers, columns)
 
 
-def _vectorizers(part: Any) -> Iterator[TfidfVectorizer]:
-    if isinstance(part, TfidfVectorizer):
-        yield part
-    for step in [*getattr(part, "transformers_", ()), *getattr(part, "steps", ())]:
-        yield from _vectorizers(step[1])
+def _check_widths(reader: FormReader, n_inputs: Mapping[str, int]) -> None:
+    """Raise a DamagedError if a form has another number of columns than the model reads."""
+    if reader.transformers and not reader.automatic:  # the user's own knows its width only when it reads rows
+        return
+    for form, width in n_inputs.items():
+        check(len(feature_names(reader.transformers.get(form), reader.columns)) == width, NO_FIT)
 
 
 def _plain_params(estimator: Any) -> dict[str, Any]:
@@ -256,6 +309,7 @@ def _restore_metric(description: dict[str, Any] | None, given: Any, classes: Any
 
 
 def _metric_from(description: dict[str, Any]) -> Metric:
+    check(description["type"] in _METRICS, f"the metric {description['type']!r} is not known")
     return _METRICS[description["type"]](**{name: _from_json(value) for name, value in description["fields"].items()})
 
 

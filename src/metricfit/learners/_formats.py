@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from metricfit import _skops
+from safetensors.numpy import load, save_file
+
+from metricfit._description import check
 from metricfit.learners import _boosters, _tree_arrays
 
-# what a file of trees may hold: arrays, and no object of scikit-learn
-TREE_TYPES = frozenset({"builtins.dict", "builtins.list", "builtins.str", "numpy.ndarray"})
 Write = Callable[[Path], None]
 
 
@@ -27,7 +27,7 @@ class Format:
     types: tuple[str, ...]
     file: str
     keep: Callable[[Any, int], tuple[dict[str, Any], Write]]  # estimator and number of classes to a description and a file
-    restore: Callable[[Mapping[str, Any], Path, int, int], Any]  # with the numbers of features and classes
+    restore: Callable[[Mapping[str, Any], bytes, int, int], Any]  # with the numbers of features and classes
 
 
 def keep_estimator(estimator: Any, n_classes: int) -> tuple[dict[str, Any], dict[str, Write]]:
@@ -43,12 +43,12 @@ def keep_estimator(estimator: Any, n_classes: int) -> tuple[dict[str, Any], dict
     raise CannotBeSavedError(_refusal(name))
 
 
-def restore_estimator(description: Mapping[str, Any], find: Callable[[str], Path], n_features: int, n_classes: int) -> Any:
+def restore_estimator(description: Mapping[str, Any], read: Callable[[str], bytes], n_features: int, n_classes: int) -> Any:
     """The estimator, ready to predict."""
-    one = FORMATS[description["format"]]
-    if description["n_features"] != n_features:
-        raise TypeError("the shapes of its parts do not fit each other")
-    return one.restore(description, find(one.file), n_features, n_classes)
+    name = description["format"]
+    check(name in FORMATS, f"the format {name!r} is not known")
+    check(description["n_features"] == n_features, "the shapes of its parts do not fit each other")
+    return FORMATS[name].restore(description, read(FORMATS[name].file), n_features, n_classes)
 
 
 def _refusal(name: str, reason: str = "") -> str:
@@ -60,36 +60,36 @@ def _refusal(name: str, reason: str = "") -> str:
 
 
 def _keep_trees(estimator: Any, n_classes: int) -> tuple[dict[str, Any], Write]:
-    return {"type": type(estimator).__name__}, lambda file: _skops.write(_tree_arrays.forest_arrays(estimator), file)
+    return {"type": type(estimator).__name__}, lambda file: save_file(_tree_arrays.forest_arrays(estimator), file)
 
 
-def _restore_trees(description: Mapping[str, Any], file: Path, n_features: int, n_classes: int) -> Any:
-    return _tree_arrays.build_forest(description["type"], _skops.read(file, TREE_TYPES), n_features, n_classes)
+def _restore_trees(description: Mapping[str, Any], content: bytes, n_features: int, n_classes: int) -> Any:
+    return _tree_arrays.build_forest(description["type"], load(content), n_features, n_classes)
 
 
 def _keep_boosting(estimator: Any, n_classes: int) -> tuple[dict[str, Any], Write]:
-    return {}, lambda file: _skops.write(_tree_arrays.boosting_arrays(estimator), file)
+    return {}, lambda file: save_file(_tree_arrays.boosting_arrays(estimator), file)
 
 
-def _restore_boosting(description: Mapping[str, Any], file: Path, n_features: int, n_classes: int) -> Any:
-    return _tree_arrays.build_boosting(_skops.read(file, TREE_TYPES), n_features, n_classes)
+def _restore_boosting(description: Mapping[str, Any], content: bytes, n_features: int, n_classes: int) -> Any:
+    return _tree_arrays.build_boosting(load(content), n_features, n_classes)
 
 
 def _keep_lightgbm(estimator: Any, n_classes: int) -> tuple[dict[str, Any], Write]:
     return {}, partial(_write_text, _boosters.lightgbm_text(estimator, n_classes))
 
 
-def _restore_lightgbm(description: Mapping[str, Any], file: Path, n_features: int, n_classes: int) -> Any:
-    return _boosters.restore_lightgbm(file.read_text(encoding="utf-8"), n_features, n_classes)
+def _restore_lightgbm(description: Mapping[str, Any], content: bytes, n_features: int, n_classes: int) -> Any:
+    return _boosters.restore_lightgbm(content.decode(), n_features, n_classes)
 
 
 def _keep_xgboost(estimator: Any, n_classes: int) -> tuple[dict[str, Any], Write]:
     return {"missing": float(estimator.missing)}, partial(_write_text, _boosters.xgboost_json(estimator, n_classes))
 
 
-def _restore_xgboost(description: Mapping[str, Any], file: Path, n_features: int, n_classes: int) -> Any:
+def _restore_xgboost(description: Mapping[str, Any], content: bytes, n_features: int, n_classes: int) -> Any:
     missing = float(description["missing"])
-    return _boosters.restore_xgboost(file.read_text(encoding="utf-8"), missing, n_features, n_classes)
+    return _boosters.restore_xgboost(content.decode(), missing, n_features, n_classes)
 
 
 def _write_text(text: str, file: Path) -> None:
@@ -104,13 +104,13 @@ FORMATS = {
             "sklearn.tree._classes.DecisionTreeClassifier",
             "sklearn.tree._classes.ExtraTreeClassifier",
         ),
-        "trees.skops",
+        "trees.safetensors",
         _keep_trees,
         _restore_trees,
     ),
     "boosting": Format(
         ("sklearn.ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingClassifier",),
-        "trees.skops",
+        "trees.safetensors",
         _keep_boosting,
         _restore_boosting,
     ),

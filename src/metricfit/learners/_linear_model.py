@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from metricfit._typing import Floats
-from metricfit.learners._parts import Parts
+from metricfit.learners._parts import Parts, checked_numbers
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,9 @@ class LinearModel:
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, torch.Tensor], n_inputs: int, n_classes: int) -> LinearModel:
-        model = cls(*(tensors[name].numpy() for name in ("weight", "intercept", "offsets")))
         n_columns = 1 if n_classes == 2 else n_classes
-        if model.weight.shape != (n_inputs, n_columns) or model.intercept.shape != (n_columns,):
-            raise TypeError("the shapes of its parts do not fit each other")
-        return model
+        shapes = {"weight": (n_inputs, n_columns), "intercept": (n_columns,), "offsets": (n_classes,)}
+        return cls(*(checked_numbers(tensors[name], shape) for name, shape in shapes.items()))
 
 
 def spread_columns(columns: Floats) -> Floats:

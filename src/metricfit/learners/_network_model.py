@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,12 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from metricfit._checks import check_option
+from metricfit._description import check
 from metricfit._typing import Floats
 from metricfit.learners._linear_model import spread_columns
-from metricfit.learners._parts import Parts
+from metricfit.learners._parts import Parts, check_tensor, checked_numbers
+
+MAX_LAYERS = 1000  # that a file may have
 
 
 @dataclass(frozen=True)
@@ -44,13 +48,30 @@ class NetworkModel:
         return Parts({"kind": "network", "hidden_layer_sizes": sizes}, {**state, "offsets": offsets})
 
     @classmethod
-    def from_tensors(
-        cls, tensors: dict[str, Tensor], module: nn.Module, hidden_layer_sizes: Sequence[int] | None
-    ) -> NetworkModel:
-        offsets = tensors.pop("offsets").numpy()
-        module.load_state_dict({name.removeprefix("module."): tensor for name, tensor in tensors.items()})
-        module.eval()
-        return cls(module, offsets, None if hidden_layer_sizes is None else tuple(hidden_layer_sizes))
+    def from_tensors(cls, tensors: dict[str, Tensor], module: nn.Module, n_classes: int) -> NetworkModel:
+        """A user's own module with these numbers; a DamagedError if they are not its own."""
+        offsets = checked_numbers(tensors.pop("offsets"), (n_classes,))
+        own, given = module.state_dict(), {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
+        check(own.keys() == given.keys(), "the parts of the network do not fit `model`")
+        for name, tensor in own.items():
+            check_tensor(given[name], tensor.dtype, tensor.shape)
+        module.load_state_dict(given)
+        return cls(module.eval(), offsets)
+
+    @classmethod
+    def from_sizes(cls, tensors: dict[str, Tensor], sizes: Sequence[int], n_features: int, n_classes: int) -> NetworkModel:
+        """A network from :func:`build_mlp`. It is built after its numbers are known to be there."""
+        check(isinstance(sizes, list) and all(type(size) is int and size > 0 for size in sizes), "a layer has no size")
+        check(len(sizes) <= MAX_LAYERS, f"it has {len(sizes):,} layers, at most {MAX_LAYERS:,} are read")
+        widths = [n_features, *sizes, n_classes]
+        for place, (n_in, n_out) in enumerate(pairwise(widths)):
+            for name, shape in (("weight", (n_out, n_in)), ("bias", (n_out,))):
+                check_tensor(tensors[f"module.{2 * place}.{name}"], torch.float32, shape)
+        with torch.device("meta"):  # no memory, and no random numbers
+            module = build_mlp(n_features, n_classes, tuple(sizes))
+        offsets = checked_numbers(tensors.pop("offsets"), (n_classes,))
+        module.load_state_dict({name.removeprefix("module."): tensor for name, tensor in tensors.items()}, assign=True)
+        return cls(module.eval(), offsets, tuple(sizes))
 
 
 def build_mlp(n_features: int, n_classes: int, hidden_layer_sizes: tuple[int, ...]) -> nn.Sequential:

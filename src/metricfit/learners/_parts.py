@@ -10,7 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
+
+from metricfit._description import check
+from metricfit._typing import Floats
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Stored:
 
     description: Mapping[str, Any]
     all_tensors: Mapping[str, Tensor]
-    find: Callable[[str], Path]  # the path of a file, once it is known to be the one that was saved
+    read: Callable[[str], bytes]  # a file, once it is known to be the one that was saved
     prefix: str = ""
 
     def tensor(self, name: str) -> Tensor:
@@ -49,10 +53,23 @@ class Stored:
         named = self.all_tensors.items()
         return {name.removeprefix(self.prefix): tensor for name, tensor in named if name.startswith(self.prefix)}
 
-    def file(self, name: str) -> Path:
-        return self.find(self.prefix + name)
+    def file(self, name: str) -> bytes:
+        return self.read(self.prefix + name)
 
     def inside(self) -> list[Stored]:
         """The models inside."""
         given = enumerate(self.description["models"])
         return [replace(self, description=one, prefix=f"{self.prefix}{place}.") for place, one in given]
+
+
+def checked_numbers(tensor: Tensor, shape: Sequence[int]) -> Floats:
+    """Finite numbers of double precision in this shape; a DamagedError for others."""
+    check_tensor(tensor, torch.float64, shape)
+    return tensor.numpy()
+
+
+def check_tensor(tensor: Tensor, dtype: torch.dtype, shape: Sequence[int]) -> None:
+    """Raise a DamagedError unless a tensor is of this type and shape, and all its numbers are finite."""
+    check(tuple(tensor.shape) == tuple(shape), "the shapes of its parts do not fit each other")
+    check(tensor.dtype == dtype, f"numbers have the type {tensor.dtype}, expected {dtype}")
+    check(not tensor.is_floating_point() or bool(torch.isfinite(tensor).all()), "a number is not finite")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from metricfit._description import check
 from metricfit._typing import Floats
 from metricfit.learners._ensemble import EnsembleModel
 from metricfit.learners._estimator_model import EstimatorModel
@@ -15,7 +16,7 @@ from metricfit.learners._formats import restore_estimator
 from metricfit.learners._linear_model import LinearModel
 from metricfit.learners._mean_model import MeanModel
 from metricfit.learners._network_model import NetworkModel, build_module
-from metricfit.learners._parts import Stored
+from metricfit.learners._parts import Stored, checked_numbers
 
 
 class NotInFileError(ValueError):
@@ -36,11 +37,10 @@ class Shape:
 
 
 def restore_model(stored: Stored, given: Any, shape: Shape) -> Any:
-    """A model; ``given`` is the user's ``model`` for networks of their own. Raises a TypeError if parts do not fit."""
-    model = _KINDS[stored.description["kind"]](stored, given, shape)
-    if model.offsets.shape != (shape.n_classes,) or model.offsets.dtype != np.float64:
-        raise TypeError("the shapes of its parts do not fit each other")
-    return model
+    """A model; ``given`` is the user's ``model`` for networks of their own. Raises a DamagedError if parts do not fit."""
+    kind = stored.description["kind"]
+    check(kind in _KINDS, f"models of the kind {kind!r} are not known")
+    return _KINDS[kind](stored, given, shape)
 
 
 def _linear(stored: Stored, given: Any, shape: Shape) -> LinearModel:
@@ -53,23 +53,26 @@ def _network(stored: Stored, given: Any, shape: Shape) -> NetworkModel:
         raise NotInFileError(
             "This model is a user's own network: pass it to load as `model=`, as it was passed to the estimator."
         )
-    module = build_module("mlp" if sizes is not None else given, shape.width, shape.n_classes, tuple(sizes or ()))
-    return NetworkModel.from_tensors(stored.tensors, module, sizes)
+    if sizes is None:
+        return NetworkModel.from_tensors(
+            stored.tensors, build_module(given, shape.width, shape.n_classes, ()), shape.n_classes
+        )
+    return NetworkModel.from_sizes(stored.tensors, sizes, shape.width, shape.n_classes)
 
 
 def _mean(stored: Stored, given: Any, shape: Shape) -> MeanModel:
     models = tuple(restore_model(one, given, shape) for one in stored.inside())
-    if not models:
-        raise TypeError("there is no model in it")
-    return MeanModel(models, _offsets(stored))
+    check(models, "there is no model in it")
+    return MeanModel(models, _offsets(stored, shape))
 
 
 def _estimator(stored: Stored, given: Any, shape: Shape) -> EstimatorModel:
     seen = stored.tensor("seen").numpy()
-    if seen.dtype != np.int64 or not (np.isin(seen, np.arange(shape.n_classes)).all() and (np.diff(seen) > 0).all()):
-        raise TypeError("the classes of a model do not fit")
+    right = seen.dtype == np.int64 and seen.ndim == 1 and len(seen) > 0
+    check(right and np.isin(seen, np.arange(shape.n_classes)).all(), "the classes of a model do not fit")
+    check((np.diff(seen) > 0).all(), "the classes of a model do not fit")
     estimator = restore_estimator(stored.description, stored.file, shape.width, len(seen))
-    return EstimatorModel(estimator, seen, _offsets(stored))
+    return EstimatorModel(estimator, seen, _offsets(stored, shape))
 
 
 def _ensemble(stored: Stored, given: Any, shape: Shape) -> EnsembleModel:
@@ -79,14 +82,13 @@ def _ensemble(stored: Stored, given: Any, shape: Shape) -> EnsembleModel:
     models = tuple(
         restore_model(member, one, replace(shape, form=form)) for member, one, form in zip(members, own, forms, strict=True)
     )
-    if len(names) != len(members) or not all(isinstance(name, str) for name in names):
-        raise TypeError("the names of its members do not fit")
+    check(len(names) == len(members) and all(isinstance(name, str) for name in names), "the names of its members do not fit")
     n_scores = len(members) * (1 if shape.n_classes == 2 else shape.n_classes)
     return EnsembleModel(models, names, forms, _linear(head, None, Shape({"": n_scores}, "", shape.n_classes)))
 
 
-def _offsets(stored: Stored) -> Floats:
-    return stored.tensor("offsets").numpy()
+def _offsets(stored: Stored, shape: Shape) -> Floats:
+    return checked_numbers(stored.tensor("offsets"), (shape.n_classes,))
 
 
 _KINDS: dict[str, Callable[[Stored, Any, Shape], Any]] = {

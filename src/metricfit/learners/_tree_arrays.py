@@ -23,6 +23,8 @@ from metricfit._typing import Floats
 
 LEAF = -1  # as a child
 NO_FEATURE = -2  # of a leaf, as in scikit-learn
+MAX_TREES = 100_000  # that a file may have
+MAX_CELLS = 2**27  # of the table that teaches categories
 WORDS = 8  # of 32 bits in a set of categories
 ONE_TREE = {kind.__name__: kind for kind in (DecisionTreeClassifier, ExtraTreeClassifier)}
 FORESTS = {kind.__name__: kind for kind in (ExtraTreesClassifier, RandomForestClassifier)}
@@ -62,7 +64,10 @@ class Trees:
     def check(self, n_features: int, n_values: int) -> None:
         """Raise a TypeError unless every walk stays inside its tree, reads columns that there are, and ends at a leaf."""
         kinds = {"left": "i4", "right": "i4", "feature": "i4", "threshold": "f8", "missing_left": "?", "value": "f8"}
-        _check(_is(self.n_nodes, "i8", 1) and len(self.n_nodes) > 0 and (self.n_nodes > 0).all(), "there are no trees")
+        _check(
+            _is(self.n_nodes, "i8", 1) and 0 < len(self.n_nodes) <= MAX_TREES and (self.n_nodes > 0).all(),
+            "there are no trees",
+        )
         _check((self.n_nodes < 2**31).all() and sum(self.n_nodes.tolist()) == len(self.left), "nodes are missing")
         for name, kind in kinds.items():
             array = getattr(self, name)
@@ -143,20 +148,22 @@ def boosting_arrays(estimator: HistGradientBoostingClassifier) -> dict[str, Any]
         in_sets.append((nodes["is_categorical"] != 0) & (nodes["is_leaf"] == 0))
         sets.append(tree.raw_left_cat_bitsets[nodes["bitset_idx"][in_sets[-1]]])
     encoder = None if estimator._preprocessor is None else estimator._preprocessor.named_transformers_["encoder"]
+    known = [] if encoder is None else [np.asarray(one, np.float64) for one in encoder.categories_]
     return {
         **vars(Trees.of(trees)),
         "in_set": np.concatenate(in_sets),
         "sets": np.concatenate(sets).astype(np.uint32).reshape(-1, WORDS),
         "start": np.asarray(estimator._baseline_prediction, np.float64).ravel(),
         "is_category": np.zeros(0, bool) if encoder is None else np.asarray(estimator.is_categorical_, bool),
-        "categories": [] if encoder is None else [np.asarray(one, np.float64) for one in encoder.categories_],
+        "n_categories": np.array([len(one) for one in known], np.int64),
+        "categories": np.concatenate([np.zeros(0), *known]),
     }
 
 
 def build_boosting(arrays: dict[str, Any], n_features: int, n_classes: int) -> HistGradientBoostingClassifier:
     """The estimator of checked arrays."""
-    in_set, sets, start, is_category, categories = (
-        arrays.pop(name) for name in ("in_set", "sets", "start", "is_category", "categories")
+    in_set, sets, start, is_category, n_categories, joined = (
+        arrays.pop(name) for name in ("in_set", "sets", "start", "is_category", "n_categories", "categories")
     )
     trees = Trees(**arrays)
     trees.check(n_features, 1)
@@ -166,9 +173,12 @@ def build_boosting(arrays: dict[str, Any], n_features: int, n_classes: int) -> H
     )
     _check(len(trees.n_nodes) % n_columns == 0, "the last round is not complete")
     _check(_is(is_category, "?", 1) and len(is_category) in (0, n_features), "is_category has another length")
-    _check(len(categories) == int(is_category.sum()), "the categories of a feature are missing")
-    for known in categories:
-        _check(_is(known, "f8", 1) and 0 < len(known) <= 256 and not np.isinf(known).any(), "categories are not numbers")
+    _check(_is(n_categories, "i8", 1) and _is(joined, "f8", 1), "categories are not numbers")
+    _check(len(n_categories) == int(is_category.sum()), "the categories of a feature are missing")
+    _check(((n_categories > 0) & (n_categories <= 256)).all(), "the categories of a feature are missing")
+    _check(n_categories.sum() == len(joined) and not np.isinf(joined).any(), "categories are not numbers")
+    categories = np.split(joined, np.cumsum(n_categories)[:-1]) if len(n_categories) else []
+    _check(n_features * max(n_categories, default=1) <= MAX_CELLS, "it has too many features")
     _check(
         _is(in_set, "?", 1) and len(in_set) == len(trees.left) and not (in_set & trees.leaf).any(), "in_set is not of nodes"
     )

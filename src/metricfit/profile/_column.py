@@ -15,16 +15,8 @@ from numpy.typing import NDArray
 
 from metricfit._typing import Floats
 from metricfit.data import Column
-from metricfit.estimators._preprocess import (
-    CATEGORIES,
-    DATES,
-    DISTINCT_TEXT,
-    MAX_CATEGORIES,
-    MIN_FREQUENCY,
-    NUMBERS,
-    TEXT,
-    kind_of,
-)
+from metricfit.estimators._kinds import CATEGORIES, DATES, DISTINCT_TEXT, NUMBERS, TEXT, kind_of
+from metricfit.estimators._preprocess import MAX_CATEGORIES, MIN_FREQUENCY
 from metricfit.profile._words import shorten
 
 N_EXAMPLES = 3
@@ -58,7 +50,7 @@ class TableColumn:
 
     @cached_property
     def kind(self) -> str:
-        """The kind as in ``estimators._preprocess``. What repeats is no text: this needs no look at each value in Python."""
+        """The kind as in ``estimators._kinds``. What repeats is no text: this needs no look at each value in Python."""
         if pa.types.is_string(self.found.type) and self.n_distinct <= DISTINCT_TEXT * self.n_known:
             return CATEGORIES
         return kind_of(nw.from_native(self.found, series_only=True))

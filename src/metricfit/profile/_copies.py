@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from metricfit.estimators._preprocess import TEXT
+from metricfit.estimators._kinds import TEXT
 from metricfit.profile._column import TableColumn
 
 BY_CHANCE = 0.5  # share of the equal pairs that is expected of independent columns
