@@ -8,7 +8,6 @@ which builds only types that the user names.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import warnings
@@ -21,11 +20,10 @@ from typing import Any
 import numpy as np
 import sklearn
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save_file
 
-from metricfit import _skops, methods, metrics
+from metricfit import _skops, metrics
 from metricfit._description import (
     FORMAT,
     JSON_FILE,
@@ -40,21 +38,28 @@ from metricfit._description import (
 )
 from metricfit._files import new_folder
 from metricfit._table import Table
+from metricfit.estimators._entries import (
+    method_description,
+    metric_description,
+    plain_params,
+    restore_classes,
+    restore_method,
+    restore_metric,
+    restore_order,
+    restore_params,
+    to_json,
+)
 from metricfit.estimators._feature_names import feature_names
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._plain import keep_transformer, restore_transformer
 from metricfit.estimators._preprocess import TableTransformer
 from metricfit.learners import COLUMNS, GIVEN, MATRIX, LinearModel, NotInFileError, Shape, Stored, restore_model
-from metricfit.methods import Choice, Method
-from metricfit.metrics import Custom, Metric
-from metricfit.metrics._resolve import resolve_metric
+from metricfit.metrics import Metric
 
 WEIGHTS_FILE, PREPROCESSOR_FILE, OWN_FILE = "weights.safetensors", "preprocessor.json", "preprocessor.skops"
 MAX_COLUMNS = 2**22  # of a table, and of what is made from it
-CLASS_TYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8", "|O")  # and texts
 FRAME_LIBRARIES = ("", "pandas", "polars", "pyarrow", "modin", "cudf")
 NO_FORM, NO_FIT = "a form of the table is not known", "the shapes of its parts do not fit each other"
-_METRICS = {name: getattr(metrics, name) for name in metrics.__all__ if isinstance(getattr(metrics, name), type)}
 
 
 def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -106,16 +111,16 @@ def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ..
 
 def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
     _check_description(found)
-    estimator = cls(**_restore_params(found, model, metric))
-    estimator.classes_ = _restore_classes(found["classes"])
+    estimator = cls(**restore_params(found, model, metric))
+    estimator.classes_ = restore_classes(found["classes"])
     estimator.n_features_in_, estimator.n_inputs_ = found["n_features_in"], found["n_inputs"]
     estimator.learner_, estimator.notes_, estimator.forms_ = found["learner"], tuple(found["notes"]), found["forms"]
     names = found["feature_names_in"]
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     estimator.reads_frames_, estimator.frame_library_ = found["reads_frames"], found["frame_library"]
-    estimator.pos_label_, estimator.class_order_ = _restore_order(found, estimator.classes_)
-    estimator.metric_ = _restore_metric(found["metric"], metric, estimator.classes_, estimator.class_order_)
+    estimator.pos_label_, estimator.class_order_ = restore_order(found, estimator.classes_)
+    estimator.metric_ = restore_metric(found["metric"], metric, estimator.classes_, estimator.class_order_)
     files = SavedFiles(folder, found["sha256"])
     estimator.preprocessor_ = _read_preprocessor(files, found, trusted)
     _check_widths(estimator.preprocessor_, estimator.n_inputs_)
@@ -127,7 +132,7 @@ def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metri
         estimator.coef_, estimator.intercept_ = estimator.model_.weight.T, estimator.model_.intercept
     for name in ("temperature", "n_iter", "C"):
         setattr(estimator, f"{name}_", found[name])
-    estimator.method_ = _restore_method(found["method"], estimator.method)
+    estimator.method_ = restore_method(found["method"], estimator.method)
     estimator.chosen_ = estimator.method_.name
     estimator.candidates_, estimator.history_ = Table(found["candidates"]), Table(found["history"])
     return estimator
@@ -154,30 +159,6 @@ def _are(values: Any, kind: type) -> bool:
     return isinstance(values, list) and all(isinstance(value, kind) for value in values)
 
 
-def _restore_classes(found: Mapping[str, Any]) -> NDArray[Any]:
-    """Two or more different labels of one type."""
-    values, dtype = found["values"], found["dtype"]
-    check(isinstance(values, list) and isinstance(dtype, str), "`classes` should be a list")
-    kinds = {type(value) for value in values}
-    check(len(kinds) == 1 and kinds <= {bool, int, float, str}, "the classes should be texts or numbers")
-    check(all(value == value and abs(value) < math.inf for value in values if type(value) is float), "a class is not finite")
-    check(len(set(values)) == len(values) >= 2, "a class is there twice")
-    if kinds == {str} and dtype.startswith("<U"):
-        return np.array(values)
-    check(dtype in CLASS_TYPES, f"classes of the type {dtype!r} are not known")
-    classes = np.array(values, dtype=dtype)
-    check(classes.tolist() == values, f"the classes are not of the type {dtype!r}")
-    return classes
-
-
-def _restore_order(found: Mapping[str, Any], classes: NDArray[Any]) -> tuple[Any, list[Any]]:
-    """The positive class and the order, if there are any."""
-    known, positive, order = classes.tolist(), found["pos_label"], found["class_order"]
-    check(positive is None or positive in known, "the positive class is not one of the classes")
-    check(isinstance(order, list) and (not order or sorted(order) == sorted(known)), "the order has other classes")
-    return positive, order
-
-
 def _description(estimator: Any) -> dict[str, Any]:
     kinds = {type(label) for label in estimator.classes_.tolist()}
     if not kinds <= {bool, int, float, str}:
@@ -189,12 +170,12 @@ def _description(estimator: Any) -> dict[str, Any]:
         "metricfit": version("metricfit"),
         "scikit-learn": sklearn.__version__,
         "torch": torch.__version__,
-        "params": _plain_params(estimator),
+        "params": plain_params(estimator),
         "metric_name": metrics.name_of(estimator.metric),
-        "metric": _metric_description(estimator.metric_),
-        "given_metric": _metric_description(estimator.metric) if isinstance(estimator.metric, Metric) else None,
-        "pos_label": _to_json(estimator.pos_label_),
-        "class_order": _to_json(estimator.class_order_),
+        "metric": metric_description(estimator.metric_),
+        "given_metric": metric_description(estimator.metric) if isinstance(estimator.metric, Metric) else None,
+        "pos_label": to_json(estimator.pos_label_),
+        "class_order": to_json(estimator.class_order_),
         "classes": {"dtype": estimator.classes_.dtype.str, "values": estimator.classes_.tolist()},
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": None if names is None else names.tolist(),
@@ -209,7 +190,7 @@ def _description(estimator: Any) -> dict[str, Any]:
         "notes": list(estimator.notes_),
         "forms": list(estimator.forms_),
         "temperature": estimator.temperature_,
-        "method": _method_description(estimator.method_),
+        "method": method_description(estimator.method_),
         "n_iter": estimator.n_iter_,
         "C": estimator.C_,
         "candidates": list(estimator.candidates_),
@@ -239,100 +220,3 @@ def _check_widths(reader: FormReader, n_inputs: Mapping[str, int]) -> None:
         return
     for form, width in n_inputs.items():
         check(len(feature_names(reader.transformers.get(form), reader.columns)) == width, NO_FIT)
-
-
-def _plain_params(estimator: Any) -> dict[str, Any]:
-    """Parameters that JSON can hold; a warning names the others."""
-    params, left_out = {}, []
-    for name, value in estimator.get_params(deep=False).items():
-        if isinstance(value, Method | Choice) and methods.is_registered(value):
-            value = value.name
-        if name == "model":
-            value = _model_in_words(value)
-        try:
-            params[name] = _to_json(value)
-        except TypeError:
-            if name != "metric":  # stored otherwise, or passed again
-                left_out.append(name)
-    if left_out:
-        warnings.warn(f"A model file cannot hold {', '.join(left_out)}: after loading these are defaults.", stacklevel=4)
-    return params
-
-
-def _model_in_words(model: Any) -> Any:
-    """The name of a model as it is, any other in words: what was fitted is in the files, but it cannot be fitted again."""
-    if isinstance(model, list | tuple):
-        return [_model_in_words(one) for one in model]
-    if isinstance(model, str):
-        return model
-    return " ".join(repr(model).split()) if hasattr(model, "get_params") else getattr(model, "__name__", type(model).__name__)
-
-
-def _restore_params(found: dict[str, Any], model: Any, metric: Any) -> dict[str, Any]:
-    params = {name: _from_json(value) for name, value in found["params"].items()}
-    params["model"] = found["params"]["model"]  # a list stays one
-    if metric is not None:
-        params["metric"] = metric
-    elif "metric" not in params and found["given_metric"] is not None:
-        params["metric"] = _metric_from(found["given_metric"])
-    return params if model is None else {**params, "model": model}
-
-
-def _method_description(method: Method) -> dict[str, Any]:
-    """A method in words: for readers, a model does not need it to predict."""
-    return {"name": method.name, "title": method.title, "summary": method.summary, "papers": list(method.papers)}
-
-
-def _restore_method(description: dict[str, Any], given: Any) -> Method:
-    """The registered method of that name, or else what the file says about it."""
-    name, title, summary, papers = (description[key] for key in ("name", "title", "summary", "papers"))
-    if not all(isinstance(text, str) for text in (name, title, summary, *papers)):
-        raise TypeError(f"`method` should hold texts, got {description!r}")
-    return methods.find(name, given) or Method(name, title, summary, tuple(papers))
-
-
-def _metric_description(metric: Metric) -> dict[str, Any] | None:
-    """A metric by the name of its class and its fields; a function cannot be stored."""
-    if isinstance(metric, Custom) or type(metric).__name__ not in _METRICS:
-        return None
-    fields = {item.name: _to_json(getattr(metric, item.name)) for item in dataclasses.fields(metric) if item.init}  # type: ignore[arg-type]
-    return {"type": type(metric).__name__, "fields": fields}
-
-
-def _restore_metric(description: dict[str, Any] | None, given: Any, classes: Any, order: list[Any]) -> Metric:
-    """The metric for the classes in the order of the file; a function has to be given."""
-    if description is not None:
-        return _metric_from(description)
-    if given is None:
-        return metrics.get(_not_stored)
-    return resolve_metric(given, None, None, classes, order or None).metric
-
-
-def _metric_from(description: dict[str, Any]) -> Metric:
-    check(description["type"] in _METRICS, f"the metric {description['type']!r} is not known")
-    return _METRICS[description["type"]](**{name: _from_json(value) for name, value in description["fields"].items()})
-
-
-def _not_stored(matrix: torch.Tensor) -> torch.Tensor:
-    raise ValueError("The metric was a function, which a model file cannot hold: pass it to load as `metric=` to score.")
-
-
-def _to_json(value: Any) -> Any:
-    """Numbers, texts, sequences and dictionaries as JSON holds them; a TypeError for anything else."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, tuple | list):
-        return [_to_json(item) for item in value]
-    if isinstance(value, dict):
-        return {"pairs": [[_to_json(key), _to_json(item)] for key, item in value.items()]}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(f"{value!r} cannot be stored as JSON.")
-
-
-def _from_json(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_from_json(item) for item in value)
-    if isinstance(value, dict):
-        return {_from_json(key): _from_json(item) for key, item in value["pairs"]}
-    return value
