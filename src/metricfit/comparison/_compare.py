@@ -30,6 +30,7 @@ from metricfit.comparison._splits import (
 from metricfit.comparison._warnings import list_warnings
 from metricfit.comparison._words import join_labels
 from metricfit.estimators import MetricClassifier
+from metricfit.estimators._checks import check_label_types, check_target
 from metricfit.learners import Given, members_left_out
 from metricfit.methods import MethodLike
 from metricfit.metrics import MetricLike, name_of
@@ -121,7 +122,7 @@ def compare_metrics(
     """A :func:`compare` for each of several metrics. Every model is trained once per split for all of them."""
     check_number(n_splits, "n_splits", 2)
     check_number(n_repeats, "n_repeats", 1)
-    target = column_or_1d(y)
+    target = check_target(y)
     classes, places = np.unique(target, return_inverse=True)
     labels, counts = places.astype(np.int64), np.bincount(places)
     if len(classes) < 2 or counts.min() < 2:
@@ -195,6 +196,7 @@ def _check_test(test: TestSet, data: Any, classes: NDArray[Any]) -> tuple[Any, I
     if not isinstance(test, tuple | list) or len(test) != 2:
         raise TypeError(f"`test` should be a pair, (X_test, y_test), got {type(test).__name__}.")
     features, target = test[0], column_or_1d(test[1])
+    check_label_types(target)
     if not len(target):
         raise ValueError("`test` should have at least one row, got none.")
     if np.shape(features)[0] != len(target):

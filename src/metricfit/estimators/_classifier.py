@@ -13,25 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.special import softmax
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from metricfit import methods, metrics
 from metricfit._checks import check_number, check_option
 from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
+from metricfit.estimators._checks import check_cv_argument, check_target, check_weight, read_splits
 from metricfit.estimators._decision import DecidesByScores
 from metricfit.estimators._forms import FormReader
-from metricfit.estimators._kinds import check_size, is_missing
+from metricfit.estimators._kinds import check_size
 from metricfit.estimators._preprocess import as_frame, is_frame, library_of
 from metricfit.learners import (
     COLUMNS,
@@ -144,7 +138,10 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
-        """Fit to features (n, p), labels of any type (n,) and, if given, weights of rows (n,)."""
+        """Fit to features (n, p), labels of any one type (n,) and, if given, weights of rows (n,).
+
+        Weights are divided by the largest one if that is below 1e-15 or above 1e15; none counts less than 1e-15 of it.
+        """
         warm = getattr(self, "model_", None) if self.warm_start else None
         table = self._read(X, y, sample_weight)
         learner = self._learner(table)
@@ -267,14 +264,9 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         data = self._check_features(X, reset=True)
-        y = column_or_1d(y, warn=True)
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity.")
-        if y.dtype == object and any(is_missing(value) for value in y):
-            raise ValueError("Input y contains NaN: every row needs a label. Drop these rows first.")
+        y = check_target(y, warn=True)
         check_consistent_length(data, y)
-        check_classification_targets(y)
-        weight = _check_sample_weight(sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True)
+        weight = check_weight(sample_weight, len(y))
         used = weight > 0.0
         if not used.all():
             data, y, weight = _safe_indexing(data, np.flatnonzero(used)), y[used], weight[used]
@@ -324,10 +316,9 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
 
     def _count_folds(self, labels: Ints) -> int:
         """How many folds there will be; 0 for too few rows."""
+        check_cv_argument(self.cv)
         if not isinstance(self.cv, int | np.integer):
             return 2  # or more: the user's own
-        if self.cv < 2:
-            raise ValueError(f"`cv` should be at least 2 folds, a splitter or a list of splits, got {self.cv}.")
         n_folds = min(int(self.cv), int(np.sort(np.bincount(labels))[-2]))
         return n_folds if n_folds >= 2 else 0
 
@@ -338,9 +329,11 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             given = np.zeros(len(used), np.int64)
             given[used] = labels
             place = np.cumsum(used) - 1
-            splits = check_cv(self.cv, given, classifier=True).split(np.empty((len(given), 1)), given)
-            indices = [(_index(train, len(used)), _index(test, len(used))) for train, test in splits]
-            return [(place[train[used[train]]], place[test[used[test]]]) for train, test in indices]
+            indices = read_splits(self.cv, given)
+            splits = [(place[train[used[train]]], place[test[used[test]]]) for train, test in indices]
+            if not all(len(part) for split in splits for part in split):
+                raise ValueError("`cv` should have rows of positive weight in both parts of every split, got a part without.")
+            return splits
         n_folds, counts = self._count_folds(labels), np.bincount(labels)
         if not n_folds:
             warnings.warn(f"{len(labels)} rows are too few to hold any out: candidates are not compared.", stacklevel=3)
@@ -386,9 +379,3 @@ class _Table:
     used: NDArray[np.bool_]
     seed: int
     order: Sequence[Any] | None  # of the classes, if it is known
-
-
-def _index(rows: Any, n_rows: int) -> Ints:
-    """Row numbers, from row numbers or a mask."""
-    rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool and len(rows) == n_rows else rows.astype(np.int64)

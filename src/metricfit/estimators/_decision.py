@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import hard_confusion, metric_values
+from metricfit.estimators._checks import check_label_types, check_weight
 from metricfit.metrics import Metric
 
 
@@ -31,8 +32,9 @@ class DecidesByScores(ClassifierMixin):
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
         """The metric of :meth:`predict`."""
         predicted, truth = self.predict(X), column_or_1d(y)
+        check_label_types(truth)
         check_consistent_length(truth, predicted, sample_weight)
-        weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        weight = check_weight(sample_weight, len(truth))
         matrix = hard_confusion(self._places(predicted), self._places(truth), weight, len(self.classes_))
         return float(metric_values(self.metric_, matrix))
 

@@ -8,16 +8,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import fit_offsets, fit_smooth_offsets
+from metricfit.estimators._checks import check_cv_argument, check_target, check_weight, read_splits
 from metricfit.estimators._decision import DecidesByScores
 from metricfit.learners._estimator_model import class_scores, spread_classes
 from metricfit.metrics._resolve import order_of, resolve_metric
@@ -71,11 +71,8 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         order = order_of(y) if self.class_order is None else self.class_order
-        X, labels_given = indexable(X, column_or_1d(y, warn=True))  # noqa: N806
-        check_classification_targets(labels_given)
-        weight = _check_sample_weight(
-            sample_weight, np.empty((len(labels_given), 1)), dtype=np.float64, ensure_non_negative=True
-        )
+        X, labels_given = indexable(X, check_target(y, warn=True))  # noqa: N806
+        weight = check_weight(sample_weight, len(labels_given))
         weights = None if sample_weight is None else weight
         if isinstance(self.cv, str) and self.cv == "prefit":
             check_is_fitted(self.estimator)
@@ -124,12 +121,13 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
 
     def _splits(self, labels: Ints) -> list[tuple[Any, Any]]:
         cv = self.cv
+        check_cv_argument(cv)
         if isinstance(cv, int | np.integer):
             n_folds = min(int(cv), int(np.sort(np.bincount(labels))[-2]))
             if n_folds < 2:
                 raise ValueError("OffsetClassifier needs two rows in at least two classes to hold any out.")
             cv = StratifiedKFold(n_folds, shuffle=True, random_state=check_random_state(self.random_state).randint(2**31))
-        return list(check_cv(cv, labels, classifier=True).split(np.empty((len(labels), 1)), labels))
+        return read_splits(cv, labels)
 
 
 def _fold_scores(estimator: Any, X: Any, y: Any, weight: Any, split: Any, classes: NDArray[Any]) -> Floats:  # noqa: N803
