@@ -1,19 +1,26 @@
-"""Networks: minibatches, early stopping on the metric of held-out rows. Needs ``metricfit[train]``."""
+"""Networks: minibatches, early stopping on the metric of held-out rows. Needs ``metricfit[train]``.
+
+A seed gives the same network whatever other threads fit, and torch's global generator is as before after the fit. The layers
+of ``"mlp"`` are drawn from a generator of their own. A user's module, and a loss that samples, draw from the global generator.
+It is seeded for them, and put back after. Meanwhile other networks of this kind wait, and no other thread should draw from it.
+"""
 
 from __future__ import annotations
 
 import copy
+import math
+import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from metricfit import schedules
+from metricfit._threads import free_threads, single_threaded
 from metricfit._typing import Floats
 from metricfit.decisions import Guard, fit_offsets
 from metricfit.gradients import GradientNormalizer
@@ -22,7 +29,11 @@ from metricfit.learners._network_model import NetworkModel, as_tensor, build_mod
 from metricfit.learners._rows import TrainingRows
 from metricfit.learners._task import Fold
 from metricfit.methods import CROSS_ENTROPY, SCRATCH, Method, find
+from metricfit.smoothing import Hard, Normal, Softmax, SoftSet
 from metricfit.training import Batches, Trainer
+from metricfit.training._fabric import Fabric
+
+_GLOBAL_GENERATOR = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -44,7 +55,7 @@ class NetworkLearner(MetricLearner):
         return self.max_epochs
 
     def session(self) -> AbstractContextManager[Any]:
-        return _seeded(self.seed)
+        return single_threaded() if isinstance(self.model, str) else _seeded(self.seed)
 
     def fit_cross_entropy(self, fold: Fold, tuned: bool) -> list[NetworkModel]:
         method = find(CROSS_ENTROPY)
@@ -59,7 +70,10 @@ class NetworkLearner(MetricLearner):
 
     def _fresh_module(self, fold: Fold) -> nn.Module:
         rows = fold.rows
-        module = build_module(self.model, rows.features.shape[1], rows.n_classes, self.hidden_layer_sizes)
+        with torch.device("meta") if isinstance(self.model, str) else nullcontext():
+            module = build_module(self.model, rows.features.shape[1], rows.n_classes, self.hidden_layer_sizes)
+        if isinstance(self.model, str):
+            module = _initialized(module, self.seed)
         if isinstance(fold.warm, NetworkModel):
             before = fold.warm.module.state_dict()
             if _shapes(before) == _shapes(module.state_dict()):
@@ -94,7 +108,9 @@ class NetworkLearner(MetricLearner):
             name=method.name,
         )
         held_out = as_tensor(test.features), torch.from_numpy(test.labels)
-        for row in trainer.fit(batches, held_out, epochs=self.max_epochs, patience=self.patience):
+        with _seeded(self.seed) if isinstance(self.model, str) and _samples(method, rows.n_classes) else nullcontext():
+            history = trainer.fit(batches, held_out, epochs=self.max_epochs, patience=self.patience)
+        for row in history:
             width = None if np.isnan(row["scale"]) else row["scale"]
             fold.record(method.name, row["surrogate"], row["metric"], row["gradient_norm"], width)
         sizes = self.hidden_layer_sizes if isinstance(self.model, str) else None
@@ -109,9 +125,31 @@ def _no_offsets(fold: Fold) -> Floats:
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    with torch.random.fork_rng(devices=[]):
+    """Seed torch's global generator for one user at a time, and put it back after."""
+    with _GLOBAL_GENERATOR, torch.random.fork_rng(devices=[]):
+        free_threads()
         torch.manual_seed(seed)
         yield
+
+
+def _initialized(module: nn.Module, seed: int) -> nn.Module:
+    """The linear layers drawn as torch draws them, but from a generator of their own."""
+    generator = torch.Generator().manual_seed(seed)
+    module = module.to_empty(device="cpu")
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.kaiming_uniform_(layer.weight, a=math.sqrt(5.0), generator=generator)
+            bound = 1.0 / math.sqrt(layer.in_features) if layer.in_features else 0.0
+            nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
+    return module
+
+
+def _samples(method: Method, n_classes: int) -> bool:
+    """Whether the loss may draw random numbers: noise by sampling, or a smoothing of the user's own."""
+    smoothing = method.smoothing_for(n_classes)
+    if type(smoothing) is Normal:
+        return method.trains_metric and smoothing.method != "quadrature"
+    return method.trains_metric and type(smoothing) not in (Hard, SoftSet, Softmax)
 
 
 def _width_schedule(method: Method, steps: int) -> schedules.Schedule | None:

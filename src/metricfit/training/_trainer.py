@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -24,6 +23,7 @@ from metricfit.gradients import GradientNormalizer
 from metricfit.schedules import Schedule
 from metricfit.scores import binary_scores
 from metricfit.smoothing import Hard
+from metricfit.training._fabric import Fabric
 
 Score = Callable[[Tensor, Tensor], float]  # scores (n, k) and labels (n,) of held-out rows to a number, larger is better
 Row = dict[str, Any]
