@@ -82,9 +82,9 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         max_epochs, batch_size, learning_rate, patience, hidden_layer_sizes: for networks.
         warm_start: start from the weights of the last fit.
         n_jobs: number of folds in parallel. The result is the same, bit for bit, for any number.
-        random_state: seed of the folds, of trees and of networks. It gives the same model while other threads fit others. Torch's
-            global generator is left as it was. A module of yours draws from it: while it is fitted, other modules wait, and no
-            other thread should draw.
+        random_state: seed of the folds, of trees and of networks. It gives the same model while other threads fit others, and
+            torch's global generator is left as it was. A module of yours draws from that one: while it is fitted, other
+            modules wait, and no other thread should draw.
         verbose: 1 shows a bar on stderr, or lines where rich is not installed.
 
     >>> from sklearn.datasets import load_breast_cancer

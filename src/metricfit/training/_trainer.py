@@ -15,7 +15,6 @@ from torch.optim import Optimizer
 
 from metricfit import metrics
 from metricfit._checks import check_number
-from metricfit._files import new_file
 from metricfit._progress import Progress
 from metricfit.confusion import confusion_matrix
 from metricfit.distributed import sum_over_processes, world_size
@@ -24,6 +23,7 @@ from metricfit.schedules import Schedule
 from metricfit.scores import binary_scores
 from metricfit.smoothing import Hard
 from metricfit.training._fabric import Fabric
+from metricfit.training._resume import load_trainer, save_trainer
 
 Score = Callable[[Tensor, Tensor], float]  # scores (n, k) and labels (n,) of held-out rows to a number, larger is better
 Row = dict[str, Any]
@@ -127,37 +127,19 @@ class Trainer:
             return _expand_binary(self.module(features))
 
     def save(self, file: str | Path, batches: Any = None) -> None:
-        """Save what is needed to continue: weights, optimiser, loss, random state, history, and the state of the batches."""
-        state = {"module": self.module, "optimizer": self.optimizer, **self._counters(), "best": self.best}
-        state["random"] = torch.get_rng_state()
-        if isinstance(self.loss, nn.Module):
-            state["loss"] = self.loss.state_dict()
-        if self.normalizer is not None:
-            state["normalizer"] = self.normalizer.state_dict()
-        if batches is not None:
-            state["batches"] = batches.state_dict()
-        with new_file(Path(file), overwrite=True) as beside:
-            self.fabric.save(beside, state)
+        """Save what is needed to continue: weights, optimiser, loss, random state, history, and the state of the batches.
+
+        The file has a checksum and no code. With several processes all of them call this, and the first one writes.
+        """
+        save_trainer(self, Path(file), batches)
 
     def load(self, file: str | Path, batches: Any = None) -> None:
-        """Restore what :meth:`save` wrote; the file cannot execute code."""
-        state = self.fabric.load(file, {"module": self.module, "optimizer": self.optimizer}, strict=False, weights_only=True)
-        for name in self._counters():
-            setattr(self, name, state[name])
-        metric, surrogate = self.best_value  # a list in the file
-        self.best_value = metric, surrogate
-        self.best = state["best"]
-        torch.set_rng_state(state["random"])
-        if isinstance(self.loss, nn.Module):
-            self.loss.load_state_dict(state["loss"])
-        if self.normalizer is not None:
-            self.normalizer.load_state_dict(state["normalizer"])
-        if batches is not None:
-            batches.load_state_dict(state["batches"])
+        """Restore what :meth:`save` wrote; the file cannot execute code.
 
-    def _counters(self) -> dict[str, Any]:
-        names = ("step", "epoch", "since_best", "history", "best_value")
-        return {name: getattr(self, name) for name in names}
+        A ValueError says why a file cannot be loaded: it is damaged, or its names, shapes, dtypes or numbers are not those of
+        this trainer. Then the trainer, the batches and torch's random state are as before, in all processes.
+        """
+        load_trainer(self, Path(file), batches)
 
     def _train_epoch(self, batches: Iterable[Any]) -> Row:
         self.module.train()
@@ -201,7 +183,7 @@ class Trainer:
         features, labels = held_out
         scores = self.scores(features)
         with torch.no_grad(), _without_memory(self.loss):
-            metric = self.score(scores, labels)
+            metric = float(self.score(scores, labels))
             surrogate = float(self.loss(scores, labels) if math.isnan(scale) else self.loss(scores, labels, scale=scale))
         return {"metric": metric, "gap": surrogate - (1.0 - metric)}
 

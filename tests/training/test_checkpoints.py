@@ -1,0 +1,377 @@
+"""Checkpoints: damaged, crafted and foreign files are refused in one line, and then nothing has changed."""
+
+import copy
+import hashlib
+import os
+import pickle
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+
+import metricfit as mf
+from metricfit import schedules
+from metricfit.training import Batches, Trainer
+from metricfit.training._checkpoint import FORMAT, read_state, write_state
+
+LIMIT = 2**24
+
+
+def with_length(header):
+    return len(header).to_bytes(8, "little") + header
+
+
+NO_TENSORS = with_length(b"{}")
+
+
+def data():
+    random = torch.Generator().manual_seed(0)
+    x = torch.randn(60, 5, generator=random)
+    return x, (x[:, :3] + 0.7 * torch.randn(60, 3, generator=random)).argmax(1)
+
+
+def made(seed=0, optimizer=torch.optim.AdamW, module=None, batches=None, **options):
+    x, y = data()
+    torch.manual_seed(seed)
+    module = module or nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Dropout(0.3), nn.Linear(4, 3))
+    trainer = Trainer(
+        module,
+        mf.MetricLoss("f1_macro", memory=0.9),
+        optimizer(module.parameters(), lr=0.01, **options),
+        scale=schedules.geometric(2.0, 0.5, 20),
+        normalizer=mf.GradientNormalizer(),
+        fabric=Fabric(accelerator="cpu", devices=1),
+    )
+    return trainer, batches or Batches(x, y, size=20, seed=seed)
+
+
+def trained(seed=0, epochs=2, **options):
+    trainer, batches = made(seed, **options)
+    trainer.fit(batches, data(), epochs=epochs, patience=50)
+    return trainer, batches
+
+
+def everything(trainer, batches):
+    """All that a load may change, with memory of its own."""
+    names = ("step", "epoch", "since_best", "history", "best", "best_value")
+    state = {name: getattr(trainer, name) for name in names}
+    state |= {
+        "module": trainer.module.state_dict(),
+        "optimizer": trainer.optimizer.state_dict(),
+        "random": torch.get_rng_state(),
+    }
+    state |= {
+        "loss": trainer.loss.state_dict(),
+        "normalizer": trainer.normalizer.state_dict(),
+        "batches": batches.state_dict(),
+    }
+    return copy.deepcopy(state)
+
+
+def same(one, other):
+    if isinstance(one, torch.Tensor):
+        return isinstance(other, torch.Tensor) and one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other or (one != one and other != other)
+
+
+def refuse(file, *parts, target=None):
+    """Loading raises one line with these parts, and leaves another training as it was."""
+    trainer, batches = target or trained(seed=1, epochs=1)
+    before = everything(trainer, batches)
+    with pytest.raises(ValueError, match="Nothing was changed") as found:
+        trainer.load(file, batches)
+    message = str(found.value)
+    assert "\n" not in message
+    assert str(file) in message
+    assert all(part in message for part in parts), message
+    assert same(everything(trainer, batches), before)
+
+
+@pytest.fixture
+def file(tmp_path):
+    trainer, batches = trained()
+    trainer.save(tmp_path / "checkpoint", batches)
+    return tmp_path / "checkpoint"
+
+
+def test_every_flipped_byte_is_noticed(file):
+    content, target = file.read_bytes(), trained(seed=1, epochs=1)
+    for place in [*range(0, 100, 3), *range(100, len(content), 251), len(content) - 1]:
+        changed = bytearray(content)
+        changed[place] ^= 1 << place % 8
+        file.write_bytes(changed)
+        refuse(file, target=target)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.5, 0.999])
+def test_a_truncated_file(file, share):
+    os.truncate(file, int(share * file.stat().st_size))
+    refuse(file)
+
+
+def test_bytes_at_the_end(file):
+    file.write_bytes(file.read_bytes() + b"\n")
+    refuse(file, "checksum does not match")
+
+
+def at(state, *names):
+    for name in names:
+        state = state[name]
+    return state
+
+
+def put(*path):
+    *names, last, value = path
+
+    def change(state):
+        at(state, *names)[last] = value(at(state, *names)[last]) if callable(value) else value
+
+    return change
+
+
+def drop(*path):
+    return lambda state: at(state, *path[:-1]).pop(path[-1])
+
+
+def rename(*path):
+    def change(state):
+        inside = at(state, *path[:-1])
+        inside[f"{path[-1]}\nx\x1b[2J"] = inside.pop(path[-1])
+
+    return change
+
+
+def nan_at_first(tensor):
+    tensor.view(-1)[0] = float("nan")
+    return tensor
+
+
+CHANGES = {
+    "no module": (drop("module"), "lacks 'module'"),
+    "a new part": (put("more", 1), "has 'more'"),
+    "no loss": (drop("loss"), "lacks 'loss'"),
+    "no batches": (drop("batches"), "lacks 'batches'"),
+    "a weight is lost": (drop("module", "0.weight"), "the module lacks '0.weight'"),
+    "a weight is renamed": (rename("module", "0.weight"), "the module lacks '0.weight'"),
+    "a weight too many": (put("module", "7.weight", torch.ones(2)), "has '7.weight'"),
+    "shape": (put("module", "0.weight", lambda one: one.flatten()), "should have shape (4, 5), got (20,)"),
+    "dtype": (put("module", "0.weight", lambda one: one.double()), "should be torch.float32, got torch.float64"),
+    "no tensor": (put("module", "0.weight", 3.0), "should be a Tensor, got a float"),
+    "NaN": (put("module", "0.weight", nan_at_first), "'0.weight' has NaN or infinity"),
+    "NaN in the best": (put("best", "0.weight", nan_at_first), "the best module '0.weight' has NaN"),
+    "best is a list": (put("best", [1]), "the best module should be a dictionary"),
+    "NaN in a running mean": (put("module", "1.running_mean", nan_at_first), "has NaN"),
+    "optimizer of another kind": (
+        put("optimizer", torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0).state_dict()),
+        "group 0",
+    ),
+    "optimizer is none": (put("optimizer", None), "the optimizer should be a dictionary"),
+    "moment renamed": (rename("optimizer", "state", 0, "exp_avg"), "lacks 'exp_avg'"),
+    "moment of another shape": (
+        put("optimizer", "state", 0, "exp_avg", lambda one: one[:1]),
+        "'exp_avg' should have shape (4, 5)",
+    ),
+    "moment of another dtype": (put("optimizer", "state", 0, "exp_avg", lambda one: one.half()), "should be torch.float32"),
+    "moment NaN": (put("optimizer", "state", 0, "exp_avg", nan_at_first), "has NaN"),
+    "state of nothing": (put("optimizer", "state", 99, {}), "number 99"),
+    "state by name": (put("optimizer", "state", "a", {}), "by the number of a parameter"),
+    "rate NaN": (put("optimizer", "param_groups", 0, "lr", float("nan")), "finite 'lr'"),
+    "rate negative": (put("optimizer", "param_groups", 0, "lr", -1.0), "not negative"),
+    "rate is many": (put("optimizer", "param_groups", 0, "lr", torch.ones(3)), "cannot be loaded"),
+    "betas": (put("optimizer", "param_groups", 0, "betas", 0.9), "'betas'"),
+    "option renamed": (rename("optimizer", "param_groups", 0, "eps"), "lacks 'eps'"),
+    "parameters": (put("optimizer", "param_groups", 0, "params", [0, 0, 1, 2, 3, 4]), "should have the parameters"),
+    "step": (put("step", -1), "'step' should be a count, got -1"),
+    "epoch": (put("epoch", 1.5), "'epoch' should be a count"),
+    "more epochs": (put("epoch", 3), "a row for each of 3 epochs"),
+    "since_best": (put("since_best", 9), "'since_best' should be at most"),
+    "huge": (put("step", 10**400), "cannot be loaded"),
+    "row is a list": (put("history", 0, [1]), "row 0 of the history should be a dictionary"),
+    "row without metric": (drop("history", 0, "metric"), "row 0 of the history lacks 'metric'"),
+    "text in a row": (put("history", 1, "metric", "x\ny"), "a number as 'metric'"),
+    "infinite metric": (put("history", 1, "metric", float("inf")), "finite 'metric'"),
+    "negative scale": (put("history", 1, "scale", -1.0), "'scale' that is not negative"),
+    "step of a row": (put("history", 1, "step", 1), "should have a step in"),
+    "best_value of three": (put("best_value", (0.0, 0.0, 0.0)), "two floats"),
+    "best_value of nothing": (put("best_value", (9.0, 9.0)), "of a row of the history"),
+    "random": (put("random", torch.zeros(5056, dtype=torch.uint8)), "the random state"),
+    "random dtype": (put("random", lambda one: one.float()), "the random state"),
+    "order": (put("batches", "generator", torch.zeros(7, dtype=torch.uint8)), "cannot be loaded"),
+    "order renamed": (rename("batches", "generator"), "cannot be loaded"),
+    "norm": (put("normalizer", "running_norm", lambda one: -one), "a norm that is not negative"),
+    "memory": (put("loss", "running", lambda one: one[:2]), "'running' should have shape (3, 3)"),
+    "memory dtype": (put("loss", "running", lambda one: one.int()), "'running' should be"),
+}
+
+
+class TestCrafted:
+    """Files with the right checksum."""
+
+    @pytest.mark.parametrize("name", CHANGES)
+    def test_change(self, file, name):
+        change, message = CHANGES[name]
+        state = read_state(file, LIMIT)
+        change(state)
+        write_state(file, state)
+        refuse(file, message)
+
+    def test_a_memory_of_another_shape_for_a_new_trainer(self, file):
+        state = read_state(file, LIMIT)
+        put("loss", "running", lambda one: one[:2])(state)
+        write_state(file, state)
+        refuse(file, "square matrix or two sums, got shape (2, 3)", target=made(seed=1))
+
+    def test_written_again_it_is_the_same(self, file):
+        content = file.read_bytes()
+        write_state(file, read_state(file, LIMIT))
+        assert file.read_bytes() == content
+        made()[0].load(file)
+
+    @pytest.mark.parametrize(
+        "rest",
+        [
+            b"",
+            b"\n",
+            b"null\n" + NO_TENSORS,
+            b"[" * 100_000 + b"]" * 100_000 + b"\n" + NO_TENSORS,
+            b'{"dict": 1}\n' + NO_TENSORS,
+            b'{"dict": [["a", 1], ["a", 2]]}\n' + NO_TENSORS,
+            b'{"dict": [[[1], 1]]}\n' + NO_TENSORS,
+            b'{"code": "x"}\n' + NO_TENSORS,
+            b'{"tensor": "0"}\n' + NO_TENSORS,
+            b'{"tensor": "0"}\n' + b"\xff" * 100,
+            b'{"tensor": "0"}\n'
+            + with_length(b'{"0":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}'),
+            b'{"tensor": "0"}\n' + with_length(b'{"0":{"dtype":"F32","shape":[0,1099511627776],"data_offsets":[0,0]}}'),
+        ],
+        ids=range(12),
+    )
+    def test_content(self, tmp_path, rest):
+        checksum = hashlib.sha256(rest).hexdigest().encode()
+        (tmp_path / "crafted").write_bytes(FORMAT + b"\n" + checksum + b"\n" + rest)
+        refuse(tmp_path / "crafted")
+
+    def test_a_tensor_in_two_places(self, file):
+        """The optimizer would write to both."""
+        lines = file.read_bytes().split(b"\n", 3)
+        first, second = (f'{{"tensor": "{place}"}}'.encode() for place in (0, 1))
+        rest = lines[2].replace(second, first) + b"\n" + lines[3]
+        file.write_bytes(b"\n".join([FORMAT, hashlib.sha256(rest).hexdigest().encode(), rest]))
+        refuse(file, "its content cannot be read")
+
+    def test_code_does_not_run(self, tmp_path):
+        class Attack:
+            def __reduce__(self):
+                return Path.touch, (tmp_path / "ran",)
+
+        for name, content in (("pickle", pickle.dumps(Attack())), ("zip", None)):
+            file = tmp_path / name
+            if content is None:
+                torch.save({"module": Attack()}, file)
+            else:
+                file.write_bytes(content)
+            refuse(file)
+        assert not (tmp_path / "ran").exists()
+
+
+class TestForeign:
+    def test_of_an_earlier_version(self, tmp_path):
+        torch.save({"step": 1}, tmp_path / "old")
+        refuse(tmp_path / "old", "an earlier version of metricfit wrote it, without a checksum")
+
+    def test_a_pipe_a_device_and_links_to_them(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "link").symlink_to(tmp_path / "pipe")
+        for name in (tmp_path / "pipe", tmp_path / "link", Path("/dev/zero")):
+            done = threading.Thread(target=refuse, args=(name, "a pipe or a device"), daemon=True)
+            done.start()
+            done.join(30)
+            assert not done.is_alive()
+        refuse(tmp_path, "it is a folder")
+
+    def test_a_huge_file(self, file):
+        os.truncate(file, 2**40)
+        refuse(file, "more than a checkpoint of this module can have")
+
+    def test_a_missing_file(self, tmp_path):
+        trainer, _ = made()
+        with pytest.raises(FileNotFoundError):
+            trainer.load(tmp_path / "none")
+
+    def test_of_another_module(self, file):
+        trainer, batches = made(seed=1, module=nn.Linear(5, 3))
+        refuse(file, "the module lacks 'bias'", target=(trainer, batches))
+
+
+def test_what_fails_half_way_is_undone(file):
+    class Stubborn(Batches):
+        def load_state_dict(self, state):
+            super().load_state_dict(state)
+            if not same(state, kept):
+                raise KeyError("no\nway")
+
+    trainer, batches = trained(seed=1, epochs=1, batches=Stubborn(*data(), size=20, seed=5))
+    kept = batches.state_dict()
+    refuse(file, "no\\nway", target=(trainer, batches))
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "options"),
+    [
+        (torch.optim.SGD, {}),
+        (torch.optim.SGD, {"momentum": 0.9, "nesterov": True}),
+        (torch.optim.AdamW, {"amsgrad": True}),
+        (torch.optim.Adagrad, {}),
+        (torch.optim.RMSprop, {"centered": True, "momentum": 0.5}),
+        (torch.optim.NAdam, {}),
+        (torch.optim.Rprop, {}),
+        (torch.optim.Adafactor, {}),
+    ],
+)
+def test_every_optimizer_goes_on_with_the_same_bits(tmp_path, optimizer, options):
+    options = {"optimizer": optimizer, **options}
+    whole, batches = trained(epochs=4, **options)
+    expected = everything(whole, batches)
+    first, batches = trained(epochs=2, **options)
+    first.save(tmp_path / "checkpoint", batches)
+    second, batches = made(seed=5, **options)
+    second.load(tmp_path / "checkpoint", batches)
+    second.fit(batches, data(), epochs=4, patience=50)
+    assert same(everything(second, batches), expected)
+
+
+def test_modules_with_shared_weights_and_infinite_masks(tmp_path):
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one = nn.Linear(5, 5)
+            self.two = nn.Linear(5, 5)
+            self.two.weight = self.one.weight
+            self.last = nn.Linear(5, 3)
+            self.register_buffer("mask", torch.tensor([0.0, -torch.inf]))
+
+        def forward(self, x):
+            return self.last(self.two(self.one(x)))
+
+    trainer, batches = trained(module=Odd())
+    trainer.save(tmp_path / "checkpoint", batches)
+    expected = everything(trainer, batches)
+    other, batches = made(seed=3, module=Odd())
+    other.load(tmp_path / "checkpoint", batches)
+    assert same(everything(other, batches), expected)
+    assert other.module.two.weight is other.module.one.weight
+
+
+def test_what_a_file_cannot_hold(tmp_path):
+    trainer, batches = trained()
+    batches.state_dict = lambda: {"order": {1, 2}}
+    with pytest.raises(TypeError, match=r"got <class 'set'> at 'batches.order'"):
+        trainer.save(tmp_path / "checkpoint", batches)
+    assert not list(tmp_path.iterdir())
