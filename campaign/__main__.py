@@ -19,7 +19,10 @@ import numpy as np
 from campaign._tally import Tally, as_table
 
 # modules with a function ``run(random, n_cases, folder)`` that returns a Tally, and how many cases each draws
-PARTS: dict[str, int] = {"models": 1000}
+PARTS: dict[str, int] = {
+    "models": 1000,
+    "checkpoints": 300,
+}
 
 
 def run_part(name: str, seed: int, n_cases: int) -> Tally:

@@ -8,7 +8,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from metricfit._checks import check_number
+from metricfit._checks import check_number, check_shape
 
 
 class Batches:
@@ -59,4 +59,5 @@ class Batches:
         return {"generator": self.generator.get_state()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        check_shape(state["generator"], self.generator.get_state().shape, "generator")
         self.generator.set_state(state["generator"])

@@ -100,6 +100,8 @@ def check_optimizer(found: Any, optimizer: Optimizer) -> None:
         raise ValueError("the optimizer's state should be a dictionary by the number of a parameter")
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     made = _state_after_a_step(optimizer, groups)
+    if made is None and _state_after_a_step(optimizer, own) is not None:
+        raise ValueError("the optimizer cannot take a step with these options")
     for key, entry in state.items():
         if not 0 <= key < len(parameters):
             raise ValueError(f"the optimizer has {len(parameters)} parameters, got state of number {key}")
@@ -132,7 +134,7 @@ def _check_group(found: Any, own: State, where: str) -> None:
         raise ValueError(f"{where} should have the parameters {one_line(own['params'])}")
     for name, value in found.items():
         mine = own.get(name, 0.0)
-        if name != "params" and _kind(value) != _kind(mine) and None not in (value, mine):
+        if name != "params" and not _is_option(value, mine):
             raise ValueError(f"{where} should have a {_kind(mine)} as {one_line(name)!r}, got {one_line(value)}")
         numbers = value if isinstance(value, list | tuple) else [value]
         if not all(is_finite(torch.as_tensor(one)) for one in numbers if isinstance(one, float | Tensor)):
@@ -177,6 +179,13 @@ def _check_row(row: Any, before: int, last: int, where: str) -> None:
             raise ValueError(f"{where} should have a finite {name!r}, got {value}")
         if value < 0.0 and name in ("scale", "lr", "gradient_norm", "live"):
             raise ValueError(f"{where} should have a {name!r} that is not negative, got {value}")
+
+
+def _is_option(value: Any, own: Any) -> bool:
+    """Whether a value is of the kind of an optimizer's own; an option that may be left open is a flag or a number."""
+    if own is None:
+        return value is None or _kind(value) in ("flag", "number")
+    return _kind(value) == _kind(own) or (value is None and _kind(own) == "flag")
 
 
 def _kind(value: Any) -> str:
