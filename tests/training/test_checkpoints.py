@@ -287,7 +287,7 @@ class TestCrafted:
 class TestForeign:
     def test_of_an_earlier_version(self, tmp_path):
         torch.save({"step": 1}, tmp_path / "old")
-        refuse(tmp_path / "old", "an earlier version of metricfit wrote it, without a checksum")
+        refuse(tmp_path / "old", "an earlier version wrote it, without a checksum")
 
     def test_a_pipe_a_device_and_links_to_them(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
@@ -348,6 +348,20 @@ def test_every_optimizer_goes_on_with_the_same_bits(tmp_path, optimizer, options
     second.load(tmp_path / "checkpoint", batches)
     second.fit(batches, data(), epochs=4, patience=50)
     assert same(everything(second, batches), expected)
+
+
+@pytest.mark.parametrize(
+    "optimizer", [torch.optim.SGD, torch.optim.AdamW, torch.optim.Adagrad, torch.optim.RMSprop, torch.optim.Adafactor]
+)
+def test_the_state_of_every_optimizer_is_checked(tmp_path, optimizer):
+    options = {"optimizer": optimizer} | ({"momentum": 0.9} if optimizer is torch.optim.SGD else {})
+    trainer, batches = trained(**options)
+    trainer.save(tmp_path / "checkpoint", batches)
+    state = read_state(tmp_path / "checkpoint", LIMIT)
+    name = next(name for name, value in state["optimizer"]["state"][0].items() if value.numel() > 1)
+    rename("optimizer", "state", 0, name)(state)
+    write_state(tmp_path / "checkpoint", state)
+    refuse(tmp_path / "checkpoint", f"lacks {name!r}", target=made(seed=1, **options))
 
 
 def test_modules_with_shared_weights_and_infinite_masks(tmp_path):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import safetensors.torch
@@ -54,22 +56,20 @@ def write_state(file: Path, state: Any) -> None:
 
 def read_state(file: Path, limit: int) -> Any:
     """Read what :func:`write_state` wrote; a ValueError says what is wrong with the file."""
-    content = _read_bytes(file, limit)
-    start = len(FORMAT) + 1 + CHECKSUM + 1
-    name, checksum = content[: len(FORMAT) + 1], content[len(FORMAT) + 1 : start]
-    if name[:2] == b"PK":
-        raise ValueError(
-            "an earlier version of metricfit wrote it, without a checksum; train again, or load it with that version"
-        )
-    if name != FORMAT + b"\n":
-        raise ValueError("it is not a checkpoint of metricfit")
-    if hashlib.sha256(memoryview(content)[start:]).hexdigest().encode() + b"\n" != checksum:
+    with _open_regular(file, limit) as opened:
+        name, checksum = opened.readline(len(FORMAT) + 1), opened.readline(CHECKSUM + 1)
+        if name[:2] == b"PK":
+            raise ValueError("an earlier version wrote it, without a checksum; train again, or load it with that version")
+        if name != FORMAT + b"\n":
+            raise ValueError("it is not a checkpoint of metricfit")
+        tree, numbers = opened.readline(limit), opened.read(limit)
+    digest = hashlib.sha256(tree)
+    digest.update(numbers)
+    if digest.hexdigest().encode() + b"\n" != checksum:
         raise ValueError("its checksum does not match: it is damaged or incomplete; take an earlier one")
     try:
-        end = content.index(b"\n", start)
-        tree = json.loads(content[start:end])
-        tensors = safetensors.torch.load(content[end + 1 :])
-        state = _decode(tree, tensors)
+        tensors = safetensors.torch.load(numbers)
+        state = _decode(json.loads(tree), tensors)
     except UNREADABLE as error:
         raise ValueError(f"its content cannot be read ({one_line(error)})") from error
     if tensors:
@@ -83,15 +83,16 @@ def one_line(value: Any) -> str:
     return text if len(text) <= 150 else f"{text[:147]}..."
 
 
-def _read_bytes(file: Path, limit: int) -> bytes:
-    """The bytes of a regular file of at most ``limit`` bytes; a pipe or a device is not opened, or not read."""
+@contextmanager
+def _open_regular(file: Path, limit: int) -> Iterator[BinaryIO]:
+    """A regular file of at most ``limit`` bytes; a pipe or a device is not opened, or not read."""
     _check_regular(os.stat(file))
     with open(os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as opened:
         found = os.fstat(opened.fileno())
         _check_regular(found)
         if found.st_size > limit:
             raise ValueError(f"it has {found.st_size:,} bytes, more than a checkpoint of this module can have, {limit:,}")
-        return opened.read(found.st_size)
+        yield opened
 
 
 def _check_regular(found: os.stat_result) -> None:
@@ -129,7 +130,7 @@ def _decode(value: Any, tensors: dict[str, Tensor]) -> Any:
         return value
     ((kind, content),) = value.items()
     if kind == "tensor":
-        return tensors.pop(content).clone()  # torch's own memory, aligned
+        return tensors.pop(content)
     if kind == "tuple":
         return tuple(_decode(item, tensors) for item in content)
     if kind != "dict":
@@ -142,4 +143,8 @@ def _decode(value: Any, tensors: dict[str, Tensor]) -> Any:
 
 def is_finite(tensor: Tensor) -> bool:
     """Whether a tensor has no NaN and no infinity."""
-    return not (tensor.is_floating_point() or tensor.is_complex()) or bool(torch.isfinite(tensor).all())
+    if not tensor.numel() or not (tensor.is_floating_point() or tensor.is_complex()):
+        return True
+    if tensor.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        return all(map(math.isfinite, map(float, torch.aminmax(tensor))))  # one pass, no copy
+    return bool(torch.isfinite(tensor if tensor.is_complex() else tensor.float()).all())

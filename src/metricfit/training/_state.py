@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -102,6 +104,7 @@ def check_optimizer(found: Any, optimizer: Optimizer) -> None:
     made = _state_after_a_step(optimizer, groups)
     if made is None and _state_after_a_step(optimizer, own) is not None:
         raise ValueError("the optimizer cannot take a step with these options")
+    made = made or optimizer.state_dict()["state"] or None  # some have their state before the first step
     for key, entry in state.items():
         if not 0 <= key < len(parameters):
             raise ValueError(f"the optimizer has {len(parameters)} parameters, got state of number {key}")
@@ -113,18 +116,27 @@ def check_optimizer(found: Any, optimizer: Optimizer) -> None:
 
 
 def _state_after_a_step(optimizer: Optimizer, groups: list[State]) -> State | None:
-    """The state that a copy of the optimizer has after a step; None if it cannot be copied or needs more than gradients."""
-    try:
-        with torch.random.fork_rng(devices=[]):
-            trial = copy.deepcopy(optimizer)
-            trial.load_state_dict({"state": {}, "param_groups": copy.deepcopy(groups)})
-            for group in trial.param_groups:
-                for parameter in group["params"]:
-                    parameter.grad = torch.zeros_like(parameter)
+    """The state that a copy of the optimizer has after a step; None if it cannot be copied or needs more than gradients.
+
+    It takes the step without memory, on the device "meta"; with memory where an optimizer reads its numbers.
+    """
+    for device in ("meta", None):
+        with contextlib.suppress(Exception), torch.random.fork_rng(devices=[]):  # what an optimizer raises is not known
+            trial = copy.copy(optimizer)
+            trial.state = defaultdict(dict)
+            trial.param_groups = [
+                {**copy.deepcopy(options), "params": [_zero(parameter, device) for parameter in group["params"]]}
+                for options, group in zip(groups, optimizer.param_groups, strict=True)
+            ]
             trial.step()
             return dict(trial.state_dict()["state"])
-    except Exception:  # an optimizer of any kind: what it raises is not known
-        return None
+    return None
+
+
+def _zero(parameter: Tensor, device: str | None) -> Tensor:
+    zero = torch.zeros_like(parameter, device=device, requires_grad=True)
+    zero.grad = torch.zeros_like(zero)
+    return zero
 
 
 def _check_group(found: Any, own: State, where: str) -> None:
@@ -164,7 +176,7 @@ def _check_like(value: Any, own: Any, where: str) -> None:
         raise ValueError(f"{where} should have shape {tuple(own.shape)}, got {tuple(value.shape)}")
     if value.dtype != own.dtype:
         raise ValueError(f"{where} should be {own.dtype}, got {value.dtype}")
-    if not is_finite(value) and is_finite(own):
+    if not is_finite(value) and (own.is_meta or is_finite(own)):
         raise ValueError(f"{where} has NaN or infinity")
 
 
