@@ -49,7 +49,7 @@ class Run:
     """A small training, and all that a load may change."""
 
     def __init__(self, seed: int) -> None:
-        random = torch.Generator().manual_seed(seed)
+        random = torch.manual_seed(seed)  # the weights are drawn from it, too
         self.rows = torch.randn(40, 3, generator=random), torch.randint(2, (40,), generator=random)
         self.module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
         loss, optimizer = mf.MetricLoss("f1", memory=0.5), torch.optim.AdamW(self.module.parameters(), lr=0.01)

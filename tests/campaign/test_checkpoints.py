@@ -28,6 +28,17 @@ def test_a_few_cases(tmp_path):
     assert counts[Outcome.ANSWERED] >= 4  # values, and files that were written again
 
 
+def test_the_same_seed_draws_the_same_cases(tmp_path, monkeypatch):
+    found = []
+    monkeypatch.setattr(
+        checkpoints, "_judge", lambda run, file, must, ran, what: found.append(what) or (Outcome.REFUSED, what)
+    )
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        outcomes(tmp_path / name)
+    assert found[:N_ATTACKS] == found[N_ATTACKS:]
+
+
 def test_without_a_checksum_and_checks(tmp_path, monkeypatch):
     monkeypatch.setattr("metricfit.training._resume._check", lambda *args: None)
     counts = outcomes(tmp_path)
@@ -74,6 +85,7 @@ def test_a_load_that_runs_code(tmp_path, monkeypatch):
 
 def test_same_is_about_bits(tmp_path):
     state = checkpoints.Run(0).state()
-    assert checkpoints.same(state, checkpoints.Run(0).state()) is False  # weights are drawn
+    assert checkpoints.same(state, checkpoints.Run(0).state())
+    assert not checkpoints.same(state, checkpoints.Run(1).state())
     write_state(tmp_path / "file", state)
     assert checkpoints.same(state, checkpoints.read_state(tmp_path / "file", checkpoints.LIMIT))
