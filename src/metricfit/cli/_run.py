@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import typer
 
@@ -18,6 +19,7 @@ from metricfit._printable import printable
 
 USAGE, DATA, INTERRUPTED = 2, 1, 130
 STOPPED = "Interrupted; nothing was written."
+NO_MEMORY = "There is not enough memory for these data. Pass fewer rows, or leave columns out by --drop."
 
 
 def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
@@ -33,10 +35,12 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
     def warn(message: Warning | str, *_: object, **__: object) -> None:
         complain(message, 0)
 
+    print_anything()
     try:
         with warnings.catch_warnings(), _end_in_order():
             warnings.showwarning = warn  # without the path of a source file
             code = int(app(standalone_mode=False) or 0)  # typer turns Ctrl-C into a code
+            _flush_results()
         return complain(stopped, code) if code == INTERRUPTED else code
     except UsageError as error:
         return complain(error, USAGE)
@@ -47,10 +51,12 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return complain(stopped, INTERRUPTED)
     except OSError as error:
-        if error.errno == errno.ENOSPC:
-            return complain(f"The disk is full: {error.filename or 'the output'} was not written.", DATA)
-        return complain(f"{error.filename}: {error.strerror}." if error.filename else error, DATA)
+        return complain(_about_system(error), DATA)
+    except MemoryError:
+        return complain(NO_MEMORY, DATA)
     except Exception as error:
+        if type(error).__name__ == "TerminatedWorkerError":  # by name: its package is heavy
+            return complain(f"A process of --jobs was ended from outside, perhaps for its memory. {NO_MEMORY}", DATA)
         if hasattr(error, "format_message"):  # an error of typer about options or arguments
             if type(error).__name__ == "NoArgsIsHelpError":  # by name: its module depends on typer's version
                 print(error.format_message(), file=sys.stderr)  # the whole help, as click prints it
@@ -59,14 +65,50 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
         raise
 
 
+def print_anything() -> None:
+    """Let stdout and stderr take every character: those that the terminal's encoding lacks are printed as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _flush_results() -> None:
+    """Write what is left for stdout. If that fails, Python must not try again at its end."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
+def _about_system(error: OSError) -> str:
+    """One line about an error of the system."""
+    if error.errno == errno.ENOSPC:
+        return f"The disk is full: {error.filename or 'the output'} was not written."
+    return f"{error.filename}: {error.strerror}." if error.filename else str(error)
+
+
 @contextmanager
 def _end_in_order() -> Iterator[None]:
-    """Let SIGTERM end a command as Ctrl-C does, so that it removes its temporary files."""
+    """Let SIGTERM, and the end of the terminal, end a command as Ctrl-C does, so that it removes its temporary files."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def stop(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # once more would end the removal
+        raise KeyboardInterrupt
+
+    wanted = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    before = {number: signal.getsignal(number) for number in wanted}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

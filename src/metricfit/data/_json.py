@@ -17,6 +17,7 @@ from metricfit.data._cells import column_of
 from metricfit.data._sniff import open_bytes
 
 Row = dict[str, Any]
+MAX_LINE = 2**26  # characters of an object
 
 
 def read_keys(path: Path, compressed: bool, encoding: str) -> tuple[str, ...]:
@@ -54,17 +55,22 @@ def _rows(path: Path, compressed: bool, encoding: str) -> Iterator[Row]:
             yield from _parse_rows(text, path)
     except UnicodeError as error:
         raise DataError(f"{path} cannot be read as {encoding}: {error}.") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
 
 
 def _parse_rows(text: io.TextIOWrapper, path: Path) -> Iterator[Row]:
     started = False
-    for number, line in enumerate(text, 1):
-        line = line.removeprefix("\ufeff").strip() if number == 1 else line.strip()
+    for number, line in enumerate(iter(lambda: text.readline(MAX_LINE + 1), ""), 1):
+        starts = line.removeprefix("\ufeff").lstrip() if number == 1 else line.lstrip()
+        if starts.startswith("[") and not started:
+            yield from _parse_array(starts + text.read(), path)
+            return
+        if len(line) > MAX_LINE:
+            raise DataError(f"{path}, line {number} is longer than {MAX_LINE / 2**20:.0f} MB, expected one object per line.")
+        line = starts.rstrip()
         if not line:
             continue
-        if line.startswith("[") and not started:
-            yield from _parse_array(line + text.read(), path)
-            return
         started = True
         try:
             row = json.loads(line)

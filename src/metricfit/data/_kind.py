@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import zipfile
+import zlib
 from pathlib import Path
 
 from metricfit._errors import DataError, UsageError
+from metricfit.data._bombs import BoundedGzip, check_zip
 from metricfit.data._sniff import BYTE_ORDER_MARKS
 
 READS = "CSV, TSV, Parquet, JSON Lines and Excel files are read"
@@ -94,17 +95,21 @@ def _kind_of_zip(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
-            if names & {"xl/workbook.xml", "xl/workbook.bin"}:
+            if names & {"xl/workbook.xml", "xl/workbook.bin"} or ("mimetype" in names and _is_sheet(archive)):
+                check_zip(path, archive)
                 return "excel"
-            if "mimetype" in names and b"spreadsheet" in archive.read("mimetype")[:100]:
-                return "excel"
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError) as error:
         raise DataError(f"{path} is a damaged zip or Excel file: {error}.") from error
     if "word/document.xml" in names:
         return "a Word document"
     if any(name.endswith(".npy") for name in names):
         return "a NumPy archive"
     return "a PyTorch file" if any(name.endswith("data.pkl") for name in names) else "a zip archive"
+
+
+def _is_sheet(archive: zipfile.ZipFile) -> bool:
+    with archive.open("mimetype") as file:
+        return b"spreadsheet" in file.read(100)
 
 
 def _is_binary(start: bytes) -> bool:
@@ -138,7 +143,7 @@ def _read_start(path: Path) -> bytes:
 
 def _decompress_start(path: Path) -> bytes:
     try:
-        with gzip.open(path, "rb") as file:
+        with BoundedGzip(path) as file:
             return file.read(START_BYTES)
-    except (OSError, EOFError) as error:
+    except OSError as error:
         raise DataError(f"{path} cannot be read: {error}") from error

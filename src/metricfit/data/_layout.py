@@ -8,6 +8,7 @@ from pathlib import Path
 from metricfit._errors import DataError
 from metricfit._printable import quoted
 from metricfit.data import _excel, _json
+from metricfit.data._bombs import check_parquet
 from metricfit.data._cells import cell_text
 from metricfit.data._kind import kind_of
 from metricfit.data._names import unique_names, why_data
@@ -115,8 +116,10 @@ def _parquet_layout(path: Path) -> Layout:
     from pyarrow import parquet
 
     try:
-        raw_names = tuple(parquet.read_schema(path).names)
-    except (pyarrow.ArrowException, OSError) as error:
+        with parquet.ParquetFile(path) as file:
+            raw_names = tuple(file.schema_arrow.names)
+            check_parquet(path, file.metadata, whole=False)
+    except (pyarrow.ArrowException, OSError, UnicodeError) as error:
         raise DataError(f"{path} is a damaged Parquet file: {error}") from error
     if not raw_names:
         raise DataError(f"{path} has no columns.")

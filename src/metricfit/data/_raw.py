@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from metricfit._errors import DataError
+from metricfit.data._bombs import check_parquet
 from metricfit.data._cells import column_of
 from metricfit.data._excel import read_sheet
 from metricfit.data._json import read_objects
@@ -34,6 +35,7 @@ def read_whole(path: Path, layout: Layout, positions: Sequence[int]) -> pa.Table
             return csv.read_csv(file, *_csv_options(layout, positions)).rename_columns(names)
     if layout.format == "parquet":
         with parquet.ParquetFile(path) as file:
+            check_parquet(path, file.metadata, whole=True)
             return _select(file.read(columns=_parquet_columns(layout, positions)), layout, positions).rename_columns(names)
     if layout.format == "excel":
         return _read_excel(path, layout, positions).rename_columns(names)

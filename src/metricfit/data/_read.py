@@ -19,7 +19,7 @@ from metricfit.data._layout import Layout
 from metricfit.data._order import check_order
 from metricfit.data._raw import data_errors, read_batches, read_whole
 from metricfit.data._schema import TableSchema, column_positions
-from metricfit.data._types import Column, Parsed, parse_column, to_floats, trim, type_name
+from metricfit.data._types import Column, Parsed, parse_column, to_floats, to_moments, trim, type_name
 
 Say = Callable[[str], None]
 
@@ -120,7 +120,7 @@ def _convert(values: pa.ChunkedArray, column: Column, layout: Layout, path: Path
         raise DataError(
             f"{path}, column {quoted(column.name)} should have {column.expected()} in every row, got type {values.type}."
         )
-    return Parsed(values)
+    return to_moments(values) if found in ("date", "time") else Parsed(values)
 
 
 def _as_written(values: pa.ChunkedArray, name: str, layout: Layout) -> pa.ChunkedArray:

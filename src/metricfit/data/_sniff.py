@@ -13,8 +13,10 @@ from io import BufferedReader
 from pathlib import Path
 
 from metricfit._errors import DataError, UsageError
+from metricfit.data._bombs import BoundedGzip
 
 SAMPLE_BYTES = 2**18  # for detecting delimiter and header; more if the first line is longer
+MAX_LINE_BYTES = 2**24  # of the first line
 MAX_RECORDS = 200
 MIN_BYTES_TO_GUESS = 16  # non-ASCII bytes
 LIKELY_ENCODINGS = (
@@ -36,7 +38,7 @@ _MAY_GROUP = re.compile(r"\s*[-+]?[1-9]\d{0,2},\d{3}\s*")
 
 def open_bytes(path: Path, compressed: bool) -> gzip.GzipFile | BufferedReader:
     """Open the file for reading bytes, decompressed."""
-    return gzip.open(path, "rb") if compressed else path.open("rb")
+    return BoundedGzip(path) if compressed else path.open("rb")
 
 
 def check_encoding(encoding: str) -> str:
@@ -63,7 +65,7 @@ def detect_encoding(path: Path, compressed: bool) -> str:
                 except UnicodeDecodeError:
                     return _guess_encoding(before[-4:] + block)
                 before, block = block, file.read(2**20)
-    except (OSError, EOFError) as error:
+    except OSError as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     return "utf-8"
 
@@ -83,16 +85,26 @@ def first_lines(path: Path, compressed: bool, encoding: str) -> list[str]:
     """Whole lines from the start of the file."""
     try:
         with open_bytes(path, compressed) as file:
-            start = file.read(SAMPLE_BYTES)
-            while start.count(b"\n") < 2 and (more := file.read(SAMPLE_BYTES)):
-                start += more
+            start = _first_bytes(file, path)
         text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(start).removeprefix("\ufeff")
     except UnicodeError as error:
         raise DataError(f"{path} cannot be read as {encoding}: {error}.") from error
-    except (OSError, EOFError) as error:
+    except OSError as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     lines = io.StringIO(text, newline="").readlines()
     return lines[:-1] if len(start) >= SAMPLE_BYTES and len(lines) > 1 else lines
+
+
+def _first_bytes(file: gzip.GzipFile | BufferedReader, path: Path) -> bytes:
+    """The start of the file, with more than one line. A line ends in CR, LF or both."""
+    blocks, n_ends, size = [], 0, 0
+    while n_ends < 2 and (block := file.read(SAMPLE_BYTES)):
+        blocks.append(block)
+        n_ends += block.count(b"\n") + block.count(b"\r")
+        size += len(block)
+        if n_ends < 2 and size > MAX_LINE_BYTES:
+            raise DataError(f"{path} has no end of a line in its first {size / 2**20:.0f} MB, expected one row per line.")
+    return b"".join(blocks)
 
 
 def first_records(lines: Sequence[str], delimiter: str) -> list[list[str]]:

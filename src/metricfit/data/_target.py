@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +17,14 @@ from metricfit._errors import DataError, UsageError
 from metricfit._printable import listed, quoted
 from metricfit._words import did_you_mean
 from metricfit.data._literals import MISSING, is_number
+from metricfit.data._moments import YEARS, in_range
 from metricfit.data._order import order_of
 
 MAX_NUMBERED_CLASSES = 20  # more are accepted if there are ten rows per class
 OTHER = "other"  # the class of rare classes
+MAX_LETTERS = 10_000  # of a class
 MAX_FRACTIONS = 10  # distinct values of a target with non-integers
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NO_LABEL = tuple(word for word in MISSING if word != "None")  # "None" may be a class
 
 
@@ -116,11 +120,16 @@ def label_like(text: str, classes: NDArray[Any], option: str) -> Any:
 def _to_labels(column: pa.ChunkedArray, target: str, path: Path) -> NDArray[Any]:
     """Labels are unchanged, except that integer-like text and floats become int64 and dates become ISO strings."""
     if pa.types.is_string(column.type):
+        longest = pc.max(pc.utf8_length(column)).as_py() or 0
+        if longest > MAX_LETTERS:
+            raise DataError(f"{path}, column {target!r} has a value of {longest:,} letters, expected names of classes.")
         words = np.array(column.to_pylist(), dtype=str)
-        classes = np.unique(words)
-        whole = all(name.lstrip("-").isdecimal() and str(int(name)) == name and len(name) < 19 for name in classes.tolist())
+        whole = all(_INTEGER.fullmatch(name) for name in np.unique(words).tolist())
         return words.astype(np.int64) if whole else words
-    if pa.types.is_temporal(column.type) and not pa.types.is_duration(column.type):
+    if pa.types.is_temporal(column.type) and not pa.types.is_duration(column.type) and not pa.types.is_interval(column.type):
+        column, wrong = in_range(column)
+        if pc.any(wrong).as_py():
+            raise DataError(f"{path}, column {target!r} has a date that {YEARS}.")
         return np.array([value.isoformat() for value in column.to_pylist()], dtype=str)
     if pa.types.is_integer(column.type) or pa.types.is_boolean(column.type):
         return column.to_numpy()

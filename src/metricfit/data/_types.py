@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from metricfit._printable import quoted
 from metricfit.data._literals import MISSING
+from metricfit.data._moments import HOURS, YEARS, in_microseconds, in_range
 from metricfit.data._numbers import is_number_format, parse_numbers
 
 MAX_NUMBER = 1e100  # squares of larger numbers may overflow
@@ -116,8 +117,7 @@ def parse_column(text: pa.ChunkedArray, column: Column, decimal: str) -> Parsed:
 
 def to_floats(values: pa.ChunkedArray, text: pa.ChunkedArray | None = None) -> Parsed:
     """Floats, with null for infinity and NaN; numbers that are too large are problems."""
-    values = values.cast(pa.int64()) if pa.types.is_duration(values.type) else values
-    values = values.cast(pa.float64(), safe=False)
+    values = in_microseconds(values) if pa.types.is_duration(values.type) else values.cast(pa.float64(), safe=False)
     large = pc.greater(pc.abs(values), MAX_NUMBER)
     meant = pc.match_substring_regex(text, _INFINITY) if text is not None else pc.is_inf(values)  # infinity, not 1e999
     large = pc.and_not(pc.fill_null(large, False), pc.fill_null(meant, False))
@@ -128,6 +128,13 @@ def to_floats(values: pa.ChunkedArray, text: pa.ChunkedArray | None = None) -> P
     problems = {row: f"{number} is too large (maximum {MAX_NUMBER:g})" for row, number in shown.items()}
     usable = pc.and_not(pc.is_finite(values), large)
     return Parsed(pc.if_else(usable, values, None), problems)
+
+
+def to_moments(values: pa.ChunkedArray) -> Parsed:
+    """Dates or times of day as Python can hold them; others are problems."""
+    usable, wrong = in_range(values)
+    what = HOURS if pa.types.is_time(values.type) else YEARS
+    return Parsed(usable, {row: f"a value of type {values.type} {what}" for row in _rows_where(wrong)})
 
 
 def _parse_number_column(text: pa.ChunkedArray, column: Column, decimal: str) -> Parsed:
