@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -55,7 +56,8 @@ class Asked:
 
     @property
     def name(self) -> str:
-        return "stdin" if str(self.data) == "-" else self.data.name
+        """The name of the file; bytes that are no text in any encoding of the system are escapes, because reports are UTF-8."""
+        return "stdin" if str(self.data) == "-" else os.fsencode(self.data.name).decode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True)

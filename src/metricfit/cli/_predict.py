@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,6 +16,7 @@ import typer
 
 from metricfit._errors import DataError, UsageError
 from metricfit.cli import _options as options
+from metricfit.cli._formulas import Formulas
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +51,12 @@ def predict(
         Literal["stop", "skip"],
         typer.Option(help="What to do with a row that cannot be read: skip leaves its prediction empty."),
     ] = "stop",
+    safe_csv: Annotated[
+        bool,
+        typer.Option(
+            "--safe-csv", help="Write a ' before labels and kept cells that a spreadsheet would run as a formula (= + - @)."
+        ),
+    ] = False,
     header: options.ModelHeader = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -62,6 +71,8 @@ def predict(
     from metricfit.data import input_file, layout_of, read_chunks
 
     kind = _output_format(out)
+    if safe_csv and kind == "parquet":
+        raise UsageError(f"--safe-csv is for CSV files, got --out {out}.")
     if out is not None:
         check_free(out, "pass --overwrite", overwrite)
     opened = open_model(model)
@@ -75,24 +86,48 @@ def predict(
             options.say("Numbers such as 1,5 are read with a decimal comma.")
         kept = _kept_names(keep or (), layout.names, _output_names(opened, probabilities))
         chunks = read_chunks(path, layout, opened.schema, kept, on_error == "skip", options.say)
-        tables = (problems.noted(chunk, prediction_table(opened, chunk, model, probabilities)) for chunk in chunks)
+        predict_chunk = partial(_predict_readable, opened, model, data, probabilities, on_error == "skip")
+        tables = (problems.noted(*predict_chunk(chunk)) for chunk in chunks)
         if on_error == "skip" and kind != "parquet" and not kept and not probabilities:
             tables = (_without_blank_lines(table) for table in tables)
         first = next(tables, None)  # an error in the first rows leaves no output behind
         rest = chain([_empty_table(opened, kept, probabilities) if first is None else first], tables)
+        if kind != "parquet":
+            rest = map(Formulas(safe_csv).checked, rest)
+        written = _Written()
         if out is None:
-            _write_chunks(rest, sys.stdout.buffer, kind)
+            with written.told_if_incomplete():
+                written.write(rest, sys.stdout.buffer, kind)
         else:
             with new_file(out, overwrite) as file, file.open("wb") as stream:
-                n_rows = _write_chunks(rest, stream, kind)
-            options.say(f"{n_rows:,} rows: {out}")
+                written.write(rest, stream, kind)
+            options.say(f"{written.n_rows:,} rows: {out}")
     problems.say()
+
+
+def _predict_readable(
+    model: Model, folder: Path, data: Path, probabilities: bool, skip: bool, chunk: Chunk
+) -> tuple[Chunk, pa.Table]:
+    """The chunk and its predictions. A row with a number that overflows in the model is an error, or a problem of the row."""
+    from metricfit.estimators._decision import OutOfReachError
+
+    try:
+        return chunk, prediction_table(model, chunk, folder, probabilities)
+    except OutOfReachError as error:
+        places = [place for place in range(chunk.features.num_rows) if place not in chunk.problems]
+        found = {places[row]: f"row {chunk.first_row + places[row]}, {problem}" for row, problem in error.rows.items()}
+        if not skip:
+            raise DataError(f"{'stdin' if str(data) == '-' else data}, {found[min(found)]}.") from error
+        chunk = replace(chunk, problems=dict(sorted({**chunk.problems, **found}.items())))
+        return chunk, prediction_table(model, chunk, folder, probabilities)
 
 
 def prediction_table(model: Model, chunk: Chunk, folder: Path, probabilities: bool) -> pa.Table:
     """The kept columns, ``prediction``, and if wanted ``probability_<class>``; nothing is predicted for unreadable rows."""
     import numpy as np
     import pyarrow as pa
+
+    from metricfit.estimators._decision import OutOfReachError
 
     classifier, features = model.classifier, chunk.features
     readable = np.setdiff1d(np.arange(features.num_rows), list(chunk.problems))
@@ -104,6 +139,8 @@ def prediction_table(model: Model, chunk: Chunk, folder: Path, probabilities: bo
                 given = np.stack([given[name].to_numpy() for name in given.column_names], 1)
             with options.ignore_warnings():
                 scores, probability = classifier.scores_and_probabilities(given)
+    except OutOfReachError:
+        raise
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise DataError(f"The model in {folder} cannot predict these data: {error}") from error
     found = {PREDICTION: pa.array(classifier.classes_[scores.argmax(1)])}
@@ -186,21 +223,35 @@ def _output_format(out: Path | None) -> str:
     raise UsageError(f"--out should end in .csv, .csv.gz or .parquet, got {out}.")
 
 
-def _write_chunks(tables: Iterator[pa.Table], stream: Any, kind: str) -> int:
-    from pyarrow import csv, parquet
+class _Written:
+    """The rows that were written so far."""
 
-    first = next(tables)
-    n_rows, writer_of = 0, parquet.ParquetWriter if kind == "parquet" else csv.CSVWriter
-    with (
-        gzip.open(stream, "wb") if kind == "csv.gz" else nullcontext(stream) as target,
-        writer_of(target, first.schema) as writer,
-    ):
-        for table in chain([first], tables):
-            writer.write_table(table)
-            _show_rows(n_rows, n_rows + table.num_rows)
-            n_rows += table.num_rows
-    options.show_progress("")
-    return n_rows
+    def __init__(self) -> None:
+        self.n_rows = 0
+
+    def write(self, tables: Iterator[pa.Table], stream: Any, kind: str) -> None:
+        from pyarrow import csv, parquet
+
+        first = next(tables)
+        writer_of = parquet.ParquetWriter if kind == "parquet" else csv.CSVWriter
+        with (
+            gzip.open(stream, "wb") if kind == "csv.gz" else nullcontext(stream) as target,
+            writer_of(target, first.schema) as writer,
+        ):
+            for table in chain([first], tables):
+                writer.write_table(table)
+                _show_rows(self.n_rows, self.n_rows + table.num_rows)
+                self.n_rows += table.num_rows
+        options.show_progress("")
+
+    @contextmanager
+    def told_if_incomplete(self) -> Iterator[None]:
+        """Say in an error how far the output on stdout goes, because nobody can take it back."""
+        try:
+            yield
+        except (DataError, UsageError) as error:
+            ends = f"The output on stdout is incomplete: it ends after {self.n_rows:,} rows."
+            raise type(error)(f"{error} {ends}") from error
 
 
 def _show_rows(before: int, after: int) -> None:

@@ -117,6 +117,7 @@ def _run_split(job: Job, index: int) -> Iterator[tuple[str, str, Outcome]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rare classes and incomplete convergence show in the score
         shared = SharedFits(classifier, train_rows, job.target[train], every)
+        classifier.preprocessor_ = classifier.preprocessor_.remembering()  # all contenders predict the same rows
         for contender in job.contenders:
             for name, measure in job.metrics.items():
                 if contender.model == TRIVIAL:

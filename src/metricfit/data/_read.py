@@ -33,12 +33,13 @@ class Chunk:
     """Some rows of a file: the model's columns, the columns to keep as they are, and what is wrong with which row.
 
     ``problems`` has the place of a row in the chunk, and a sentence with its number in the file. Such a row has missing
-    values in ``features``.
+    values in ``features``. ``first_row`` is the number of the first of these rows in the file.
     """
 
     features: pa.Table
     kept: pa.Table
     problems: dict[int, str]
+    first_row: int = 1
 
 
 def read_table(
@@ -100,7 +101,8 @@ def read_chunks(
                     problems.setdefault(row, _describe(found, row, column, layout, offset))
                 ignored[column.name] += found.ignored
                 features[column.name] = found.values
-            yield Chunk(pa.table(features), pa.table(kept, names=list(keep)), dict(sorted(problems.items())))
+            first_row = layout.first_row + offset
+            yield Chunk(pa.table(features), pa.table(kept, names=list(keep)), dict(sorted(problems.items())), first_row)
             offset += part.num_rows
     _say_ignored(ignored, say)
 

@@ -23,12 +23,13 @@ from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._checks import check_cv_argument, check_target, check_weight, read_splits
-from metricfit.estimators._decision import DecidesByScores
+from metricfit.estimators._decision import DecidesByScores, OutOfReachError, check_computed
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._kinds import check_size
 from metricfit.estimators._preprocess import as_frame, is_frame, library_of
 from metricfit.learners import (
     COLUMNS,
+    MATRIX,
     Given,
     Learner,
     LinearLearner,
@@ -162,9 +163,32 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         return self.scores_and_probabilities(X)[1]
 
     def scores_and_probabilities(self, X: Any) -> tuple[Floats, Floats]:  # noqa: N803
-        """Scores, whose largest decides :meth:`predict`, and :meth:`predict_proba`: (n, k) both, from one pass."""
-        logits = self._logits(X)
-        return logits + self.offsets_, softmax(logits / self.temperature_, 1)
+        """Scores, whose largest decides :meth:`predict`, and :meth:`predict_proba`: (n, k) both, from one pass.
+
+        A number so far from those of the fit that the model has no score for it is a ValueError, which names its row.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # told below
+            try:
+                logits = self._logits(X)
+            except ValueError as error:
+                if "float32" in str(error) and (rows := self._beyond_float32(X)):
+                    raise OutOfReachError(rows) from error
+                raise
+            scores, probabilities = logits + self.offsets_, softmax(logits / self.temperature_, 1)
+        check_computed(scores, probabilities, lambda row: self._out_of_reach(X, row))
+        return scores, probabilities
+
+    def _out_of_reach(self, X: Any, row: int) -> str:  # noqa: N803
+        """What is wrong with a row that has no scores: the column that is farthest from what the model was fitted to."""
+        table, names = self.preprocessor_.read_numbers(_safe_indexing(self._check_features(X, reset=False), [row]), MATRIX)
+        place = int(np.nanargmax(np.abs(table[0])))
+        return f"column {names[place]!r} is too far from the rows of the fit ({table[0, place]:.1e} standard deviations)"
+
+    def _beyond_float32(self, X: Any) -> dict[int, str]:  # noqa: N803
+        """Rows with a number that trees cannot hold, and which column it is in."""
+        table, names = self.preprocessor_.read_numbers(self._check_features(X, reset=False), COLUMNS)
+        places = np.argwhere(np.abs(table) > np.finfo(np.float32).max)[::-1]  # the first of a row wins
+        return {int(row): f"column {names[place]!r} has {table[row, place]:.3g}, too much for trees" for row, place in places}
 
     def summary(self) -> str:
         """One line: the model, the chosen method, and its metric on held-out rows; then what was decided by itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,22 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions import hard_confusion, metric_values
 from metricfit.estimators._checks import check_label_types, check_weight
 from metricfit.metrics import Metric
+
+
+class OutOfReachError(ValueError):
+    """Rows whose numbers overflow in the model; ``rows`` has the place of each, and what is wrong with it."""
+
+    def __init__(self, rows: Mapping[int, str]) -> None:
+        first = min(rows)
+        super().__init__(f"Row {first} of X, counted from 0, {rows[first]}.")
+        self.rows = dict(rows)
+
+
+def check_computed(scores: Floats, probabilities: Floats, describe: Callable[[int], str]) -> None:
+    """Raise an error for rows without a number; ``describe`` says which column of a row is too far out."""
+    wrong = ~np.isfinite(probabilities).all(1) | np.isnan(scores).any(1)
+    if wrong.any():
+        raise OutOfReachError({int(row): describe(int(row)) for row in np.flatnonzero(wrong)})
 
 
 class DecidesByScores(ClassifierMixin):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
@@ -29,6 +30,7 @@ class FormReader:
     transformers: dict[str, Any]
     columns: list[str]  # names of the table's columns, or x0, x1, ... as in scikit-learn
     automatic: bool = True  # else there is one form for all learners: what the user's own transformer makes, or the table
+    memory: dict[str, Any] | None = None  # the last table and its forms; None to read a table anew each time
 
     @classmethod
     def fit(cls, data: Any, labels: Ints, weight: Floats, preprocess: Any, forms: Iterable[str]) -> FormReader:
@@ -62,12 +64,32 @@ class FormReader:
         wanted = sorted(forms) if self.automatic else [MATRIX]
         return Forms(partial(self._in_form, data), self.n_codes) if len(wanted) > 1 else self._in_form(data, wanted[0])
 
+    def read_numbers(self, data: Any, form: str) -> tuple[Floats, list[str]]:
+        """The features of some rows, as learners of this form read them, and their names."""
+        found = self._in_form(data, form)
+        names = feature_names(self.transformers.get(form), self.columns)
+        return np.asarray(found.toarray() if issparse(found) else found, np.float64), names
+
     @property
     def n_codes(self) -> int:
         """How many of the first columns for trees are codes of categories."""
         return count_codes(self.transformers.get(COLUMNS)) if self.automatic else 0
 
+    def remembering(self) -> FormReader:
+        """The same reader, which keeps what it made of the last table, for many models that predict the same rows."""
+        return replace(self, memory={})
+
     def _in_form(self, data: Any, form: str) -> Any:
+        if self.memory is None or form not in self.transformers:
+            return self._make(data, form)
+        if self.memory.get("") is not data:
+            self.memory.clear()
+            self.memory[""] = data
+        if form not in self.memory:
+            self.memory[form] = self._make(data, form)
+        return self.memory[form]
+
+    def _make(self, data: Any, form: str) -> Any:
         if form not in self.transformers:
             return data
         with config_context(transform_output="default"):
