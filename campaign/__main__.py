@@ -20,8 +20,11 @@ from campaign._tally import Tally, as_table
 
 # modules with a function ``run(random, n_cases, folder)`` that returns a Tally, and how many cases each draws
 PARTS: dict[str, int] = {
+    "tables": 200,
+    "kills": 50,
     "models": 1000,
     "checkpoints": 300,
+    "disk": 12,
 }
 
 

@@ -247,7 +247,13 @@ def test_a_file_name_that_is_no_text(run, good, tmp_path):
     assert "\\xff.csv" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-FORMULAS = ["id,age,colour,day", "=1+1,44,red,2024-05-01", "-1.5,20,blue,2024-05-02", "@x,70,red,2024-05-03", "-5 %,1,red,2024-05-03"]
+FORMULAS = [
+    "id,age,colour,day",
+    "=1+1,44,red,2024-05-01",
+    "-1.5,20,blue,2024-05-02",
+    "@x,70,red,2024-05-03",
+    "-5 %,1,red,2024-05-03",
+]
 
 
 def test_cells_that_are_formulas_are_told_or_made_harmless(run, fitted, table):
@@ -258,7 +264,7 @@ def test_cells_that_are_formulas_are_told_or_made_harmless(run, fitted, table):
     assert [line.split(",")[0] for line in out.splitlines()[1:]] == ['"=1+1"', '"-1.5"', '"@x"', '"-5 %"']
     code, out, err = run("predict", fitted, new, "--keep", "id", "--safe-csv")
     assert (code, err) == (0, "")
-    assert [line.split(",")[0] for line in out.splitlines()[1:]] == ["\"'=1+1\"", '"-1.5"', "\"'@x\"", '"-5 %"']
+    assert [line.split(",")[0] for line in out.splitlines()[1:]] == ['"\'=1+1"', '"-1.5"', '"\'@x"', '"-5 %"']
     code, _, err = run("predict", fitted, new, "--safe-csv", "--out", "r.parquet")
     assert (code, err) == (2, "metricfit: --safe-csv is for CSV files, got --out r.parquet.\n")
 
@@ -272,7 +278,7 @@ def test_a_label_and_a_name_that_are_formulas(run, table):
     assert "--safe-csv" in err
     code, out, err = run("predict", "model", good, "--keep", "=age", "--safe-csv")
     assert (code, err) == (0, "")
-    assert out.splitlines()[0] == "\"'=age\",\"prediction\""
+    assert out.splitlines()[0] == '"\'=age","prediction"'
     assert {line.split(",", 1)[1] for line in out.splitlines()[1:]} == {"\"'=cmd|' /C calc'!A0\"", '"+49"'}
 
 

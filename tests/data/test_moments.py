@@ -50,7 +50,9 @@ def test_with_skip_they_are_skipped(tmp_path):
 
 
 def test_nanoseconds_need_no_pandas(tmp_path):
-    path = written(tmp_path, day=column(pa.timestamp("ns"), 1, 2**62), hour=column(pa.time64("ns"), 1, 10**12), label=["x", "y"])
+    path = written(
+        tmp_path, day=column(pa.timestamp("ns"), 1, 2**62), hour=column(pa.time64("ns"), 1, 10**12), label=["x", "y"]
+    )
     table, _ = read_table(path, layout_of(path), "label")
     assert table["day"][0].as_py() == datetime.datetime(1970, 1, 1)
     assert table["hour"][1].as_py() == datetime.time(0, 16, 40)
