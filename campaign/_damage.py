@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 Random = np.random.Generator
-WORDS = "the lamp is warm and the door was left open by a quiet guest from town".split()
+WORDS = ["the", "lamp", "is", "warm", "and", "door", "was", "left", "open", "by", "a", "quiet", "guest", "from", "town"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,9 @@ def draw_table(random: Random, n_rows: int = 0) -> Drawn:
     """Numbers, a category, a date, a text, missing cells, and two or three classes that hang on the first number."""
     n_rows = n_rows or int(random.integers(40, 80))
     size = random.normal(50.0, 10.0, n_rows)
-    labels = random.choice([["yes", "no"], ["low", "mid", "high"], ["0", "1"]][int(random.integers(3))], n_rows)
+    labels = random.choice(
+        [["yes", "no"], ["0", "1"], ["low", "mid", "high"]][int(random.choice(3, p=[0.5, 0.4, 0.1]))], n_rows
+    )
     order = np.argsort(size + random.normal(0.0, 5.0, n_rows))
     labels[order] = np.sort(labels)
     columns = [
@@ -255,7 +257,8 @@ def gzip_flipped(random: Random, table: Drawn) -> File:
 
 
 def wrong_suffix(random: Random, table: Drawn) -> File:
-    content = [as_csv, as_parquet, as_json_lines][int(random.integers(3))](table)
+    write = (as_csv, as_parquet, as_json_lines)[int(random.integers(3))]
+    content: bytes = write(table)
     return _csv(table, content, name=random.choice(["table.parquet", "table.xlsx", "table", "table.jsonl"]).item())
 
 

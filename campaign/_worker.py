@@ -57,7 +57,9 @@ class Worker:
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        print(json.dumps({"arguments": [str(one) for one in arguments], "folder": str(folder)}), file=process.stdin, flush=True)
+        print(
+            json.dumps({"arguments": [str(one) for one in arguments], "folder": str(folder)}), file=process.stdin, flush=True
+        )
         ready, _, _ = select.select([process.stdout], [], [], self.time_limit)
         line = process.stdout.readline() if ready else ""
         if not line:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from campaign._damage import DAMAGES, Drawn, File, Random, draw_table
+from campaign._damage import DAMAGES, Drawn, File, Random, as_csv, draw_table
 from campaign._tally import Outcome, Tally
 from campaign._worker import Ended, Worker
 
-SHORT = ("--folds", 2, "--repeats", 1)
+SHORT, OUT = ("--folds", 2, "--repeats", 1), ("--probabilities", "--out")
+CASES_OF_A_TABLE = 24
 GOOD, MODEL = "good.csv", "model"
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 _ROWS = re.compile(r"^[^:]+: ([\d,]+) rows, \d+ columns", re.MULTILINE)
@@ -24,49 +25,60 @@ Bad = tuple[Outcome, str]
 
 
 def run(random: Random, n_cases: int, folder: Path) -> Tally:
-    """Draw a table per case and damage it; the damages take turns."""
+    """Damage some tables in turn in every way; ``compare`` and ``fit`` take turns too, because they take longest."""
     tally = Tally("tables")
     turns = random.permutation(len(DAMAGES))
     with Worker() as worker:
         for number in range(n_cases):
-            damage, table = DAMAGES[turns[number % len(turns)]], draw_table(random)
-            place = folder / f"case-{number}"
-            outcome, why = try_file(worker, table, damage(random, table), place)
+            if number % CASES_OF_A_TABLE == 0:
+                table = draw_table(random)
+                made = fit_good(worker, table, folder)
+                if made.code != 0:
+                    tally.count(Outcome.TRACEBACK, f"{number}: the table as drawn cannot be fitted: {made.err[-300:]}")
+                    return tally
+            damage = DAMAGES[turns[number % len(turns)]]
+            outcome, why = try_file(worker, damage(random, table), folder, compare=(number + number // len(turns)) % 2 == 0)
             tally.count(outcome, f"{number}, {damage.__name__}: {why}")
-            shutil.rmtree(place)
     return tally
 
 
-def try_file(worker: Worker, table: Drawn, file: File, folder: Path) -> Bad:
-    """The outcome of one file, and what happened."""
-    from campaign._damage import as_csv
-
-    folder.mkdir(parents=True)
+def fit_good(worker: Worker, table: Drawn, folder: Path) -> Ended:
+    """Fit a model to the table as it was drawn."""
+    shutil.rmtree(folder / MODEL, ignore_errors=True)
     (folder / GOOD).write_bytes(as_csv(table))
-    made = worker.run(["fit", GOOD, "--out", MODEL, "--model", "linear", *SHORT], folder)
-    if made.code != 0:
-        return Outcome.TRACEBACK, f"the table as drawn cannot be fitted: {made.last_line}"
-    (folder / file.name).write_bytes(file.content)
+    return worker.run(["fit", GOOD, "--out", MODEL, "--model", "linear", *SHORT], folder)
+
+
+def try_file(worker: Worker, file: File, folder: Path, compare: bool) -> Bad:
+    """The outcome of one file, and what happened."""
+    place = folder / "case"
+    place.mkdir()
+    (place / file.name).write_bytes(file.content)
     answered = 0
-    for command, check in _commands(file, folder):
-        before = {path.name for path in folder.iterdir()}
-        ended = worker.run(command, folder)
-        bad = judge(ended, check, folder, before)
-        if bad is not None:
-            return bad[0], f"{command[0]}: {bad[1]}"
-        answered += ended.code == 0
+    try:
+        for command, check in _commands(file, place, compare):
+            before = {path.name for path in place.iterdir()}
+            ended = worker.run(command, place)
+            bad = judge(ended, check, place, before)
+            if bad is not None:
+                return bad[0], f"{command[0]}: {bad[1]}"
+            answered += ended.code == 0
+    finally:
+        shutil.rmtree(place)
     return (Outcome.ANSWERED if answered else Outcome.REFUSED), ""
 
 
-def _commands(file: File, folder: Path) -> Iterator[tuple[list[Any], Callable[[Ended], Bad | None]]]:
+def _commands(file: File, folder: Path, compare: bool) -> Iterator[tuple[list[Any], Callable[[Ended], Bad | None]]]:
     """The commands, and what is checked if one has succeeded."""
-    yield ["compare", file.name, "--models", "linear", "--json", *SHORT], lambda ended: _check_compare(ended, file)
-    old = lambda ended: _check_predictions(folder, MODEL, "old.csv", file.n_rows)  # noqa: E731
-    yield ["predict", MODEL, file.name, "--probabilities", "--out", "old.csv"], old
+    old = folder.parent / MODEL
+    yield ["predict", old, file.name, *OUT, "old.csv"], lambda _: _check_predictions(old, folder / "old.csv", file.n_rows)
+    if compare:
+        yield ["compare", file.name, "--models", "linear", "--json", *SHORT], lambda ended: _check_compare(ended, file)
+        return
     yield ["fit", file.name, "--out", "new", "--model", "linear", *SHORT], lambda ended: _check_rows(ended, file)
-    if (folder / "new").exists():
-        new = lambda ended: _check_predictions(folder, "new", "new.csv", file.n_rows)  # noqa: E731
-        yield ["predict", "new", file.name, "--probabilities", "--out", "new.csv"], new
+    new = folder / "new"
+    if new.exists():
+        yield ["predict", new, file.name, *OUT, "new.csv"], lambda _: _check_predictions(new, folder / "new.csv", file.n_rows)
 
 
 def judge(ended: Ended, check: Callable[[Ended], Bad | None], folder: Path, before: set[str]) -> Bad | None:
@@ -107,10 +119,10 @@ def _check_rows(ended: Ended, file: File) -> Bad | None:
     return None
 
 
-def _check_predictions(folder: Path, model: str, name: str, n_rows: int | None) -> Bad | None:
+def _check_predictions(model: Path, found: Path, n_rows: int | None) -> Bad | None:
     """As many rows as the file has, labels of the model, and probabilities that are some."""
-    known = {str(label) for label in json.loads((folder / model / "model.json").read_text())["classes"]["values"]}
-    with (folder / name).open(encoding="utf-8", newline="") as file:
+    known = {str(label) for label in json.loads((model / "model.json").read_text())["classes"]["values"]}
+    with found.open(encoding="utf-8", newline="") as file:
         header, *rows = list(csv.reader(file))
     if n_rows is not None and len(rows) != n_rows:
         return Outcome.LOST, f"{n_rows} rows in the file, {len(rows)} predictions"

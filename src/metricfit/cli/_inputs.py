@@ -56,7 +56,7 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """The name of the file; bytes that are no text in any encoding of the system are escapes, because reports are UTF-8."""
+        """The name of the file; bytes of it that are no text are escapes, because reports are UTF-8."""
         return "stdin" if str(self.data) == "-" else os.fsencode(self.data.name).decode("utf-8", "backslashreplace")
 
 

@@ -91,7 +91,7 @@ def predict(
         if on_error == "skip" and kind != "parquet" and not kept and not probabilities:
             tables = (_without_blank_lines(table) for table in tables)
         first = next(tables, None)  # an error in the first rows leaves no output behind
-        rest = chain([_empty_table(opened, kept, probabilities) if first is None else first], tables)
+        rest: Iterator[pa.Table] = chain([_empty_table(opened, kept, probabilities) if first is None else first], tables)
         if kind != "parquet":
             rest = map(Formulas(safe_csv).checked, rest)
         written = _Written()

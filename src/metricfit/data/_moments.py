@@ -13,7 +13,7 @@ HOURS = "is not a time of a day"
 
 
 def in_range(values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """Dates, moments or times of day in microseconds at most, with null for those that Python cannot hold; and which these are.
+    """Dates, moments or times of day, with null for those that Python cannot hold; and which these are.
 
     Raises ArrowInvalid for an unknown time zone.
     """

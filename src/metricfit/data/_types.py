@@ -134,7 +134,7 @@ def to_moments(values: pa.ChunkedArray) -> Parsed:
     """Dates or times of day as Python can hold them; others are problems."""
     usable, wrong = in_range(values)
     what = HOURS if pa.types.is_time(values.type) else YEARS
-    return Parsed(usable, {row: f"a value of type {values.type} {what}" for row in _rows_where(wrong)})
+    return Parsed(usable, dict.fromkeys(_rows_where(wrong), f"a value of type {values.type} {what}"))
 
 
 def _parse_number_column(text: pa.ChunkedArray, column: Column, decimal: str) -> Parsed:
