@@ -1,6 +1,7 @@
 """Dates, times and durations that Arrow can hold and Python cannot."""
 
 import datetime
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -100,11 +101,9 @@ def test_flipped_bytes_of_parquet_are_read_or_refused(tmp_path, seed):
     for place in random.integers(4, len(whole) - 8, 3):
         whole[place] ^= 1 << int(random.integers(8))
     path.write_bytes(bytes(whole))
-    try:
+    with suppress(DataError):
         layout = layout_of(path)
         read_table(path, layout, layout.names[-1])
-    except DataError as error:
-        assert str(error)
 
 
 @pytest.mark.parametrize("label", ["--5", "-", "0" * 5000, "9" * 5000])
