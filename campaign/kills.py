@@ -54,31 +54,32 @@ def run(random: Random, n_cases: int, folder: Path) -> Tally:
 
 def prepare(random: Random, folder: Path, n_jobs: int) -> list[Job]:
     """The jobs, with their time and what they write if nobody disturbs them."""
-    table = draw_table(random, 60)
+    training = (sys.executable, "-m", "campaign._training", ".")
+    jobs = [Job("training", training, (), WEIGHTS, lambda path: np.load(path).tobytes()), *commands(random, folder)]
+    for job in jobs[:n_jobs]:
+        place = folder / f"whole-{job.name}"
+        lay_out(job, place)
+        begin = time.perf_counter()
+        subprocess.run(job.command, cwd=place, check=True, capture_output=True, timeout=TIME_LIMIT)
+        job.seconds = time.perf_counter() - begin
+        job.expected = job.read(place / job.output)
+        if job.name == "fit":
+            shutil.copytree(place / job.output, folder / "model")
+    return jobs[:n_jobs]
+
+
+def commands(random: Random, folder: Path) -> list[Job]:
+    """``fit`` to a small table, and ``predict`` of a large one by its model."""
     small, model, large = folder / "small.csv", folder / "model", folder / "large.csv"
-    small.write_bytes(as_csv(table))
+    small.write_bytes(as_csv(draw_table(random, 60)))
     lines = small.read_text().splitlines(keepends=True)
     large.write_text(lines[0] + "".join(lines[1:]) * (N_ROWS // 60))
     fit = (*METRICFIT, "fit", "small.csv", "--model", "linear", "--folds", "2", "--repeats", "1", "--out", "model")
-    subprocess.run(fit, cwd=folder, check=True, capture_output=True, timeout=TIME_LIMIT)
     predict = (*METRICFIT, "predict", "model", "large.csv", "--probabilities", "--out", "out.csv")
-    training = (sys.executable, "-m", "campaign._training", ".")
-    jobs = [
-        Job("predict", predict, (model, large), "out.csv", Path.read_bytes),
-        Job("training", training, (), WEIGHTS, lambda path: np.load(path).tobytes()),
+    return [
         Job("fit", fit, (small,), "model", read_model),
-    ][:n_jobs]
-    for job in jobs:
-        place = folder / f"whole-{job.name}"
-        lay_out(job, place)
-        for _ in range(2):  # the first run may compile something
-            shutil.rmtree(place)
-            lay_out(job, place)
-            begin = time.perf_counter()
-            subprocess.run(job.command, cwd=place, check=True, capture_output=True, timeout=TIME_LIMIT)
-            job.seconds = time.perf_counter() - begin
-        job.expected = job.read(place / job.output)
-    return jobs
+        Job("predict", predict, (model, large), "out.csv", Path.read_bytes),
+    ]
 
 
 def read_model(folder: Path) -> object:
