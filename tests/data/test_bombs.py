@@ -75,6 +75,16 @@ def test_a_workbook_with_wrong_sizes_is_refused(tmp_path):
         layout_of(path)
 
 
+def test_a_workbook_with_a_cell_far_away_is_refused(tmp_path):
+    """Its reader would make a rectangle of it, of 17 billion cells."""
+    path = tmp_path / "far.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", b"<x/>")
+        archive.writestr("xl/worksheets/sheet1.xml", b'<c r="A1"><v>1</v></c><c r="XFD1048576"><v>1</v></c>')
+    with pytest.raises(DataError, match=r"far.xlsx has a cell in row 1,048,576, column 16,384: its sheet spans"):
+        layout_of(path)
+
+
 def test_a_good_workbook_is_read(tmp_path):
     path = tmp_path / "table.xlsx"
     write_workbook(path, one=[["a", "b"], [1.0, "x"], [2.0, "y"]])

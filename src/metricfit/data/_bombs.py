@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,10 @@ from metricfit._errors import DataError
 
 LARGE = 2**28  # bytes: what a file of any size may hold
 MOST_TIMES = 100  # a larger file may hold this many times its size; tables reach 5 to 30
+MOST_CELLS = 10**8  # of a sheet
 _BLOCK = 2**20
+_SHEET = re.compile(r"xl/worksheets/[^/]*\.xml")
+_CELL = re.compile(rb' r="([A-Z]{1,3})([0-9]{1,7})"')
 
 
 def is_bomb(size: int, stored: int) -> bool:
@@ -54,9 +59,27 @@ def check_zip(path: Path, archive: zipfile.ZipFile) -> None:
     size, stored = sum(member.file_size for member in archive.infolist()), path.stat().st_size
     if is_bomb(size, stored):
         raise DataError(f"{path} {_holds(size, stored)} Save the table as CSV if this is right.")
-    damaged = archive.testzip()  # reads no more of a member than its size
-    if damaged is not None:
-        raise DataError(f"{path} is a damaged zip or Excel file: {damaged} is not what was saved.")
+    for member in archive.infolist():
+        with archive.open(member) as file:  # reads no more of a member than its size, and checks its sum at the end
+            sheet = _SHEET.fullmatch(member.filename) is not None
+            row, column = _last_cell(iter(lambda: file.read(_BLOCK), b""), sheet)
+        if row * column > MOST_CELLS:
+            raise DataError(
+                f"{path} has a cell in row {row:,}, column {column:,}: its sheet spans {row * column:,} cells, most of them "
+                "empty. Delete what is far from the table, or save the table as CSV."
+            )
+
+
+def _last_cell(blocks: Iterable[bytes], sheet: bool) -> tuple[int, int]:
+    """The last row and the last column of a sheet's cells, which the reader keeps as a whole rectangle."""
+    row = column = 0
+    before = b""
+    for block in blocks:
+        for letters, number in set(_CELL.findall(before + block)) if sheet else ():
+            row = max(row, int(number))
+            column = max(column, reduce(lambda total, letter: 26 * total + letter - 64, letters, 0))
+        before = block[-20:]  # a cell may lie on the border
+    return row, column
 
 
 def check_parquet(path: Path, metadata: Any, whole: bool) -> None:

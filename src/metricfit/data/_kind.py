@@ -62,6 +62,12 @@ def kind_of(path: Path) -> tuple[str, bool]:
     return kind, compressed
 
 
+def check_start(path: Path, start: bytes) -> None:
+    """Refuse a file by its first bytes, before the rest of it is there."""
+    if not start.startswith((_GZIP, _ZIP)):  # these need more of it
+        _kind_of_bytes(path, start, compressed=False)
+
+
 def _kind_of_bytes(path: Path, start: bytes, compressed: bool) -> str:
     if start.startswith(b"PAR1"):
         return "parquet"
