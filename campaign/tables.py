@@ -13,7 +13,7 @@ from typing import Any
 
 from campaign._damage import DAMAGES, Drawn, File, Random, as_csv, draw_table
 from campaign._tally import Outcome, Tally
-from campaign._worker import Ended, Worker
+from campaign._worker import CommandWorker, Ended
 
 SHORT, OUT = ("--folds", 2, "--repeats", 1), ("--probabilities", "--out")
 CASES_OF_A_TABLE = 24
@@ -28,7 +28,7 @@ def run(random: Random, n_cases: int, folder: Path) -> Tally:
     """Damage some tables in turn in every way; ``compare`` and ``fit`` take turns too, because they take longest."""
     tally = Tally("tables")
     turns = random.permutation(len(DAMAGES))
-    with Worker() as worker:
+    with CommandWorker() as worker:
         for number in range(n_cases):
             if number % CASES_OF_A_TABLE == 0:
                 table = draw_table(random)
@@ -42,14 +42,14 @@ def run(random: Random, n_cases: int, folder: Path) -> Tally:
     return tally
 
 
-def fit_good(worker: Worker, table: Drawn, folder: Path) -> Ended:
+def fit_good(worker: CommandWorker, table: Drawn, folder: Path) -> Ended:
     """Fit a model to the table as it was drawn."""
     shutil.rmtree(folder / MODEL, ignore_errors=True)
     (folder / GOOD).write_bytes(as_csv(table))
     return worker.run(["fit", GOOD, "--out", MODEL, "--model", "linear", *SHORT], folder)
 
 
-def try_file(worker: Worker, file: File, folder: Path, compare: bool) -> Bad:
+def try_file(worker: CommandWorker, file: File, folder: Path, compare: bool) -> Bad:
     """The outcome of one file, and what happened."""
     place = folder / "case"
     place.mkdir()

@@ -8,7 +8,7 @@ import pytest
 from campaign import _damage, tables
 from campaign._damage import DAMAGES, File, as_csv, count_rows, draw_table
 from campaign._tally import Outcome
-from campaign._worker import Ended, Worker
+from campaign._worker import CommandWorker, Ended
 
 FINE = Ended(0, "", "table.csv: 60 rows, 5 columns (5 number); classes in 'state': a 30, b 30.\n")
 
@@ -90,5 +90,5 @@ def test_a_comparison_without_numbers_is_noticed():
 
 
 def test_a_worker_ends_what_takes_too_long(tmp_path, monkeypatch):
-    with Worker(time_limit=0.0) as worker:
+    with CommandWorker(time_limit=0.0) as worker:
         assert worker.run(["metrics"], tmp_path).code is None

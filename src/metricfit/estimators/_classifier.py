@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -175,14 +176,19 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
                     raise OutOfReachError(rows) from error
                 raise
             scores, probabilities = logits + self.offsets_, softmax(logits / self.temperature_, 1)
-        check_computed(scores, probabilities, lambda row: self._out_of_reach(X, row))
+        check_computed(scores, probabilities, partial(self._out_of_reach, X))
         return scores, probabilities
 
-    def _out_of_reach(self, X: Any, row: int) -> str:  # noqa: N803
-        """What is wrong with a row that has no scores: the column that is farthest from what the model was fitted to."""
-        table, names = self.preprocessor_.read_numbers(_safe_indexing(self._check_features(X, reset=False), [row]), MATRIX)
-        place = int(np.nanargmax(np.abs(table[0])))
-        return f"column {names[place]!r} is too far from the rows of the fit ({table[0, place]:.1e} standard deviations)"
+    def _out_of_reach(self, X: Any, rows: Ints) -> list[str]:  # noqa: N803
+        """What is wrong with rows that have no scores: the column that is farthest from what the model was fitted to."""
+        if MATRIX not in self.forms_:  # trees have a score for every number
+            return ["has no score: the numbers of the model are too large"] * len(rows)
+        table, names = self.preprocessor_.read_numbers(_safe_indexing(self._check_features(X, reset=False), rows), MATRIX)
+        places = np.abs(table).argmax(1)
+        return [
+            f"column {names[place]!r} is too far from the rows of the fit ({table[row, place]:.1e} standard deviations)"
+            for row, place in enumerate(places)
+        ]
 
     def _beyond_float32(self, X: Any) -> dict[int, str]:  # noqa: N803
         """Rows with a number that trees cannot hold, and which column it is in."""

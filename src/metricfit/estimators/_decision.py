@@ -25,11 +25,11 @@ class OutOfReachError(ValueError):
         self.rows = dict(rows)
 
 
-def check_computed(scores: Floats, probabilities: Floats, describe: Callable[[int], str]) -> None:
-    """Raise an error for rows without a number; ``describe`` says which column of a row is too far out."""
-    wrong = ~np.isfinite(probabilities).all(1) | np.isnan(scores).any(1)
-    if wrong.any():
-        raise OutOfReachError({int(row): describe(int(row)) for row in np.flatnonzero(wrong)})
+def check_computed(scores: Floats, probabilities: Floats, describe: Callable[[Ints], list[str]]) -> None:
+    """Raise an error for rows without a number; ``describe`` says which column of each row is too far out."""
+    wrong = np.flatnonzero(~np.isfinite(probabilities).all(1) | np.isnan(scores).any(1))
+    if len(wrong):
+        raise OutOfReachError(dict(zip(wrong.tolist(), describe(wrong), strict=True)))
 
 
 class DecidesByScores(ClassifierMixin):
