@@ -1,0 +1,61 @@
+"""Numbers far from those of the fit: a score, or an error that names row and column, and never NaN."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import metricfit as mf
+from metricfit.estimators._decision import OutOfReachError
+from metricfit.estimators._forms import FormReader
+from metricfit.learners import COLUMNS, MATRIX
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(120, 3))
+Y = (X[:, 0] > 0).astype(int)
+
+
+def as_table(values):
+    return pa.table({"a": values[:, 0], "b": values[:, 1], "c": values[:, 2]})
+
+
+@pytest.mark.parametrize("make", [np.asarray, as_table])
+@pytest.mark.parametrize("model", ["linear", "mlp", "extra_trees"])
+@pytest.mark.parametrize("number", [1e30, 1e39, 1e50, 1e99])
+def test_probabilities_are_numbers_or_an_error(make, model, number):
+    fitted = _fitted(model, make)
+    values = X[:4].copy()
+    values[2, 1] = number
+    try:
+        scores, probabilities = fitted.scores_and_probabilities(make(values))
+    except OutOfReachError as error:
+        assert list(error.rows) == [2]  # noqa: PT017 - some models have scores for it
+        assert f"column {'x1' if make is np.asarray else 'b'!r}" in str(error)  # noqa: PT017
+        assert (model, number) not in (("linear", number), (model, 1e30))
+    else:
+        assert not np.isnan(scores).any()
+        np.testing.assert_allclose(probabilities.sum(1), 1.0)
+
+
+_MODELS = {}
+
+
+def _fitted(model, make):
+    if (model, make) not in _MODELS:
+        options = {"method": "cross_entropy", "max_epochs": 2, "random_state": 0}
+        _MODELS[model, make] = mf.MetricClassifier("f1", model=model, **options).fit(make(X), Y)
+    return _MODELS[model, make]
+
+
+def test_a_remembering_reader_reads_a_table_once(monkeypatch):
+    table, other = as_table(X), as_table(X[:5])
+    reader = FormReader.fit(table, Y, np.ones(len(Y)), "auto", {MATRIX, COLUMNS}).remembering()
+    read = []
+    make = FormReader._make
+    monkeypatch.setattr(FormReader, "_make", lambda self, data, form: read.append(form) or make(self, data, form))
+    first = reader.read(table, [MATRIX])
+    assert reader.read(table, [MATRIX]) is first
+    reader.read(table, [COLUMNS])
+    assert read == [MATRIX, COLUMNS]
+    assert reader.read(other, [MATRIX]).shape == (5, 3)
+    np.testing.assert_array_equal(reader.read(table, [MATRIX]), first)
+    assert read == [MATRIX, COLUMNS, MATRIX, MATRIX]
