@@ -18,6 +18,7 @@ from torch import Tensor
 from metricfit._words import did_you_mean
 
 _validate_values = __debug__
+Ends = tuple[float, float] | None  # smallest and largest value; None if there is none or reading it has a cost
 
 
 def set_validation(value: bool) -> None:
@@ -31,13 +32,13 @@ def set_validation(value: bool) -> None:
     _validate_values = value
 
 
-def check_scores(scores: Any, name: str = "scores") -> None:
-    """Check for a floating tensor (n, k) with k >= 2 and finite values."""
+def check_scores(scores: Any, name: str = "scores") -> Ends:
+    """Check for a floating tensor (n, k) with k >= 2 and finite values, and return its ends."""
     check_floating(scores, name)
     if scores.ndim != 2 or scores.shape[1] < 2:
         hint = " For one score per sample, use `binary_scores(scores)`." if scores.ndim == 1 else ""
         raise ValueError(f"`{name}` should have shape (n, k) with k >= 2, got {tuple(scores.shape)}.{hint}")
-    check_finite(scores, name)
+    return check_finite(scores, name)
 
 
 def check_floating(tensor: Any, name: str) -> None:
@@ -46,7 +47,7 @@ def check_floating(tensor: Any, name: str) -> None:
         raise TypeError(f"`{name}` should be of a floating dtype, got {tensor.dtype}. Try `{name}.float()`.")
 
 
-def check_finite(tensor: Tensor, name: str) -> None:
+def check_finite(tensor: Tensor, name: str) -> Ends:
     ends = _extremes(tensor)
     if ends and not all(map(math.isfinite, ends)):
         bad = int((~torch.isfinite(tensor)).sum())
@@ -54,6 +55,7 @@ def check_finite(tensor: Tensor, name: str) -> None:
             f"`{name}` should be finite, got {bad} NaN or infinite of {tensor.numel()} values. "
             "Look for a learning rate that is too high or a division by zero upstream."
         )
+    return ends
 
 
 def check_labels(labels: Any, n_classes: int, shape: torch.Size, name: str = "labels") -> None:
@@ -73,19 +75,21 @@ def check_label_range(labels: Tensor, n_classes: int, name: str) -> None:
         raise ValueError(f"`{name}` should lie in 0 ... {n_classes - 1} for scores of {n_classes} classes, got {got}.")
 
 
-def check_nonnegative(tensor: Tensor, name: str, hint: str = "") -> None:
+def check_nonnegative(tensor: Tensor, name: str, hint: str = "") -> Ends:
     ends = _extremes(tensor)
     if ends and not (ends[0] >= 0.0 and math.isfinite(ends[1])):
         raise ValueError(f"`{name}` should be finite and not negative, got {ends[0]:g} ... {ends[1]:g}.{hint}")
+    return ends
 
 
-def check_width(width: Tensor, name: str, upper: float = math.inf) -> None:
+def check_width(width: Tensor, name: str, upper: float = math.inf) -> Ends:
     """Check a noise scale or temperature: positive, finite, below ``upper``."""
     ends = _extremes(width)
     if ends and not (ends[0] > 0.0 and ends[1] < upper):
         wanted = "positive and finite" if upper == math.inf else f"between 0 and {upper:g}"
         got = f"{ends[0]:g}" if str(ends[0]) == str(ends[1]) else f"{ends[0]:g} ... {ends[1]:g}"
         raise ValueError(f"`{name}` should be {wanted}, got {got}.")
+    return ends
 
 
 def check_number(value: Any, name: str, low: float, high: float = math.inf, *, open_low: bool = False) -> float:
@@ -128,7 +132,7 @@ def check_shape(tensor: Any, shape: torch.Size | tuple[int, ...], name: str) -> 
         raise ValueError(f"`{name}` should have shape {tuple(shape)}, got {tuple(tensor.shape)}.")
 
 
-def _extremes(tensor: Tensor) -> tuple[float, float] | None:
+def _extremes(tensor: Tensor) -> Ends:
     """Smallest and largest value (NaN if there is one), or None if there is no value or reading it has a cost."""
     if not _validate_values or torch.compiler.is_compiling() or not tensor.is_cpu or not tensor.numel():
         return None

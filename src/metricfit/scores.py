@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metricfit._checks import check_floating
+from metricfit._checks import Ends, check_floating
 
-__all__ = ["binary_scores", "label_gaps", "normalize_scores", "working_precision"]
+__all__ = ["binary_scores", "bounded_scores", "label_gaps", "normalize_scores", "saturate", "working_precision"]
 
 
 def working_precision(scores: Tensor) -> Tensor:
@@ -64,21 +64,126 @@ def label_gaps(scores: Tensor, labels: Tensor, margin: float | None = None) -> T
     return gaps if margin is None else gaps.clamp(min=-margin)
 
 
+def bounded_scores(scores: Tensor, ends: Ends, width: Tensor | None = None, least_width: float = 1.0) -> Tensor:
+    """Scores (n, k) whose differences in a row are finite, also after division by ``width`` (1, 1) or (n, 1).
+
+    Scores near the dtype's maximum are replaced by their differences to the best of their row, and a difference that would
+    overflow by the largest number. The gradient is that of the true difference. Other scores are unchanged: ``ends`` and
+    ``least_width`` tell them apart without an operator, and without ``ends`` all scores are treated like this.
+
+    >>> bounded_scores(torch.tensor([[2e38, -2e38]]), (-2e38, 2e38))
+    tensor([[ 0.0000e+00, -3.4028e+38]])
+    """
+    if ends is not None and max(-ends[0], ends[1]) <= 0.5 * torch.finfo(scores.dtype).max * min(least_width, 1.0):
+        return scores
+    limit = scores.new_ones(1, 1) if width is None else width.detach().clamp(max=1.0)
+    return _Bounded.apply(scores, limit * torch.finfo(scores.dtype).max)
+
+
+class _Bounded(torch.autograd.Function):
+    """Scores relative to the best of their row, at least ``-limit``; the gradient passes unchanged."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(scores: Tensor, limit: Tensor) -> Tensor:
+        return torch.maximum(scores - scores.amax(1, keepdim=True), -limit)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, incoming: Tensor) -> Any:
+        return incoming, None
+
+
+def saturate(numbers: Tensor) -> Tensor:
+    """The largest number of the dtype instead of infinity, with the gradient of the identity.
+
+    >>> saturate(torch.tensor([1.0, float("inf")]))
+    tensor([1.0000e+00, 3.4028e+38])
+    """
+    return _Saturated.apply(numbers)
+
+
+class _Saturated(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(numbers: Tensor) -> Tensor:
+        return numbers.clamp(-torch.finfo(numbers.dtype).max, torch.finfo(numbers.dtype).max)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, incoming: Tensor) -> Tensor:
+        return incoming
+
+
 def normalize_scores(scores: Tensor, counts: Tensor | None = None) -> Tensor:
     r"""Scores minus their mean, over their standard deviation, both taken over the whole batch at once.
 
     Listing 1 of arXiv 2205.09615: one mean and one (unbiased) deviation for all n x k scores, not one per class. Only rows
-    with a positive entry in ``counts`` (n,) enter the statistics. If all scores are equal, they are only centred.
+    with a positive entry in ``counts`` (n,) enter the statistics. If all scores are equal, they are only centred. The result
+    does not depend on the scale of the scores, from the smallest to the largest numbers of the dtype.
 
     >>> normalize_scores(torch.tensor([[0.0, 2.0], [4.0, 2.0]]))
     tensor([[-1.2247,  0.0000],
             [ 1.2247,  0.0000]])
     """
     used = torch.ones_like(scores) if counts is None else (counts > 0).to(scores)[:, None].expand_as(scores)
+    centred, mean, variance = _moments(scores, used)
+    if not scores.numel() or _is_ordinary(variance):
+        return centred / _deviation(mean, variance)[0]
+    scores = scores * used  # the others may be larger by any factor
+    size = scores.detach().abs().amax().clamp(min=torch.finfo(scores.dtype).tiny)
+    centred, mean, variance = _moments(_Quotient.apply(scores, size), used)
+    deviation, constant = _deviation(mean, variance)
+    return torch.where(constant, scores - size * mean.detach(), centred / deviation)
+
+
+def _moments(scores: Tensor, used: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Scores minus their mean, the mean, and the unbiased variance."""
     n_used = used.sum()
     mean = (scores * used).sum() / n_used.clamp(min=1.0)
     centred = scores - mean
-    variance = (centred.square() * used).sum() / (n_used - 1.0).clamp(min=1.0)
-    rounding = (4.0 * torch.finfo(scores.dtype).eps * mean.detach()).square() + torch.finfo(scores.dtype).tiny
-    constant = variance <= rounding
-    return centred / variance.masked_fill(constant, 1.0).sqrt()
+    return centred, mean, (centred.square() * used).sum() / (n_used - 1.0).clamp(min=1.0)
+
+
+def _deviation(mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    """The standard deviation, or 1 if it is only rounding error; and whether it is."""
+    limits = torch.finfo(variance.dtype)
+    constant = variance <= (4.0 * limits.eps * mean.detach()).square() + limits.tiny
+    return variance.masked_fill(constant, 1.0).sqrt(), constant
+
+
+def _is_ordinary(variance: Tensor) -> bool:
+    """Whether squares of these scores, and gradients over them, are far from the ends of the range; False if not known."""
+    if torch.compiler.is_compiling() or not variance.is_cpu:
+        return False
+    try:
+        return 1e-8 < float(variance.detach()) < 1e8
+    except RuntimeError:  # vmap and fake tensors have no values
+        return False
+
+
+class _Quotient(torch.autograd.Function):
+    """Scores over a positive number; a gradient that overflows becomes the largest number."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(scores: Tensor, divisor: Tensor) -> Tensor:
+        return scores / divisor
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[1])
+
+    @staticmethod
+    def backward(ctx: Any, incoming: Tensor) -> Any:
+        (divisor,) = ctx.saved_tensors
+        return saturate(incoming / divisor), None

@@ -55,7 +55,8 @@ def by_autograd(method: Method, rows: TrainingRows, metric: Metric, width: float
 
     def surrogate(scores: Floats, offsets: Floats) -> tuple[float, Floats, Floats]:
         leaves = torch.from_numpy(scores).requires_grad_(), torch.from_numpy(offsets).requires_grad_()
-        given = LabelRows(leaves[0], weight, width, labels.shape, labels)  # checked once, not at every step
+        ends = float(scores.min()), float(scores.max())
+        given = LabelRows(leaves[0], weight, width, labels.shape, ends, labels)  # checked once, not at every step
         with torch.enable_grad():
             loss.offsets = leaves[1]
             objective = loss.objective()

@@ -30,6 +30,7 @@ from metricfit.numerics._normal_parts import BUFFER, log_cdf_and_ratio
 from metricfit.numerics._quadrature import legendre_nodes
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+LARGEST_GAP = {torch.float32: 1e15, torch.float64: 1e100}  # larger ones count as this
 _FAR_BEHIND = -1e4  # the gap written at the label itself: Phi is 1 and its derivative 0 there
 _CHUNK_ELEMENTS = BUFFER  # rows x classes x nodes per chunk: a few MB for any batch
 _LEADERS, _FEW_LEADERS = 32, 8  # leading classes in the first estimate of the mode; few if all are near each other
@@ -53,7 +54,7 @@ def log_win(gaps: Tensor, labels: Tensor, order: int, with_gradient: bool) -> tu
     >>> log_p.exp(), slope                          # slope: -phi(0) / sqrt(2) / (1/2)
     (tensor([0.5000]), tensor([[-0.0000, -0.5642]]))
     """
-    gaps = _clip(gaps).scatter(1, labels[:, None], _FAR_BEHIND)
+    gaps = clip_gaps(gaps).scatter(1, labels[:, None], _FAR_BEHIND)
     log_p = gaps.new_empty(gaps.shape[0])
     slopes = torch.empty_like(gaps) if with_gradient else gaps.new_empty(0)
     below_nodes = 0.5 * gaps.amax(1, keepdim=True).clamp(min=0.0) - math.sqrt(2.0 * _drop(order))
@@ -268,12 +269,12 @@ def _steps(n_classes: int) -> int:
 
 def _subtract_best(scores: Tensor) -> Tensor:
     """Scores minus the best of their row: only differences matter, and these keep their digits."""
-    return _clip(scores - scores.amax(1, keepdim=True))
+    return clip_gaps(scores - scores.amax(1, keepdim=True))
 
 
-def _clip(gaps: Tensor) -> Tensor:
+def clip_gaps(gaps: Tensor) -> Tensor:
     """Clip gaps so that sums of their squares over any number of classes are finite. NaN stays NaN, and inf becomes NaN."""
-    limit = 1e100 if gaps.dtype == torch.float64 else 1e15
+    limit = LARGEST_GAP[gaps.dtype]
     return gaps.clamp(-limit, limit).masked_fill(gaps == math.inf, math.nan)
 
 

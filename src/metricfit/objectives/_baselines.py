@@ -24,15 +24,16 @@ class Hinge(PerRow):
         check_number(self.margin, "margin", 0.0)
 
     def losses(self, rows: AnyRows) -> Tensor:
-        best, second = rows.scores.topk(2, dim=1).values.unbind(1)
-        leader = rows.scores.argmax(1, keepdim=True)
+        scores = rows.bounded()
+        best, second = scores.topk(2, dim=1).values.unbind(1)
+        leader = scores.argmax(1, keepdim=True)
         if isinstance(rows, LabelRows):
-            own = rows.scores.gather(1, rows.labels[:, None]).squeeze(1)
+            own = scores.gather(1, rows.labels[:, None]).squeeze(1)
             rival = torch.where(leader.squeeze(1) == rows.labels, second, best)
-            return rows.weight * (self.margin - own + rival).clamp(min=0.0)
-        is_leader = torch.zeros_like(rows.scores, dtype=torch.bool).scatter(1, leader, True)
+            return rows.weight * rows.finite(rival - own + self.margin).clamp(min=0.0)
+        is_leader = torch.zeros_like(scores, dtype=torch.bool).scatter(1, leader, True)
         rivals = torch.where(is_leader, second[:, None], best[:, None])
-        return (rows.shares * (self.margin - rows.scores + rivals).clamp(min=0.0)).sum(1)
+        return (rows.shares * rows.finite(rivals - scores + self.margin).clamp(min=0.0)).sum(1)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ def compute_loss(
         loss = fused_loss(objective, input, target, scale, options["ignore_index"], reduction)
         if loss is not None:
             return loss
-    rows = as_rows(input, target, sample_weight, scale, **options)
+    only_ratios = reduction == "mean" and combine is None
+    rows = as_rows(input, target, sample_weight, scale, only_ratios=only_ratios, **options)
     if reduction == "none":
         if not isinstance(objective, PerRow):
             raise ValueError(

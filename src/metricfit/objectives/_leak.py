@@ -28,17 +28,17 @@ class CrossEntropy(PerRow):
     def losses(self, rows: AnyRows) -> Tensor:
         weight = self._class_weight(rows)
         if isinstance(rows, LabelRows):
-            losses = F.cross_entropy(rows.scores, rows.labels, reduction="none")
+            losses = F.cross_entropy(rows.bounded(), rows.labels, reduction="none")
             return losses * (rows.weight if weight is None else rows.weight * weight[rows.labels])
         shares = rows.shares if weight is None else rows.shares * weight
-        return -(shares * rows.scores.log_softmax(1)).sum(1)
+        return -(shares * rows.bounded().log_softmax(1)).sum(1)
 
     def statistics(self, rows: AnyRows) -> Tensor:
         weight = self._class_weight(rows)
         if weight is None:
             return super().statistics(rows)
         counted = rows.weight * weight[rows.labels] if isinstance(rows, LabelRows) else rows.shares * weight
-        return torch.stack([self.losses(rows).sum(), counted.sum()])
+        return torch.stack([rows.finite(self.losses(rows).sum()), counted.sum()])
 
     def _class_weight(self, rows: AnyRows) -> Tensor | None:
         if self.class_weight is None:

@@ -53,7 +53,7 @@ class PerRow(Objective):
         """Each row's loss times its weight, (n,)."""
 
     def statistics(self, rows: AnyRows) -> Tensor:
-        return torch.stack([self.losses(rows).sum(), rows.weight.sum()])
+        return torch.stack([rows.finite(self.losses(rows).sum()), rows.weight.sum()])
 
     def value(self, statistics: Tensor) -> Tensor:
         return safe_divide(statistics[0], statistics[1])
@@ -85,7 +85,7 @@ class Assigner:
         scores = rows.scores
         if self.offsets is not None:
             check_shape(self.offsets, scores.shape[1:], "offsets")
-            scores = scores + self.offsets.to(scores)
+            scores = (scores if self.normalize else rows.bounded()) + self.offsets.to(scores)
         return normalize_scores(scores, rows.weight) if self.normalize else scores
 
     def log_label(self, rows: LabelRows) -> Tensor:

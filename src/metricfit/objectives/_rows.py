@@ -9,15 +9,16 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import (
+    Ends,
     check_finite,
     check_floating,
     check_label_range,
-    check_nonnegative,
     check_shape,
     check_tensor,
 )
 from metricfit.confusion import one_hot
-from metricfit.scores import working_precision
+from metricfit.objectives._weights import as_weights, check_total
+from metricfit.scores import bounded_scores, saturate, working_precision
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,17 @@ class ScoreRows:
     weight: Tensor  # (n,), the row's weight in a mean
     scale: float | Tensor | None  # a number, () or (n,)
     shape: torch.Size  # the caller's layout of one value per row
+    ends: Ends  # of the scores
+
+    def bounded(self) -> Tensor:
+        """Scores whose differences in a row are finite, see ``bounded_scores``."""
+        return bounded_scores(self.scores, self.ends)
+
+    def finite(self, losses: Tensor) -> Tensor:
+        """The largest number instead of losses that overflow, as they may if scores are huge."""
+        limit = torch.finfo(self.scores.dtype).max ** 0.5
+        is_small = self.ends is not None and max(-self.ends[0], self.ends[1]) < limit
+        return losses if is_small else saturate(losses)
 
 
 @dataclass(frozen=True)
@@ -64,8 +76,12 @@ def as_rows(
     weight: Tensor | None = None,
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
+    only_ratios: bool = False,
 ) -> AnyRows:
-    """Check and flatten (k,), (n, k) or (n, k, d1, ...) scores with labels, or with class probabilities of the same shape."""
+    """Check and flatten (k,), (n, k) or (n, k, d1, ...) scores with labels, or with class probabilities of the same shape.
+
+    ``only_ratios`` says that the loss is a mean of these rows alone, so that only ratios of weights count.
+    """
     check_floating(input, "input")
     check_tensor(target, "target")
     if input.ndim == 0:
@@ -77,30 +93,35 @@ def as_rows(
             f"`input` should have at least 2 classes in dimension {class_dim}, got shape {tuple(input.shape)}. "
             "For one score per sample, use `mf.binary_scores(input)`."
         )
-    check_finite(input, "input")
+    ends = check_finite(input, "input")
     shape = input.shape[:class_dim] + input.shape[class_dim + 1 :]
     scores = _flatten(working_precision(input), class_dim)
 
-    row_weight = torch.ones_like(scores[:, 0])
+    has_shares = target.is_floating_point() and target.shape == input.shape
+    row_weight, largest = torch.ones_like(scores[:, 0]), 1.0
     if sample_weight is not None:
         check_shape(sample_weight, shape, "sample_weight")
-        check_nonnegative(sample_weight, "sample_weight")
-        row_weight = row_weight * sample_weight.to(scores).reshape(-1)
+        sample_weight, largest = as_weights(sample_weight, "sample_weight", scores, only_ratios)
+        row_weight = row_weight * sample_weight.reshape(-1)
     if isinstance(scale, Tensor) and scale.numel() != 1:
         check_shape(scale, shape, "scale")
         scale = scale.reshape(-1)
     if weight is not None:
         check_shape(weight, (n_classes,), "weight")
-        check_nonnegative(weight, "weight")
-        weight = weight.to(scores)
+        # a mean over class probabilities divides by the number of rows, without the weights of classes
+        weight, largest_class = as_weights(weight, "weight", scores, only_ratios and not has_shares)
+        largest *= largest_class
 
     def weighted_shares(shares: Tensor, row_weight: Tensor) -> Tensor:
         smooth = (1.0 - label_smoothing) * shares + label_smoothing / n_classes
         return smooth * row_weight[:, None] * (1.0 if weight is None else weight)
 
-    if target.is_floating_point() and target.shape == input.shape:
-        check_nonnegative(target, "target")
-        return ShareRows(scores, row_weight, scale, shape, weighted_shares(_flatten(target.to(scores), class_dim), row_weight))
+    if has_shares:
+        target, largest_share = as_weights(target, "target", scores, False)
+        check_total(largest * largest_share, scores)
+        shares = weighted_shares(_flatten(target, class_dim), row_weight)
+        return ShareRows(scores, row_weight, scale, shape, ends, shares)
+    check_total(largest, scores)
     _check_label_layout(target, input, shape)
     labels = target.reshape(-1).long()
     is_used = labels != ignore_index
@@ -109,8 +130,8 @@ def as_rows(
     used_weight = row_weight * is_used
     label_weight = used_weight if weight is None else used_weight * weight[labels]
     if label_smoothing:
-        return ShareRows(scores, label_weight, scale, shape, weighted_shares(one_hot(labels, scores), used_weight))
-    return LabelRows(scores, label_weight, scale, shape, labels)
+        return ShareRows(scores, label_weight, scale, shape, ends, weighted_shares(one_hot(labels, scores), used_weight))
+    return LabelRows(scores, label_weight, scale, shape, ends, labels)
 
 
 def _flatten(tensor: Tensor, class_dim: int) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from metricfit._checks import check_floating, check_labels, check_number, check_scores, check_width
-from metricfit.scores import label_gaps, working_precision
+from metricfit.scores import bounded_scores, label_gaps, working_precision
 
 Width = float | Tensor
 
@@ -30,6 +30,7 @@ class Smoothing(nn.Module, ABC):
     width_name: str = "scale"
     width_limit: float = math.inf
     centres_itself: bool = False  # whether ``_assign`` accepts scores that are not relative to the best
+    divides_by_width: bool = True  # so the quotient has to be finite
     width_power: float = 0.4  # the least width is tiny**0.4, 6e-16 in float32, so that 1 / width**2 is finite
 
     def __init__(self, width: Width) -> None:
@@ -98,17 +99,23 @@ class Smoothing(nn.Module, ABC):
         return self._log_assign(gaps, width).gather(1, labels[:, None]).squeeze(1)
 
     def _prepare(self, scores: Tensor, scale: Width | None) -> tuple[Tensor, Tensor]:
-        check_scores(scores)
+        ends = check_scores(scores)
         scores = working_precision(scores)
         name, width = (self.width_name, self.width) if scale is None else ("scale", scale)
         if not isinstance(width, Tensor):
             width = torch.tensor(check_number(width, name, -math.inf), dtype=torch.float64)
         check_floating(width, name)
-        check_width(width, name, self.width_limit)
+        width_ends = check_width(width, name, self.width_limit)
         if width.numel() != 1 and width.shape != scores.shape[:1]:
             raise ValueError(f"`{name}` should be a number or have shape ({len(scores)},), got {tuple(width.shape)}.")
-        least = torch.finfo(scores.dtype).tiny ** self.width_power
-        return scores, width.to(scores).reshape(-1, 1).clamp(min=least)
+        limits = torch.finfo(scores.dtype)
+        least = limits.tiny**self.width_power
+        width = width.to(scores).reshape(-1, 1).clamp(least, limits.max)
+        if not self.divides_by_width:
+            return bounded_scores(scores, ends), width
+        if width_ends is None:
+            return bounded_scores(scores, None, width), width
+        return bounded_scores(scores, ends, width, max(width_ends[0], least)), width
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         try:

@@ -17,6 +17,8 @@ class Hard(Smoothing):
     tensor([[0., 1., 0.]])
     """
 
+    divides_by_width = False
+
     def __init__(self) -> None:
         super().__init__(1.0)
 

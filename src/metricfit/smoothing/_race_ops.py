@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from metricfit.numerics import _pair, _race, fused
-from metricfit.scores import label_gaps
+from metricfit.scores import label_gaps, saturate
 
 
 @torch.library.custom_op("metricfit::normal_log_win", mutates_args=())
@@ -31,7 +31,7 @@ def _log_win(
         return _gpu_kernels(scores).log_win(scores, labels, scale, margin, _race.default_order(scores.dtype), with_gradient)
     gaps = label_gaps(scores, labels)
     least = -math.inf if margin is None else -margin
-    standard = gaps.clamp(min=least) / scale[:, None]
+    standard = _race.clip_gaps(gaps.clamp(min=least) / scale[:, None])
     if order == 0 and scores.shape[1] == 2:
         log_p, slope = _pair.log_win(standard, labels, with_gradient)
     else:
@@ -109,7 +109,10 @@ class NormalLogWin(torch.autograd.Function):
     def backward(ctx: Any, incoming: Tensor, *_: Any) -> Any:
         by_scores, by_scale, scores, scale = ctx.saved_tensors
         by_scores = forbid_second_derivative(incoming[:, None] * by_scores, scores, scale)
-        return by_scores, None, forbid_second_derivative(incoming * by_scale, scores, scale), None, None, None
+        if not ctx.needs_input_grad[2]:
+            return by_scores, None, None, None, None, None
+        by_scale = forbid_second_derivative(incoming * saturate(by_scale), scores, scale)
+        return by_scores, None, by_scale, None, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from metricfit.numerics._orthant import log_orthant, log_orthant_slope
+from metricfit.numerics._race import LARGEST_GAP, clip_gaps
 from metricfit.smoothing._race_ops import forbid_second_derivative
 
 
@@ -20,7 +21,7 @@ def genz_log_label(gaps: Tensor, labels: Tensor, samples: int, generator: torch.
     """
     k = gaps.shape[1]
     others = torch.arange(k - 1, device=gaps.device) + (torch.arange(k - 1, device=gaps.device) >= labels[:, None])
-    return _GenzLogWin.apply(-gaps.gather(1, others), samples, generator)
+    return _GenzLogWin.apply(clip_gaps(-gaps.gather(1, others)), samples, generator)
 
 
 class _GenzLogWin(torch.autograd.Function):
@@ -28,7 +29,9 @@ class _GenzLogWin(torch.autograd.Function):
     def forward(ctx: Any, mean: Tensor, samples: int, generator: torch.Generator | None) -> Tensor:
         log_p = log_orthant(mean, 1.0, samples, generator)
         if ctx.needs_input_grad[0]:
-            ctx.save_for_backward(torch.exp(log_orthant_slope(mean, samples, generator) - log_p[:, None]), mean)
+            slope = torch.exp(log_orthant_slope(mean, samples, generator) - log_p[:, None])
+            # far out the two estimates differ by their rounding errors, whose exponential is infinite
+            ctx.save_for_backward(slope.clamp(max=LARGEST_GAP[mean.dtype]), mean)
         return log_p
 
     @staticmethod
@@ -53,7 +56,7 @@ class _MonteCarloWins(torch.autograd.Function):
         winners = draws.argmax(2, keepdim=True)
         wins = torch.zeros_like(draws).scatter_(2, winners, 1.0).mean(0)
         ctx.save_for_backward(noise, winners, scores)
-        return wins + 0.0 * scores.sum(1, keepdim=True)  # NaN stays NaN
+        return wins + (0.0 * scores).sum(1, keepdim=True)  # NaN stays NaN
 
     @staticmethod
     def backward(ctx: Any, incoming: Tensor) -> Any:

@@ -22,7 +22,8 @@ _ROW = 8  # fixed cost of a row, in scores
 _NO_LABEL = -(2**62)
 _TABLES = {"log_cdf": LOG_CDF.ctypes.data, "ratio": RATIO.ctypes.data}
 _FEW_TABLES = {"log_cdf": FEW_LOG_CDF.ctypes.data, "ratio": FEW_RATIO.ctypes.data}
-_EPS, _TINY = torch.finfo(torch.float32).eps, torch.finfo(torch.float32).tiny
+_EPS = torch.finfo(torch.float32).eps
+_LEAST, _LARGEST = 1e-12, 1e15  # of scores and scales whose products and quotients are float32 numbers
 
 
 def log_win(
@@ -89,7 +90,7 @@ def hits_loss(
     """Mean or sum over rows of a link of the label's probability, and its gradient (n, k) by the raw scores.
 
     Scores and labels have to be contiguous. NaN if a score is not finite or a label is out of range: the caller raises the
-    error.
+    error. NaN also if scores, their deviation or the scale are so large or small that float32 does not hold their products.
     """
     n_rows, n_classes = scores.shape
     if n_rows == 0:
@@ -109,7 +110,7 @@ def hits_loss(
         stage=COUNT,
     )
     n_used, total, squares, n_wrong, shift = _run(_kernels.stages, job)
-    if n_wrong or not math.isfinite(squares):
+    if n_wrong or not squares < _LARGEST**2 or not scale < _LARGEST:
         return math.nan, gradient
     # only differences count, so normalising the scores is the same as widening noise and margin
     spread, constant = 1.0, True
@@ -118,8 +119,12 @@ def hits_loss(
         offset = total / max(n_scores, 1)
         squares = max(squares - total * offset, 0.0)
         variance, job.shift = squares / max(n_scores - 1, 1), shift + offset
-        constant = variance <= (4.0 * _EPS * job.shift) ** 2 + _TINY
+        constant = variance <= (4.0 * _EPS * job.shift) ** 2
         spread = 1.0 if constant else math.sqrt(variance)
+        if 0.0 < variance < _LEAST**2:
+            return math.nan, gradient
+    if scale * spread < _LEAST:
+        return math.nan, gradient
     width = ctypes.c_float(scale * spread)
     job.scale, job.margin = ctypes.addressof(width), _number(margin) * spread
     job.factor = 1.0 / max(n_used, 1) if mean else 1.0

@@ -95,7 +95,10 @@ def count(scores, labels, ignored, lo, hi, totals):
 
     The sums are not finite if any score is not, also in an ignored row.
     """
-    n_classes, shift = scores.shape[1], np.float64(scores[0, 0])
+    first = 0  # the shift is a used score: far from it the sums would have no digits
+    while first < scores.shape[0] - 1 and labels[first] == ignored:
+        first += 1
+    n_classes, shift = scores.shape[1], np.float64(scores[first, 0])
     if lo == 0:
         totals[4] = shift
     for n in range(lo, hi):

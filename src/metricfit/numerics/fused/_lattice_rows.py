@@ -149,7 +149,7 @@ def log_win(job, lo, hi):
             fill(weights32, stop - start, n_nodes, np.float32(0.0))
             origin = level_origin(level, first + start, first_bin)
             expand_ratio(ratio, weights32, bins, n_bins, origin, level_end(level), 1 << level, n_nodes, coefficients)
-            least = np.float32(max(-margin, -1e30))
+            least = np.float32(max(-margin, -3.4e38))
             total, moment = write_gradient(coefficients, slots, deltas, row, row[label], least, np.float32(1.0 / sigma), out)
             out[label] = total / sigma
             by_scale[n] = moment / (sigma * sigma)

@@ -36,6 +36,7 @@ from metricfit.numerics.fused._lattice import (
 
 EXACT_ORDER = 40
 EXACT_DROP = 28.0
+LARGEST_GAP = 1e15  # as in ``metricfit.numerics._race``
 UNIT_NODES, UNIT_WEIGHTS = leggauss(EXACT_ORDER)
 
 FEW = 16
@@ -124,7 +125,7 @@ def finish_easy_row(n, row, label, sigma, margin, ignored, with_gradient, log_p,
             by_scale[n] = np.nan
             fill(out, ZERO64, n_classes, np.float32(np.nan))
         return True, 0.0
-    top = max(top / sigma, -margin / sigma)
+    top = min(max(top / sigma, -margin / sigma), LARGEST_GAP)
     if top < -9.0 - 0.5 * math.log(n_classes):
         log_p[n], slope = log_win_ahead(row, label, sigma, margin, with_gradient, out)
         if with_gradient:
@@ -357,11 +358,11 @@ def log_win_exact(row, label, scale, margin, with_gradient, gaps, nodes, weights
     for i in range(row.shape[0]):
         if i != label:
             top = max(top, (np.float64(row[i]) - row[label]) / scale)
-    top = min(top, 1e15)
-    low = left_end(max(top, -1e15)) - REACH_RIGHT - 2.0
+    top = min(top, LARGEST_GAP)
+    low = left_end(max(top, -LARGEST_GAP)) - REACH_RIGHT - 2.0
     n_gaps = ZERO64
     for i in range(row.shape[0]):
-        gap = min((np.float64(row[i]) - row[label]) / scale, 1e15)
+        gap = min((np.float64(row[i]) - row[label]) / scale, LARGEST_GAP)
         gap = max(gap, -margin / scale)
         if i != label and gap > low:
             gaps[n_gaps] = gap
@@ -371,7 +372,7 @@ def log_win_exact(row, label, scale, margin, with_gradient, gaps, nodes, weights
     if with_gradient:
         total = 0.0
         for i in range(row.shape[0]):
-            gap = min((np.float64(row[i]) - row[label]) / scale, 1e15)
+            gap = min((np.float64(row[i]) - row[label]) / scale, LARGEST_GAP)
             clipped = gap <= -margin / scale
             gap = max(gap, -margin / scale)
             slope = 0.0

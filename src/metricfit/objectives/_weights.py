@@ -1,0 +1,35 @@
+"""Weights of rows and of classes that are huge or tiny for the dtype of the scores."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from metricfit._checks import check_nonnegative
+
+_ORDINARY = (1e-6, 1e6)  # of the largest weight
+
+
+def as_weights(weights: Tensor, name: str, like: Tensor, only_ratios: bool) -> tuple[Tensor, float]:
+    """Weights in the dtype of ``like``, and an upper limit of them, 1 if it is not known.
+
+    If only ratios of weights count, as in a weighted mean, extreme weights are first divided by the largest of them.
+
+    >>> as_weights(torch.tensor([1e300, 5e299], dtype=torch.float64), "weight", torch.zeros(1), True)
+    (tensor([1.0000, 0.5000]), 1.0)
+    """
+    ends = check_nonnegative(weights, name)
+    largest = 1.0 if ends is None else ends[1]
+    if only_ratios and largest > 0.0 and not _ORDINARY[0] <= largest <= _ORDINARY[1]:
+        weights, largest = weights / largest, 1.0
+    return weights.to(like), largest
+
+
+def check_total(largest: float, like: Tensor) -> None:
+    """Raise a ValueError if the rows of ``like`` (n, k), each of this weight, have a total that is no number of its dtype."""
+    limit = torch.finfo(like.dtype).max * 2.0**-10  # metrics add some of these totals
+    if largest * len(like) > limit:
+        raise ValueError(
+            f"The weights of {len(like)} rows should sum to less than {limit:.0e} for scores of {like.dtype}, "
+            f"got weights of up to {largest:g}. Divide them by the largest of them."
+        )
