@@ -20,6 +20,7 @@ from campaign._tally import Tally, as_table
 
 # modules with a function ``run(random, n_cases, folder)`` that returns a Tally, and how many cases each draws
 PARTS: dict[str, int] = {
+    "losses": 100_000,
     "tables": 200,
     "kills": 50,
     "models": 1000,

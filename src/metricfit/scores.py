@@ -9,7 +9,15 @@ from torch import Tensor
 
 from metricfit._checks import Ends, check_floating
 
-__all__ = ["binary_scores", "bounded_scores", "label_gaps", "normalize_scores", "saturate", "working_precision"]
+__all__ = [
+    "binary_scores",
+    "bounded_scores",
+    "label_gaps",
+    "limit_gradient",
+    "normalize_scores",
+    "saturate",
+    "working_precision",
+]
 
 
 def working_precision(scores: Tensor) -> Tensor:
@@ -121,6 +129,28 @@ class _Saturated(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, incoming: Tensor) -> Tensor:
         return incoming
+
+
+def limit_gradient(numbers: Tensor) -> Tensor:
+    """The numbers themselves; their gradients are cut off where sums of them would overflow."""
+    return _LimitedGradient.apply(numbers)
+
+
+class _LimitedGradient(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(numbers: Tensor) -> Tensor:
+        return numbers.view_as(numbers)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, incoming: Tensor) -> Tensor:
+        limit = torch.finfo(incoming.dtype).max * 2.0**-20
+        return incoming.clamp(-limit, limit)
 
 
 def normalize_scores(scores: Tensor, counts: Tensor | None = None) -> Tensor:

@@ -92,7 +92,10 @@ def win_all_gradient(scores: Tensor, incoming: Tensor, order: int) -> Tensor:
     From :math:`\partial P_j/\partial s_k = -\int G r_j r_k\,dt` for :math:`j \ne k`, and rows that sum to one:
 
     .. math:: \int G r_k \Bigl(c_k \sum_j r_j - \sum_j c_j r_j\Bigr) dt
+
+    Only differences of the coefficients matter. Relative to that of the best class they keep their digits.
     """
+    incoming = incoming - incoming.gather(1, scores.argmax(1, keepdim=True))
     scores = _subtract_best(scores)
     gradient = torch.empty_like(scores)
     for rows, classes in condense(scores, _least_maximum(scores, order)):

@@ -78,6 +78,13 @@ class LeakyTotal(Objective):
     def size(self, statistics: Tensor) -> Tensor:
         return self.objective.size(self._objective_statistics(statistics))
 
+    def total(self, statistics: Tensor) -> Tensor:
+        if self.cross_entropy.class_weight is not None:
+            return super().total(statistics)
+        # both have the same size; through that of the matrix a huge leak would have a rounding error as gradient
+        total = self.objective.total(self._objective_statistics(statistics))
+        return total + self.leak * self.cross_entropy.total(statistics[-2:])
+
     def _objective_statistics(self, statistics: Tensor) -> Tensor:
         return self.objective.unflatten(statistics[:-2])
 

@@ -19,7 +19,7 @@ from metricfit.links import Linear, Link
 from metricfit.metrics import Cost, Custom, Metric
 from metricfit.numerics._safe import safe_divide, safe_log
 from metricfit.objectives._rows import AnyRows, LabelRows, ShareRows
-from metricfit.scores import label_gaps, normalize_scores
+from metricfit.scores import bounded_scores, label_gaps, limit_gradient, normalize_scores
 from metricfit.smoothing import Smoothing
 
 
@@ -85,7 +85,8 @@ class Assigner:
         scores = rows.scores
         if self.offsets is not None:
             check_shape(self.offsets, scores.shape[1:], "offsets")
-            scores = (scores if self.normalize else rows.bounded()) + self.offsets.to(scores)
+            # relative to the best of its row a score keeps the digits of its offset
+            scores = (scores if self.normalize else bounded_scores(scores, None)) + self.offsets.to(scores)
         return normalize_scores(scores, rows.weight) if self.normalize else scores
 
     def log_label(self, rows: LabelRows) -> Tensor:
@@ -120,11 +121,11 @@ class Hits(PerRow):
     def losses(self, rows: AnyRows) -> Tensor:
         if isinstance(rows, LabelRows):
             log_p = self.assigner.log_label(rows)
-            return rows.weight * self.link(log_p.exp(), log_p)
+            return rows.weight * rows.finite(self.link(log_p.exp(), log_p))
         if isinstance(self.link, Linear):  # one integral for all classes; logarithms need one per class
             return (rows.shares * (1.0 - self.assigner.assign(rows))).sum(1)
         log_p = self.assigner.log_assign(rows)
-        return (rows.shares * self.link(log_p.exp(), log_p)).sum(1)
+        return (rows.shares * rows.finite(self.link(log_p.exp(), log_p))).sum(1)
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,8 @@ class Gains(PerRow):
     def losses(self, rows: AnyRows) -> Tensor:
         self.metric.check_classes(rows.scores.shape[1])
         assignment = self.assigner.assign(rows)
+        if rows.weighted:
+            assignment = limit_gradient(assignment)  # a logarithm is steep, and weights may be huge
         gains, span = self.metric.unit_gains(assignment)
         if isinstance(rows, LabelRows):
             gain = (assignment * gains[rows.labels]).sum(1)
@@ -158,8 +161,10 @@ class MatrixObjective(Objective):
         self.metric.check_classes(rows.scores.shape[1])
         assignment = self.assigner.assign(rows)
         if isinstance(rows, LabelRows):
-            return labels_confusion(rows.weight[:, None] * assignment, rows.labels)
-        return shares_confusion(assignment, rows.shares)
+            matrix = labels_confusion(rows.weight[:, None] * assignment, rows.labels)
+        else:
+            matrix = shares_confusion(assignment, rows.shares)
+        return limit_gradient(matrix) if rows.weighted else matrix  # by the entries of a class of tiny weight it overflows
 
     def value(self, statistics: Tensor) -> Tensor:
         value = self.metric(statistics) + 0.0 * statistics.sum()  # NaN in any entry gives NaN, also if the metric ignores it

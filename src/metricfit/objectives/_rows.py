@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypedDict
 
 import torch
@@ -30,6 +30,7 @@ class ScoreRows:
     scale: float | Tensor | None  # a number, () or (n,)
     shape: torch.Size  # the caller's layout of one value per row
     ends: Ends  # of the scores
+    weighted: bool = field(default=True, kw_only=True)  # whether weights other than 0 and 1 are possible
 
     def bounded(self) -> Tensor:
         """Scores whose differences in a row are finite, see ``bounded_scores``."""
@@ -131,7 +132,8 @@ def as_rows(
     label_weight = used_weight if weight is None else used_weight * weight[labels]
     if label_smoothing:
         return ShareRows(scores, label_weight, scale, shape, ends, weighted_shares(one_hot(labels, scores), used_weight))
-    return LabelRows(scores, label_weight, scale, shape, ends, labels)
+    weighted = sample_weight is not None or weight is not None
+    return LabelRows(scores, label_weight, scale, shape, ends, labels, weighted=weighted)
 
 
 def _flatten(tensor: Tensor, class_dim: int) -> Tensor:

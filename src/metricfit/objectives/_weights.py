@@ -22,12 +22,13 @@ def as_weights(weights: Tensor, name: str, like: Tensor, only_ratios: bool) -> t
     largest = 1.0 if ends is None else ends[1]
     if only_ratios and largest > 0.0 and not _ORDINARY[0] <= largest <= _ORDINARY[1]:
         weights, largest = weights / largest, 1.0
+    check_total(largest, like)
     return weights.to(like), largest
 
 
 def check_total(largest: float, like: Tensor) -> None:
-    """Raise a ValueError if the rows of ``like`` (n, k), each of this weight, have a total that is no number of its dtype."""
-    limit = torch.finfo(like.dtype).max * 2.0**-10  # metrics add some of these totals
+    """Raise a ValueError if the rows of ``like`` (n, k), each of this weight, have a total far beyond what its dtype holds."""
+    limit = torch.finfo(like.dtype).max ** 0.5  # gradients are such totals over the width of a smoothing
     if largest * len(like) > limit:
         raise ValueError(
             f"The weights of {len(like)} rows should sum to less than {limit:.0e} for scores of {like.dtype}, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,10 +27,27 @@ class Hard(Smoothing):
         return ""
 
     def _assign(self, scores: Tensor, width: Tensor) -> Tensor:
-        one_hot = torch.zeros_like(scores).scatter(1, scores.argmax(1, keepdim=True), 1.0)
-        # NaN stays NaN, and the graph has a (zero) gradient
-        return one_hot + 0.0 * (scores - scores.detach()).sum(1, keepdim=True)
+        return _OneHotOfBest.apply(scores)
 
     def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
         log_zero = math.log(torch.finfo(scores.dtype).tiny)  # finite, so that a mean of links stays finite
         return (1.0 - self._assign(scores, width)) * log_zero
+
+
+class _OneHotOfBest(torch.autograd.Function):
+    """1 at the first of the largest scores of a row, with zero gradient; NaN stays NaN."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(scores: Tensor) -> Tensor:
+        one_hot = torch.zeros_like(scores).scatter(1, scores.argmax(1, keepdim=True), 1.0)
+        return one_hot + (0.0 * scores).sum(1, keepdim=True)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, incoming: Tensor) -> Tensor:
+        return torch.zeros_like(incoming)

@@ -30,7 +30,6 @@ class SoftSet(Smoothing):
     width_name = "temperature"
     width_limit = 0.4
     divides_by_width = False
-    width_power = 1.0
 
     def __init__(self, temperature: Width = 0.2) -> None:
         super().__init__(temperature)

@@ -92,7 +92,7 @@ def write_gradient(coefficients, slots, deltas, row, origin, least, factor, out)
     total, moment = 0.0, 0.0
     for i in range(slots.shape[0]):
         slope, distance = polynomial_at(coefficients, slots[i], deltas[i]), row[i] - origin
-        free = slope if distance > least else np.float32(0.0)
+        free = slope if distance >= least else np.float32(0.0)
         out[i] = -free * factor
         total += np.float64(free)
         moment += np.float64(slope * max(distance, least))

@@ -98,7 +98,7 @@ def log_win_ahead(row, label, scale, margin, with_gradient, out):
             if with_gradient:
                 slope = math.exp(-0.25 * gap * gap) * (0.5 * SQRT_2_OVER_PI / SQRT_2)
                 by_scale += slope * gap
-                slope = 0.0 if raw <= -margin / scale else slope / scale
+                slope = 0.0 if raw < -margin / scale else slope / scale
                 total += slope
         if with_gradient:
             out[i] = -slope
@@ -242,7 +242,7 @@ def log_win_few(job, lo, hi):
             log_p[n], slope = log_win_two(top)
             if with_gradient:
                 by_scale[n] = slope * top * per_sigma
-                slope = 0.0 if top <= clipped else slope * per_sigma
+                slope = 0.0 if row[1 - label] - row[label] < -margin else slope * per_sigma
                 out[label], out[1 - label] = slope, -slope
             continue
         n_gaps, count = ZERO64, ZERO64
@@ -281,7 +281,7 @@ def log_win_few(job, lo, hi):
                     slope = weighted_ratio(ratio, np.uint64(columns[i] + first), np.float32(deltas[i]), weights32, n_nodes)
                     slope *= per_sigma
                 moment += slope * gaps[i]
-                if gaps[i] <= clipped:
+                if row[places[i]] - row[label] < -margin:
                     slope = 0.0
                 others += slope
                 out[places[i]] = -slope
@@ -373,7 +373,7 @@ def log_win_exact(row, label, scale, margin, with_gradient, gaps, nodes, weights
         total = 0.0
         for i in range(row.shape[0]):
             gap = min((np.float64(row[i]) - row[label]) / scale, LARGEST_GAP)
-            clipped = gap <= -margin / scale
+            clipped = gap < -margin / scale
             gap = max(gap, -margin / scale)
             slope = 0.0
             if i != label and gap > low:
