@@ -64,7 +64,7 @@ class Case:
 def draw_case(random: np.random.Generator) -> Case:
     k, dtype = int(random.integers(2, 13)), pick(random, DTYPES)
     n = int(random.integers(1, 65 if random.random() < 0.2 else 9))
-    names = {"dtype": str(dtype).removeprefix("torch."), "n": n, "k": k}
+    names: dict[str, Any] = {"dtype": str(dtype).removeprefix("torch."), "n": n, "k": k}
     loss = draw_loss(random, k)
     names["scores"] = pick(random, SCORES)
     scores = draw_scores(random, names["scores"], n, k, dtype)
@@ -212,7 +212,7 @@ def _metric(random: np.random.Generator, k: int) -> ClassificationLoss:
 
 
 def _cost(random: np.random.Generator, k: int) -> ClassificationLoss:
-    costs = mf.metrics.Cost(random.integers(-1, 4, (k, k)).astype(float))
+    costs = mf.metrics.Cost(torch.from_numpy(random.integers(-1, 4, (k, k))))
     return mf.MetricLoss(costs, draw_smoothing(random), pick(random, LINKS), **_options(random, k))
 
 

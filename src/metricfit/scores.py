@@ -19,6 +19,8 @@ __all__ = [
     "working_precision",
 ]
 
+_HALF_OF_RANGE = {dtype: 0.5 * torch.finfo(dtype).max for dtype in (torch.float32, torch.float64)}
+
 
 def working_precision(scores: Tensor) -> Tensor:
     """Half precision to float32, because sums over a batch need more than 8 or 11 bits; float32 and float64 are unchanged.
@@ -82,7 +84,8 @@ def bounded_scores(scores: Tensor, ends: Ends, width: Tensor | None = None, leas
     >>> bounded_scores(torch.tensor([[2e38, -2e38]]), (-2e38, 2e38))
     tensor([[ 0.0000e+00, -3.4028e+38]])
     """
-    if ends is not None and max(-ends[0], ends[1]) <= 0.5 * torch.finfo(scores.dtype).max * min(least_width, 1.0):
+    half = _HALF_OF_RANGE[scores.dtype] * min(least_width, 1.0)
+    if ends is not None and -half <= ends[0] and ends[1] <= half:
         return scores
     limit = scores.new_ones(1, 1) if width is None else width.detach().clamp(max=1.0)
     return _Bounded.apply(scores, limit * torch.finfo(scores.dtype).max)

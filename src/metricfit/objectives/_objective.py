@@ -139,7 +139,7 @@ class Gains(PerRow):
     def losses(self, rows: AnyRows) -> Tensor:
         self.metric.check_classes(rows.scores.shape[1])
         assignment = self.assigner.assign(rows)
-        if rows.weighted:
+        if rows.extreme:
             assignment = limit_gradient(assignment)  # a logarithm is steep, and weights may be huge
         gains, span = self.metric.unit_gains(assignment)
         if isinstance(rows, LabelRows):
@@ -164,7 +164,7 @@ class MatrixObjective(Objective):
             matrix = labels_confusion(rows.weight[:, None] * assignment, rows.labels)
         else:
             matrix = shares_confusion(assignment, rows.shares)
-        return limit_gradient(matrix) if rows.weighted else matrix  # by the entries of a class of tiny weight it overflows
+        return limit_gradient(matrix) if rows.extreme else matrix  # by the entries of a class of tiny weight it overflows
 
     def value(self, statistics: Tensor) -> Tensor:
         value = self.metric(statistics) + 0.0 * statistics.sum()  # NaN in any entry gives NaN, also if the metric ignores it

@@ -20,6 +20,8 @@ from metricfit.confusion import one_hot
 from metricfit.objectives._weights import as_weights, check_total
 from metricfit.scores import bounded_scores, saturate, working_precision
 
+_SMALL = {dtype: torch.finfo(dtype).max ** 0.5 for dtype in (torch.float32, torch.float64)}
+
 
 @dataclass(frozen=True)
 class ScoreRows:
@@ -30,7 +32,7 @@ class ScoreRows:
     scale: float | Tensor | None  # a number, () or (n,)
     shape: torch.Size  # the caller's layout of one value per row
     ends: Ends  # of the scores
-    weighted: bool = field(default=True, kw_only=True)  # whether weights other than 0 and 1 are possible
+    extreme: bool = field(default=True, kw_only=True)  # whether some weights are far from 1, or may be
 
     def bounded(self) -> Tensor:
         """Scores whose differences in a row are finite, see ``bounded_scores``."""
@@ -38,9 +40,8 @@ class ScoreRows:
 
     def finite(self, losses: Tensor) -> Tensor:
         """The largest number instead of losses that overflow, as they may if scores are huge."""
-        limit = torch.finfo(self.scores.dtype).max ** 0.5
-        is_small = self.ends is not None and max(-self.ends[0], self.ends[1]) < limit
-        return losses if is_small else saturate(losses)
+        ends, limit = self.ends, _SMALL[self.scores.dtype]
+        return losses if ends is not None and -limit < ends[0] and ends[1] < limit else saturate(losses)
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,10 @@ def as_rows(
     scores = _flatten(working_precision(input), class_dim)
 
     has_shares = target.is_floating_point() and target.shape == input.shape
-    row_weight, largest = torch.ones_like(scores[:, 0]), 1.0
+    row_weight, largest, extreme = torch.ones_like(scores[:, 0]), 1.0, False
     if sample_weight is not None:
         check_shape(sample_weight, shape, "sample_weight")
-        sample_weight, largest = as_weights(sample_weight, "sample_weight", scores, only_ratios)
+        sample_weight, largest, extreme = as_weights(sample_weight, "sample_weight", scores, only_ratios)
         row_weight = row_weight * sample_weight.reshape(-1)
     if isinstance(scale, Tensor) and scale.numel() != 1:
         check_shape(scale, shape, "scale")
@@ -110,19 +111,20 @@ def as_rows(
     if weight is not None:
         check_shape(weight, (n_classes,), "weight")
         # a mean over class probabilities divides by the number of rows, without the weights of classes
-        weight, largest_class = as_weights(weight, "weight", scores, only_ratios and not has_shares)
-        largest *= largest_class
+        weight, largest_class, extreme_class = as_weights(weight, "weight", scores, only_ratios and not has_shares)
+        largest, extreme = largest * largest_class, extreme or extreme_class
 
     def weighted_shares(shares: Tensor, row_weight: Tensor) -> Tensor:
         smooth = (1.0 - label_smoothing) * shares + label_smoothing / n_classes
         return smooth * row_weight[:, None] * (1.0 if weight is None else weight)
 
     if has_shares:
-        target, largest_share = as_weights(target, "target", scores, False)
+        target, largest_share, _ = as_weights(target, "target", scores, False)
         check_total(largest * largest_share, scores)
         shares = weighted_shares(_flatten(target, class_dim), row_weight)
         return ShareRows(scores, row_weight, scale, shape, ends, shares)
-    check_total(largest, scores)
+    if largest > 1.0:
+        check_total(largest, scores)
     _check_label_layout(target, input, shape)
     labels = target.reshape(-1).long()
     is_used = labels != ignore_index
@@ -132,8 +134,7 @@ def as_rows(
     label_weight = used_weight if weight is None else used_weight * weight[labels]
     if label_smoothing:
         return ShareRows(scores, label_weight, scale, shape, ends, weighted_shares(one_hot(labels, scores), used_weight))
-    weighted = sample_weight is not None or weight is not None
-    return LabelRows(scores, label_weight, scale, shape, ends, labels, weighted=weighted)
+    return LabelRows(scores, label_weight, scale, shape, ends, labels, extreme=extreme)
 
 
 def _flatten(tensor: Tensor, class_dim: int) -> Tensor:

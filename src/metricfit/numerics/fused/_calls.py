@@ -24,6 +24,7 @@ _TABLES = {"log_cdf": LOG_CDF.ctypes.data, "ratio": RATIO.ctypes.data}
 _FEW_TABLES = {"log_cdf": FEW_LOG_CDF.ctypes.data, "ratio": FEW_RATIO.ctypes.data}
 _EPS = torch.finfo(torch.float32).eps
 _LEAST, _LARGEST = 1e-12, 1e15  # of scores and scales whose products and quotients are float32 numbers
+_LEAST_SCALE = torch.finfo(torch.float32).tiny ** 0.4  # as in ``Smoothing``
 
 
 def log_win(
@@ -123,9 +124,9 @@ def hits_loss(
         spread = 1.0 if constant else math.sqrt(variance)
         if 0.0 < variance < _LEAST**2:
             return math.nan, gradient
-    if scale * spread < _LEAST:
+    width = ctypes.c_float(max(scale, _LEAST_SCALE) * spread)
+    if width.value < _LEAST:
         return math.nan, gradient
-    width = ctypes.c_float(scale * spread)
     job.scale, job.margin = ctypes.addressof(width), _number(margin) * spread
     job.factor = 1.0 / max(n_used, 1) if mean else 1.0
     loss, dot = _run_label_kernels(job)
