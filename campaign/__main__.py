@@ -30,7 +30,7 @@ PARTS: dict[str, int] = {
 
 
 def run_part(name: str, seed: int, n_cases: int) -> Tally:
-    random = np.random.default_rng([seed, list(PARTS).index(name)])
+    random = np.random.default_rng([seed, *name.encode()])
     with tempfile.TemporaryDirectory(prefix=f"campaign-{name}-") as folder:
         return importlib.import_module(f"campaign.{name}").run(random, n_cases, Path(folder))
 
