@@ -118,13 +118,13 @@ def _limits(case: Case) -> tuple[float, float]:
 
 def _permuted(random: np.random.Generator, case: Case) -> None:
     """The order of the rows does not matter."""
-    if not case.is_random:
+    if case.is_comparable:
         _require_same(case, case.rows(torch.from_numpy(random.permutation(case.n_rows))))
 
 
 def _contiguous(random: np.random.Generator, case: Case) -> None:
     """The places of the scores in memory do not matter."""
-    if not case.is_random:
+    if case.is_comparable:
         _require_same(case, case.changed(layout="plain"), with_gradient=True)
 
 
@@ -133,8 +133,7 @@ def _plain(random: np.random.Generator, case: Case) -> None:
 
     Not where a link takes the logarithm of a gain: the two are accurate for the gain itself.
     """
-    has_logarithms = isinstance(getattr(case.loss, "metric", None), mf.metrics.Cost) and not isinstance(case.loss.link, Linear)
-    if not case.is_random and not has_logarithms:
+    if case.is_comparable and not _has_logarithms(case):
         one = _numbers(case, True)
         with fused.disable():
             _compare(case, one, _numbers(case.changed(), True))
@@ -142,7 +141,7 @@ def _plain(random: np.random.Generator, case: Case) -> None:
 
 def _without_zero(random: np.random.Generator, case: Case) -> None:
     """A row of weight zero does not matter, whatever its scores are."""
-    if case.is_random or case.n_rows < 2 or case.layout == "expanded":
+    if not case.is_comparable or case.n_rows < 2 or case.layout == "expanded":
         return
     weight = torch.ones(case.n_rows, dtype=torch.float64) if case.weight is None else case.weight.clone()
     row = int(random.integers(case.n_rows))
@@ -159,7 +158,7 @@ def _without_zero(random: np.random.Generator, case: Case) -> None:
 
 def _shifted(random: np.random.Generator, case: Case) -> None:
     """A constant added to all scores of a row does not matter: to scores that hold the sums exactly."""
-    if case.is_random or case.scores.dtype not in (torch.float64, torch.float32) or case.layout == "expanded":
+    if not case.is_comparable or case.scores.dtype not in (torch.float64, torch.float32) or case.layout == "expanded":
         return
     n_rows = 1 if case.normalizes else case.n_rows  # else one mean and deviation for all rows
     scores = torch.from_numpy(random.integers(-512, 513, case.scores.shape) / 64.0).to(case.scores)
@@ -170,7 +169,7 @@ def _shifted(random: np.random.Generator, case: Case) -> None:
 
 def _scaled_weights(random: np.random.Generator, case: Case) -> None:
     """A factor of all weights does not matter for a mean."""
-    if case.is_random or not case.is_mean or case.loss.memory is not None:
+    if not case.is_comparable or not case.is_mean or case.loss.memory is not None:
         return
     weight = torch.from_numpy(random.uniform(0.5, 2.0, case.n_rows))
     case = case.changed(weight=weight)
@@ -182,7 +181,13 @@ def _scaled_weights(random: np.random.Generator, case: Case) -> None:
 
 def _scaled_scores(random: np.random.Generator, case: Case) -> None:
     """A factor of all scores does not matter if they are normalised."""
-    if case.is_random or not case.normalizes or case.loss.offsets is not None or case.loss.leak or case.loss.margin == 1e30:
+    if (
+        not case.is_comparable
+        or not case.normalizes
+        or case.loss.offsets is not None
+        or case.loss.leak
+        or case.loss.margin == 1e30
+    ):
         return
     if case.scores.dtype not in (torch.float64, torch.float32):
         return
@@ -202,11 +207,17 @@ def _is_a_mean(case: Case) -> bool:
     return isinstance(case.loss.objective(), PerRow)
 
 
+def _has_logarithms(case: Case) -> bool:
+    """Whether the loss is a logarithm of a gain: near zero its slope is as large as a number can be."""
+    is_cost = isinstance(getattr(case.loss, "metric", None), mf.metrics.Cost)
+    return is_cost and not isinstance(case.loss.link, Linear)
+
+
 def _numbers(case: Case, with_gradient: bool = False) -> Numbers:
     """What is compared: value and gradient of a mean over rows, the statistics of another loss."""
     value, gradient = value_and_gradient(case)
     if _is_a_mean(case):
-        return value, gradient if with_gradient else None, None
+        return value, gradient if with_gradient and not _has_logarithms(case) else None, None
     with contextlib.suppress(ValueError):  # weights that only a mean takes
         return torch.zeros(()), None, statistics(case)
     return torch.zeros(()), None, None

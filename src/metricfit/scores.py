@@ -77,9 +77,9 @@ def label_gaps(scores: Tensor, labels: Tensor, margin: float | None = None) -> T
 def bounded_scores(scores: Tensor, ends: Ends, width: Tensor | None = None, least_width: float = 1.0) -> Tensor:
     """Scores (n, k) whose differences in a row are finite, also after division by ``width`` (1, 1) or (n, 1).
 
-    Scores near the dtype's maximum are replaced by their differences to the best of their row, and a difference that would
-    overflow by the largest number. The gradient is that of the true difference. Other scores are unchanged: ``ends`` and
-    ``least_width`` tell them apart without an operator, and without ``ends`` all scores are treated like this.
+    In a row with scores near the dtype's maximum they are replaced by their differences to the best of them, and a difference
+    that would overflow by the largest number. The gradient is that of the true difference. Other rows are unchanged. If
+    ``ends`` and ``least_width`` show that all rows are, this takes no operator.
 
     >>> bounded_scores(torch.tensor([[2e38, -2e38]]), (-2e38, 2e38))
     tensor([[ 0.0000e+00, -3.4028e+38]])
@@ -92,13 +92,15 @@ def bounded_scores(scores: Tensor, ends: Ends, width: Tensor | None = None, leas
 
 
 class _Bounded(torch.autograd.Function):
-    """Scores relative to the best of their row, at least ``-limit``; the gradient passes unchanged."""
+    """In rows beyond half the limit, scores relative to the best, at least ``-limit``; the gradient passes unchanged."""
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(scores: Tensor, limit: Tensor) -> Tensor:
-        return torch.maximum(scores - scores.amax(1, keepdim=True), -limit)
+        best, half = scores.amax(1, keepdim=True), 0.5 * limit
+        is_huge = (best > half) | (scores.amin(1, keepdim=True) < -half)
+        return torch.where(is_huge, torch.maximum(scores - best, -limit), scores)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
@@ -135,8 +137,26 @@ class _Saturated(torch.autograd.Function):
 
 
 def limit_gradient(numbers: Tensor) -> Tensor:
-    """The numbers themselves; their gradients are cut off where sums of them would overflow."""
-    return _LimitedGradient.apply(numbers)
+    """The numbers themselves; gradients by them are cut off at 8e28 in float32, beyond which products would overflow."""
+    if not numbers.requires_grad:
+        return numbers
+    if torch.compiler.is_compiling() or not _has_memory(numbers):
+        return _LimitedGradient.apply(numbers)
+    numbers.register_hook(_limited)  # takes a tenth of the time of a function
+    return numbers
+
+
+def _limited(gradient: Tensor) -> Tensor:
+    limit = torch.finfo(gradient.dtype).max ** 0.75
+    return gradient.clamp(-limit, limit)
+
+
+def _has_memory(numbers: Tensor) -> bool:
+    """Whether it is a plain tensor, and none of ``torch.func``."""
+    try:
+        return numbers.data_ptr() is not None
+    except RuntimeError:
+        return False
 
 
 class _LimitedGradient(torch.autograd.Function):
@@ -152,8 +172,7 @@ class _LimitedGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, incoming: Tensor) -> Tensor:
-        limit = torch.finfo(incoming.dtype).max * 2.0**-20
-        return incoming.clamp(-limit, limit)
+        return _limited(incoming)
 
 
 def normalize_scores(scores: Tensor, counts: Tensor | None = None) -> Tensor:

@@ -11,6 +11,8 @@ from metricfit._checks import check_option
 from metricfit.metrics._base import Counts, Metric
 from metricfit.numerics._safe import safe_divide, safe_sqrt
 
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class MatthewsCorrelation(Metric):
@@ -32,7 +34,8 @@ class MatthewsCorrelation(Metric):
         hits, true, predicted = _shares(matrix)
         covariance = hits - (predicted * true).sum(-1)
         variances = (predicted * (1.0 - predicted)).sum(-1) * (true * (1.0 - true)).sum(-1)
-        return safe_divide(covariance, safe_sqrt(variances))
+        # where one class has almost all of the weight, the covariance is rounding error
+        return safe_divide(covariance, safe_sqrt(variances)).clamp(-1.0 - _ROUNDING, 1.0 + _ROUNDING)
 
 
 @dataclass(frozen=True)

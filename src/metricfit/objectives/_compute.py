@@ -54,7 +54,8 @@ def compute_loss(
             )
         return objective.losses(rows).reshape(rows.shape)
     statistics = objective.statistics(rows)
-    return reduce_statistics(objective, statistics if combine is None else combine(objective, statistics), reduction)
+    loss = reduce_statistics(objective, statistics if combine is None else combine(objective, statistics), reduction)
+    return rows.finite(loss)
 
 
 def reduce_statistics(objective: Objective, statistics: Tensor, reduction: str) -> Tensor:

@@ -19,7 +19,7 @@ from metricfit.links import Linear, Link
 from metricfit.metrics import Cost, Custom, Metric
 from metricfit.numerics._safe import safe_divide, safe_log
 from metricfit.objectives._rows import AnyRows, LabelRows, ShareRows
-from metricfit.scores import bounded_scores, label_gaps, limit_gradient, normalize_scores
+from metricfit.scores import label_gaps, limit_gradient, normalize_scores
 from metricfit.smoothing import Smoothing
 
 
@@ -85,9 +85,11 @@ class Assigner:
         scores = rows.scores
         if self.offsets is not None:
             check_shape(self.offsets, scores.shape[1:], "offsets")
-            # relative to the best of its row a score keeps the digits of its offset
-            scores = (scores if self.normalize else bounded_scores(scores, None)) + self.offsets.to(scores)
-        return normalize_scores(scores, rows.weight) if self.normalize else scores
+            scores = (scores if self.normalize else rows.bounded()) + self.offsets.to(scores)
+        if not self.normalize:
+            return scores
+        scores = normalize_scores(scores, rows.weight)
+        return limit_gradient(scores) if rows.extreme else scores  # it is subtracted from its mean
 
     def log_label(self, rows: LabelRows) -> Tensor:
         return self.smoothing.log_label_probability(self.scores(rows), rows.labels, self.margin, rows.scale)
@@ -139,13 +141,12 @@ class Gains(PerRow):
     def losses(self, rows: AnyRows) -> Tensor:
         self.metric.check_classes(rows.scores.shape[1])
         assignment = self.assigner.assign(rows)
-        if rows.extreme:
-            assignment = limit_gradient(assignment)  # a logarithm is steep, and weights may be huge
         gains, span = self.metric.unit_gains(assignment)
         if isinstance(rows, LabelRows):
             gain = (assignment * gains[rows.labels]).sum(1)
+            gain = limit_gradient(gain) if rows.extreme else gain  # a logarithm is steep, and weights may be huge
             return rows.weight * span * self.link(gain, safe_log(gain))
-        gain = exact_product(assignment, gains.T)  # (n, k): the gain for each true class
+        gain = limit_gradient(exact_product(assignment, gains.T))  # (n, k): the gain for each true class
         return (rows.shares * span * self.link(gain, safe_log(gain))).sum(1)
 
 
@@ -164,7 +165,7 @@ class MatrixObjective(Objective):
             matrix = labels_confusion(rows.weight[:, None] * assignment, rows.labels)
         else:
             matrix = shares_confusion(assignment, rows.shares)
-        return limit_gradient(matrix) if rows.extreme else matrix  # by the entries of a class of tiny weight it overflows
+        return limit_gradient(matrix) if rows.extreme or _is_steep(matrix) else matrix
 
     def value(self, statistics: Tensor) -> Tensor:
         value = self.metric(statistics) + 0.0 * statistics.sum()  # NaN in any entry gives NaN, also if the metric ignores it
@@ -190,6 +191,16 @@ def objective_for(metric: Metric, assigner: Assigner, link: Link) -> Objective:
     if isinstance(metric, Cost):
         return Gains(assigner, link, metric)
     return MatrixObjective(assigner, link, metric)
+
+
+def _is_steep(matrix: Tensor) -> bool:
+    """Whether metrics may have gradients near overflow, because a class is hardly predicted; True if not known."""
+    if torch.compiler.is_compiling() or not matrix.is_cpu:
+        return True
+    try:
+        return not float(matrix.detach().sum(0).amin()) > (1e-100 if matrix.dtype == torch.float64 else 1e-15)
+    except RuntimeError:  # vmap and fake tensors have no values
+        return True
 
 
 def _apply_link(value: Tensor, metric: Metric, link: Link) -> Tensor:

@@ -30,6 +30,7 @@ class SoftSet(Smoothing):
     width_name = "temperature"
     width_limit = 0.4
     divides_by_width = False
+    width_power = 0.2  # the least is 3e-8 in float32: smaller ones are below the rounding errors of p
 
     def __init__(self, temperature: Width = 0.2) -> None:
         super().__init__(temperature)
