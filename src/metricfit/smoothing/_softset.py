@@ -30,7 +30,7 @@ class SoftSet(Smoothing):
     width_name = "temperature"
     width_limit = 0.4
     divides_by_width = False
-    width_power = 0.2  # the least is 3e-8 in float32: smaller ones are below the rounding errors of p
+    width_power = 1.0
 
     def __init__(self, temperature: Width = 0.2) -> None:
         super().__init__(temperature)
@@ -50,12 +50,15 @@ class SoftSet(Smoothing):
 def _soft_step(p: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Eq. (4) at the dynamic threshold, the mask of its lowest piece (n, k), and the slope of that piece (n, 1)."""
     threshold = p.topk(2, dim=1).values.mean(1, keepdim=True)
-    half_width = 2.5 * temperature * torch.minimum(threshold, 1.0 - threshold)
+    reach = 2.5 * torch.minimum(threshold, 1.0 - threshold)
+    half_width = temperature * reach
     low_slope = temperature / (threshold - half_width)
     high_slope = temperature / (1.0 - threshold - half_width)
 
     below, above = p < threshold - half_width, p > threshold + half_width
     distance = (p - threshold).masked_fill(below | above, 0.0)  # elsewhere its slope, 1 / half_width, may overflow
-    between = 0.5 + (0.5 - temperature) * (distance / half_width)
+    # narrower than rounding errors of p, 3e-8 in float32, only its slope would grow
+    least = torch.finfo(p.dtype).tiny ** 0.2
+    between = 0.5 + (0.5 - temperature) * (distance / (temperature.clamp(min=least) * reach))
     high = 1.0 - temperature + high_slope * (p - threshold - half_width)
     return torch.where(below, low_slope * p, torch.where(above, high, between)), below, low_slope
