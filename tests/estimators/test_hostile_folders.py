@@ -21,7 +21,7 @@ from metricfit import MetricClassifier, _skops
 from metricfit.estimators._storage import OWN_FILE
 from tests.folders import read_description, seal, write_description
 
-SECONDS = 5.0  # a refusal takes milliseconds; what hangs takes minutes
+SECONDS = 30.0  # a refusal takes milliseconds; what hangs takes minutes
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,10 @@ def kind_of(column: nw.Series[Any]) -> str:
 
 def as_numbers(data: Any) -> Floats:
     """Numbers, booleans, durations and times of day as floats; NaN where a value is missing."""
-    return np.stack([_floats(column) for column in columns_of(data)], 1)
+    columns = columns_of(data)
+    values = np.stack([_floats(column) for column in columns], 1)
+    check_size(values, [column.name for column in columns])
+    return values
 
 
 def as_categories(data: Any, missing: float | None = None) -> NDArray[np.object_]:
@@ -89,8 +92,7 @@ def check_size(values: Any, names: Any) -> None:
 
 def columns_of(data: Any) -> list[nw.Series[Any]]:
     """All columns, by position: names may be numbers."""
-    frame = nw.from_native(data, eager_only=True, pass_through=False)
-    return [frame[:, position] for position in range(frame.shape[1])]
+    return list(nw.from_native(data, eager_only=True, pass_through=False).iter_columns())
 
 
 def _floats(column: nw.Series[Any]) -> Floats:
@@ -99,9 +101,8 @@ def _floats(column: nw.Series[Any]) -> Floats:
     if column.dtype == nw.Time:
         return np.array([np.nan if time is None else _seconds(time) for time in column.to_list()])
     if column.dtype.is_numeric():
-        values = np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
-        check_size(values[:, None], [column.name])
-        return values
+        plain = column if column.dtype == nw.Float64 else column.cast(nw.Float64)
+        return np.asarray(plain.to_numpy(), np.float64)
     try:
         return np.array([np.nan if is_missing(value) else float(value) for value in column.to_list()])
     except (TypeError, ValueError) as error:
