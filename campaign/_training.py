@@ -14,7 +14,7 @@ import metricfit as mf
 from metricfit._files import new_file
 from metricfit.training import Batches, Trainer
 
-N_EPOCHS = 60
+N_EPOCHS = 30
 CHECKPOINT, WEIGHTS = "checkpoint", "weights.npy"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from campaign import _training
 from campaign._damage import Random, as_csv, draw_table
 from campaign._tally import Outcome, Tally
 from campaign._training import CHECKPOINT, WEIGHTS
@@ -54,7 +55,7 @@ def run(random: Random, n_cases: int, folder: Path) -> Tally:
 
 def prepare(random: Random, folder: Path, n_jobs: int) -> list[Job]:
     """The jobs, with their time and what they write if nobody disturbs them."""
-    training = (sys.executable, "-m", "campaign._training", ".")
+    training = (sys.executable, _training.__file__, ".")
     jobs = [Job("training", training, (), WEIGHTS, lambda path: np.load(path).tobytes()), *commands(random, folder)]
     for job in jobs[:n_jobs]:
         place = folder / f"whole-{job.name}"
