@@ -53,6 +53,8 @@ class Case:
         """Whether another order of sums gives the same numbers: not for random ones, nor for noise below rounding errors."""
         smoothing = getattr(self.loss, "smoothing", None)
         method, width = getattr(smoothing, "method", "quadrature"), 1.0 if smoothing is None else float(smoothing.width)
+        if isinstance(smoothing, mf.smoothing.Hard):
+            width = 0.0
         least = 1e-12 if self.scores.dtype == torch.float64 else 1e-4
         return method == "quadrature" and not (self.normalizes and width < least)
 

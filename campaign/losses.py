@@ -246,7 +246,7 @@ def _compare(case: Case, one: Numbers, other: Numbers) -> None:
 def _unit(case: Case) -> float:
     """About the largest gradient of a probability: one over the width of the smoothing, in units of the scores."""
     unit = 1.0 if case.is_mean or case.weight is None else float(case.weight.max())
-    if isinstance(case.loss, mf.MetricLoss) and not isinstance(case.loss.smoothing, mf.smoothing.SoftSet):
+    if isinstance(case.loss, mf.MetricLoss):
         unit /= min(max(float(case.loss.smoothing.width), 1e-15), 1e30)
     if case.normalizes:
         scores = case.scores.double()

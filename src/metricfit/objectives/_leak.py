@@ -62,31 +62,29 @@ class LeakyRows(PerRow):
 
 @dataclass(frozen=True)
 class LeakyTotal(Objective):
-    """The objective plus the leak, each over all rows; the two statistics are concatenated."""
+    """The objective plus the leak, each over all rows; their statistics and the sum of weights are concatenated.
+
+    Scores do not change the sum of weights. Its own entry says so: as the sum of a matrix it would have, times a huge leak, a
+    rounding error for a gradient.
+    """
 
     objective: Objective
     cross_entropy: CrossEntropy
     leak: float
 
     def statistics(self, rows: AnyRows) -> Tensor:
-        return torch.cat([self.objective.statistics(rows).flatten(), self.cross_entropy.statistics(rows)])
+        size = self.objective.size_of(rows)[None]
+        return torch.cat([self.objective.statistics(rows).flatten(), self.cross_entropy.statistics(rows), size])
 
     def value(self, statistics: Tensor) -> Tensor:
-        value = self.objective.value(self._objective_statistics(statistics))
-        return value + self.leak * self.cross_entropy.value(statistics[-2:])
+        value = self.objective.value(self.objective.unflatten(statistics[:-3]))
+        return value + self.leak * self.cross_entropy.value(statistics[-3:-1])
 
     def size(self, statistics: Tensor) -> Tensor:
-        return self.objective.size(self._objective_statistics(statistics))
+        return statistics[-1]
 
-    def total(self, statistics: Tensor) -> Tensor:
-        if self.cross_entropy.class_weight is not None:
-            return super().total(statistics)
-        # both have the same size; through that of the matrix a huge leak would have a rounding error as gradient
-        total = self.objective.total(self._objective_statistics(statistics))
-        return total + self.leak * self.cross_entropy.total(statistics[-2:])
-
-    def _objective_statistics(self, statistics: Tensor) -> Tensor:
-        return self.objective.unflatten(statistics[:-2])
+    def size_of(self, rows: AnyRows) -> Tensor:
+        return self.objective.size_of(rows)
 
 
 def add_leak(objective: Objective, leak: float, class_weight: Tensor | None = None) -> Objective:

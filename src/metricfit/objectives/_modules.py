@@ -21,6 +21,7 @@ from metricfit.objectives._compute import check_options, compute_loss, reduce_st
 from metricfit.objectives._leak import CrossEntropy, add_leak
 from metricfit.objectives._objective import Assigner, Objective, PerRow, objective_for
 from metricfit.objectives._rows import RowOptions, as_rows
+from metricfit.scores import limit_gradient
 from metricfit.smoothing import Normal, Smoothing, Softmax, SoftSet
 
 
@@ -153,7 +154,8 @@ class ClassificationLoss(nn.Module, ABC):
             total = before + fresh
             factor = factor * safe_divide(objective.size(total), objective.size(fresh))
             self.running = torch.where(fresh.isfinite().all(), total, before)  # NaN would stay in the memory for ever
-        return local if total is local else with_gradient_of(total, local, factor)
+        # the factor may be zero, and the gradient by tiny statistics infinite
+        return local if total is local else limit_gradient(with_gradient_of(total, local, factor))
 
     def _running_before(self, like: Tensor) -> Tensor:
         if self.running is None:

@@ -36,6 +36,10 @@ class Objective(ABC):
     def size(self, statistics: Tensor) -> Tensor:
         """The sum of the rows' weights, a scalar."""
 
+    def size_of(self, rows: AnyRows) -> Tensor:
+        """``size`` of the statistics of these rows, from their weights alone."""
+        return rows.weight.sum()
+
     def total(self, statistics: Tensor) -> Tensor:
         """The loss times the sum of the rows' weights."""
         return self.value(statistics) * self.size(statistics)
@@ -173,6 +177,9 @@ class MatrixObjective(Objective):
 
     def size(self, statistics: Tensor) -> Tensor:
         return statistics.sum()
+
+    def size_of(self, rows: AnyRows) -> Tensor:
+        return rows.weight.sum() if isinstance(rows, LabelRows) else rows.shares.sum()
 
     def unflatten(self, statistics: Tensor) -> Tensor:
         n_classes = math.isqrt(statistics.numel())

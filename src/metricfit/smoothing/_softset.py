@@ -41,24 +41,24 @@ class SoftSet(Smoothing):
 
     def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
         log_p = scores.log_softmax(1)
-        step, below, low_slope = _soft_step(log_p.exp(), width)
-        # on the lowest piece H = m1 p, and log p is accurate where p underflows
-        log_step = torch.where(below, low_slope.log() + log_p, step.masked_fill(below, 1.0).log())
+        step, below, corner = _soft_step(log_p.exp(), width)
+        # on the lowest piece H = p T / corner, and log p is accurate where p underflows
+        log_step = torch.where(below, width.log() - corner.log() + log_p, step.masked_fill(below, 1.0).log())
         return log_step - step.sum(1, keepdim=True).log()
 
 
 def _soft_step(p: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Eq. (4) at the dynamic threshold, the mask of its lowest piece (n, k), and the slope of that piece (n, 1)."""
+    """Eq. (4) at the dynamic threshold, the mask of its lowest piece (n, k), and the end of that piece (n, 1)."""
     threshold = p.topk(2, dim=1).values.mean(1, keepdim=True)
     reach = 2.5 * torch.minimum(threshold, 1.0 - threshold)
     half_width = temperature * reach
-    low_slope = temperature / (threshold - half_width)
+    corner = threshold - half_width
     high_slope = temperature / (1.0 - threshold - half_width)
 
-    below, above = p < threshold - half_width, p > threshold + half_width
+    below, above = p < corner, p > threshold + half_width
     distance = (p - threshold).masked_fill(below | above, 0.0)  # elsewhere its slope, 1 / half_width, may overflow
     # narrower than rounding errors of p, 3e-8 in float32, only its slope would grow
     least = torch.finfo(p.dtype).tiny ** 0.2
     between = 0.5 + (0.5 - temperature) * (distance / (temperature.clamp(min=least) * reach))
     high = 1.0 - temperature + high_slope * (p - threshold - half_width)
-    return torch.where(below, low_slope * p, torch.where(above, high, between)), below, low_slope
+    return torch.where(below, temperature / corner * p, torch.where(above, high, between)), below, corner
