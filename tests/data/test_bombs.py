@@ -3,7 +3,6 @@
 import gzip
 import io
 import os
-import time
 import zipfile
 
 import numpy as np
@@ -109,14 +108,13 @@ def test_a_parquet_file_of_one_value_repeated_is_not_read_whole(tmp_path, monkey
         read_table(path, layout_of(path), "b")
 
 
-def test_lines_that_end_in_cr_only_are_read_in_linear_time(tmp_path):
+def test_of_lines_that_end_in_cr_only_the_first_are_enough_for_the_layout(tmp_path):
+    """The whole file was read in search of another end of line, in quadratic time."""
     path = tmp_path / "old.csv"
-    path.write_bytes(b"a,b\r" + b"1.5,x\r2.5,y\r" * 10**6)
-    start = time.perf_counter()
-    layout = layout_of(path)
-    assert time.perf_counter() - start < 2.0
-    table, _ = read_table(path, layout, "b")
-    assert table.num_rows == 2 * 10**6
+    path.write_bytes(b"a,b\r" + b"1.5,x\r2.5,y\r" * 10**5)
+    assert sum(map(len, _sniff.first_lines(path, False, "utf-8"))) <= _sniff.SAMPLE_BYTES
+    table, _ = read_table(path, layout_of(path), "b")
+    assert table.num_rows == 2 * 10**5
     assert table.slice(0, 2).to_pylist() == [{"a": 1.5, "b": "x"}, {"a": 2.5, "b": "y"}]
 
 
