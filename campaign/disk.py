@@ -21,6 +21,7 @@ SHORT = ("--folds", "2", "--repeats", "1")
 N_ROWS = 3000
 FEW_BYTES = 4096
 TIME_LIMIT = 120.0
+SYSTEM = (Path("/dev"), Path("/proc"))
 COMMANDS = ("fit", "predict", "compare")
 
 
@@ -63,7 +64,7 @@ def arguments(command: str, out: Path) -> tuple[str, ...]:
 
 def try_command(command: str, out: Path, folder: Path, before: Callable[[], None] | None = None) -> Found:
     """Run it; it has to fail in one line, and nothing may be there that was not there before."""
-    was = set(out.parent.iterdir()) if out.parent.is_dir() and out.parent != Path("/dev") else set()
+    was = _inside(out.parent)
     ended = subprocess.run(
         (*METRICFIT, *arguments(command, out)),
         cwd=folder,
@@ -80,8 +81,13 @@ def try_command(command: str, out: Path, folder: Path, before: Callable[[], None
         return Outcome.WRONG, "it ended as if all were well"
     if not last.startswith("metricfit: "):
         return Outcome.TRACEBACK, f"no line of its own: {last!r}"
-    left = set(out.parent.iterdir()) - was if out.parent.is_dir() and out.parent != Path("/dev") else set()
+    left = _inside(out.parent) - was
     return (Outcome.WRONG, f"left: {sorted(map(str, left))}") if left else (Outcome.REFUSED, "")
+
+
+def _inside(folder: Path) -> set[Path]:
+    """What is in a folder; nothing of a folder of the system, where others come and go."""
+    return set(folder.iterdir()) if folder.is_dir() and folder not in SYSTEM else set()
 
 
 def small_files(command: str, folder: Path) -> Found:
