@@ -147,7 +147,13 @@ def test_a_disk_that_takes_no_more_whatever_a_library_calls_it(tmp_path, code):
 def test_a_signal_in_the_middle_of_a_file_leaves_nothing(fitted, tmp_path, sent):
     (tmp_path / "new.csv").write_text(HEADER + "\n" + ("\n".join(rows(1000)) + "\n") * 1000)
     command = [sys.executable, "-m", "metricfit", "predict", fitted, "new.csv", "--out", "r.csv", "--probabilities"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup it would be ignored, as it should
+    )
     while not hidden(tmp_path):
         assert process.poll() is None
         time.sleep(0.01)
