@@ -15,8 +15,9 @@ import time
 import torch
 
 import metricfit as mf
+from metricfit.models import LinearFixedFirst
 from reproductions._tables import data_folder
-from reproductions.exact_2022._protocol import LinearFixedFirst, load_data
+from reproductions.exact_2022._protocol import load_data
 
 
 def main() -> None:

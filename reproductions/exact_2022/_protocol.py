@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import torch
 from sklearn.model_selection import train_test_split
-from torch import Tensor, nn
+from torch import Tensor
 
 import metricfit as mf
+from metricfit.models import LinearFixedFirst
 from metricfit.training import Batches, Trainer
 from reproductions import _tables as tables
 from reproductions._training import Rows, accuracy, cpu_fabric
@@ -59,17 +60,6 @@ def load_data(name: str, data: Path) -> Prepared:
     values = torch.from_numpy(tables.numeric_features(features, train)).float()
     parts = [(values[part], torch.from_numpy(labels[part])) for part in (train, test)]
     return Prepared(parts[0], parts[1], len(classes))
-
-
-class LinearFixedFirst(nn.Module):
-    """Section 5.1: the first class scores zero, the others a linear function."""
-
-    def __init__(self, n_features: int, n_classes: int) -> None:
-        super().__init__()
-        self.others = nn.Linear(n_features, n_classes - 1)
-
-    def forward(self, features: Tensor) -> Tensor:
-        return nn.functional.pad(self.others(features), (1, 0))
 
 
 def train_linear(

@@ -15,7 +15,7 @@ from metricfit._words import did_you_mean
 if TYPE_CHECKING:
     from importlib.metadata import version
 
-    from metricfit import functional, links, methods, metrics, schedules, smoothing, training
+    from metricfit import functional, links, methods, metrics, models, schedules, smoothing, training
     from metricfit._checks import set_validation
     from metricfit.comparison import compare
     from metricfit.confusion import confusion_matrix
@@ -57,7 +57,7 @@ _HOME = {
     "set_validation": "_checks",
     "tune_offsets": "decisions",
 }
-_MODULES = ("functional", "links", "methods", "metrics", "schedules", "smoothing", "training")
+_MODULES = ("functional", "links", "methods", "metrics", "models", "schedules", "smoothing", "training")
 
 __all__ = [
     "DiceLoss",
@@ -81,6 +81,7 @@ __all__ = [
     "links",
     "methods",
     "metrics",
+    "models",
     "schedules",
     "set_validation",
     "smoothing",

@@ -1,0 +1,78 @@
+"""Linear models and multilayer perceptrons, and a head that predicts the width of the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from metricfit.models._parts import scaled
+
+
+class LinearFixedFirst(nn.Module):
+    """A linear model whose first class has the score zero (EXACT, section 5.1).
+
+    >>> LinearFixedFirst(4, 3)(torch.ones(2, 4))[:, 0]
+    tensor([0., 0.], grad_fn=<SelectBackward0>)
+    """
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(n_features, n_classes - 1)
+
+    def forward(self, features: Tensor) -> Tensor:
+        found = self.linear(features)
+        return torch.cat([found.new_zeros(len(found), 1), found], 1)
+
+
+class MLP(nn.Sequential):
+    """Linear layers with ReLU and dropout between them.
+
+    The leaky paper has the sizes 300, 200, 100 with dropout before the first layer too (``input_dropout``), EAST has 512, 256,
+    128 (its section E.3.2).
+
+    >>> sum(parameter.numel() for parameter in MLP(784, 10).parameters())               # 784·300 + 300 + 300·200 + 200 + ...
+    316810
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        sizes: Sequence[int] = (300, 200, 100),
+        *,
+        dropout: float = 0.0,
+        input_dropout: float = 0.0,
+        width: float = 1.0,
+    ) -> None:
+        layers: list[nn.Module] = [nn.Flatten(), nn.Dropout(input_dropout)]
+        n_inputs = n_features
+        for size in sizes:
+            layers += [nn.Linear(n_inputs, scaled(size, width)), nn.ReLU(), nn.Dropout(dropout)]
+            n_inputs = scaled(size, width)
+        super().__init__(*layers, nn.Linear(n_inputs, n_classes))
+
+
+class PredictedSigma(nn.Module):
+    """Scores over a predicted standard deviation sigma(x) of the noise (EXACT, section 4.5.3).
+
+    Noise of the standard deviation sigma(x) on the scores is noise of 1 on the scores divided by it. ``body`` gives features,
+    ``head`` their scores; a second head gives sigma, by softplus, at least ``least``.
+    """
+
+    def __init__(self, body: nn.Module, head: nn.Linear, least: float = 1e-3) -> None:
+        super().__init__()
+        self.body, self.head, self.least = body, head, least
+        self.sigma_head = nn.Linear(head.in_features, 1)
+        nn.init.zeros_(self.sigma_head.weight)
+        nn.init.constant_(self.sigma_head.bias, 0.5413248546)  # log(e - 1): softplus gives 1
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        features = self.body(inputs)
+        return self.head(features) / self.sigma(features)
+
+    def sigma(self, features: Tensor) -> Tensor:
+        """The standard deviation for each row, (n, 1)."""
+        return self.least + functional.softplus(self.sigma_head(features))

@@ -1,0 +1,135 @@
+"""Taggers: of the words of a sentence by an LSTM in both directions, and of the nodes of a binary tree by a Tree-LSTM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from metricfit.models._parts import scaled
+
+PADDING = 0  # the number of the word that fills up a sentence
+NO_CHILD = -1
+
+
+class Tagger(nn.Module):
+    """A bidirectional LSTM with one score per tag for every word (leaky, Table 6: 100 cells in each direction).
+
+    Takes the numbers of words, (n, length), filled up with 0; gives scores (n · length, k), one row per word, so that labels
+    are ``tags.flatten()``. Labels of the filling should be the loss's ``ignore_index``. ``vectors`` are known embeddings.
+    """
+
+    def __init__(
+        self,
+        n_words: int,
+        n_tags: int,
+        *,
+        n_dimensions: int = 300,
+        n_cells: int = 100,
+        dropout: float = 0.0,
+        width: float = 1.0,
+        vectors: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.embedding = _embedding(n_words, n_dimensions, vectors)
+        n_hidden = scaled(n_cells, width)
+        self.cells = nn.LSTM(self.embedding.embedding_dim, n_hidden, batch_first=True, bidirectional=True)
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(2 * n_hidden, n_tags)
+
+    def forward(self, words: Tensor) -> Tensor:
+        lengths = (words != PADDING).sum(1).clamp(min=1).cpu()
+        packed = pack_padded_sequence(self.dropout(self.embedding(words)), lengths, batch_first=True, enforce_sorted=False)
+        states, _ = pad_packed_sequence(self.cells(packed)[0], batch_first=True, total_length=words.shape[1])
+        return self.head(self.dropout(states)).flatten(0, 1)
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The nodes of binary trees, one after the other: the word of a leaf, or two children, which come before their parent."""
+
+    words: Tensor  # (n,): the number of a leaf's word, 0 for others
+    left: Tensor  # (n,): the place of the left child, -1 for a leaf
+    right: Tensor
+    height: Tensor  # (n,): 0 for a leaf, else one more than its higher child
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def to(self, device: torch.device | str) -> Trees:
+        return Trees(*(getattr(self, item.name).to(device) for item in fields(self)))
+
+
+def join_trees(trees: Sequence[Trees]) -> Trees:
+    """Several trees as one batch.
+
+    >>> leaf = torch.tensor([-1])
+    >>> one = Trees(torch.tensor([7]), leaf, leaf, torch.tensor([0]))
+    >>> join_trees([one, one]).words
+    tensor([7, 7])
+    """
+    starts = [0, *torch.tensor([len(tree) for tree in trees]).cumsum(0).tolist()]
+    moved = [
+        [torch.where(child < 0, child, child + start) for child in (tree.left, tree.right)]
+        for tree, start in zip(trees, starts, strict=False)
+    ]
+    left, right = (torch.cat(children) for children in zip(*moved, strict=True))
+    words, height = (torch.cat([getattr(tree, name) for tree in trees]) for name in ("words", "height"))
+    return Trees(words, left, right, height)
+
+
+class TreeTagger(nn.Module):
+    """A binary Tree-LSTM with one score per class for every node (Tai et al., 2015, equations 9 to 14; leaky, Table 7).
+
+    All nodes of one height are computed at once. Takes :class:`Trees`, gives scores (number of nodes, k).
+    """
+
+    def __init__(
+        self,
+        n_words: int,
+        n_classes: int,
+        *,
+        n_dimensions: int = 300,
+        n_cells: int = 100,
+        dropout: float = 0.0,
+        width: float = 1.0,
+        vectors: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.embedding = _embedding(n_words, n_dimensions, vectors)
+        self.n_hidden = scaled(n_cells, width)
+        self.leaf = nn.Linear(self.embedding.embedding_dim, 3 * self.n_hidden)  # input gate, output gate, update
+        self.inner = nn.Linear(2 * self.n_hidden, 5 * self.n_hidden)  # and a forget gate for each child
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(self.n_hidden, n_classes)
+
+    def forward(self, trees: Trees) -> Tensor:
+        levels = [torch.nonzero(trees.height == height)[:, 0] for height in range(int(trees.height.max()) + 1)]
+        place = torch.empty_like(trees.words)  # of a node among those that are computed
+        place[torch.cat(levels)] = torch.arange(len(trees), device=trees.words.device)
+        state, cell = self._leaves(trees.words[levels[0]])
+        for level in levels[1:]:
+            children = place[trees.left[level]], place[trees.right[level]]
+            new_state, new_cell = self._nodes(*(part[child] for part in (state, cell) for child in children))
+            state, cell = torch.cat([state, new_state]), torch.cat([cell, new_cell])
+        return self.head(self.dropout(state[place]))
+
+    def _leaves(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        enter, leave, update = self.leaf(self.dropout(self.embedding(words))).chunk(3, 1)
+        cell = torch.sigmoid(enter) * torch.tanh(update)
+        return torch.sigmoid(leave) * torch.tanh(cell), cell
+
+    def _nodes(self, left: Tensor, right: Tensor, left_cell: Tensor, right_cell: Tensor) -> tuple[Tensor, Tensor]:
+        enter, leave, update, keep_left, keep_right = self.inner(torch.cat([left, right], 1)).chunk(5, 1)
+        kept = torch.sigmoid(keep_left) * left_cell + torch.sigmoid(keep_right) * right_cell
+        cell = torch.sigmoid(enter) * torch.tanh(update) + kept
+        return torch.sigmoid(leave) * torch.tanh(cell), cell
+
+
+def _embedding(n_words: int, n_dimensions: int, vectors: Tensor | None) -> nn.Embedding:
+    if vectors is None:
+        return nn.Embedding(n_words, n_dimensions, padding_idx=PADDING)
+    return nn.Embedding.from_pretrained(vectors.clone(), freeze=False, padding_idx=PADDING)
