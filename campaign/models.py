@@ -20,10 +20,11 @@ import numpy as np
 import pandas as pd
 from safetensors.numpy import load_file, save_file
 
+from campaign._forge import seal
 from campaign._process import Worker
 from campaign._tally import Outcome, Tally
 from metricfit import MetricClassifier
-from metricfit._description import JSON_FILE, checksum, description_text
+from metricfit._description import JSON_FILE
 from metricfit._typing import Floats
 
 N_ROWS = 60
@@ -131,14 +132,6 @@ MODELS: dict[str, Callable[[], MetricClassifier]] = {
     "boosting": lambda: fitted("boosting", table()),
     "frame": lambda: fitted("auto", frame()),
 }
-
-
-def seal(folder: Path) -> None:
-    """Make the checksums fit."""
-    found = json.loads((folder / JSON_FILE).read_text())
-    found.pop("checksum", None)
-    found["sha256"] = {file.name: checksum(file.read_bytes()) for file in folder.iterdir() if file.name != JSON_FILE}
-    (folder / JSON_FILE).write_text(description_text(found))
 
 
 def change_byte(random: np.random.Generator, folder: Path) -> str:

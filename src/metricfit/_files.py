@@ -10,24 +10,38 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 NAME_KEPT = 40  # letters of a name that its temporary name has, since a file system limits the length of names
 
 
-def read_regular(path: Path, most_bytes: int) -> bytes:
-    """The content of a file; an OSError for anything else, such as a pipe or a device, and for a file that is too large."""
+class UnfitFileError(OSError):
+    """What is no regular file, such as a pipe or a device, or is too large."""
+
+
+@contextmanager
+def open_regular(path: Path, most_bytes: int) -> Iterator[BinaryIO]:
+    """Open a file for reading; an :class:`UnfitFileError` for what is no file, or larger than ``most_bytes``."""
+    _check_regular(path, os.stat(path))  # opening a device may do something
     at_once = getattr(os, "O_NONBLOCK", 0)  # opening a pipe waits for its other end
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once)) as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "Not a regular file", str(path))
+        found = os.fstat(file.fileno())  # it may be another one by now
+        _check_regular(path, found)
         if found.st_size > most_bytes:
-            raise OSError(errno.EFBIG, f"{found.st_size:,} bytes, at most {most_bytes:,} are read", str(path))
-        content = file.read(most_bytes + 1)
-    if len(content) > most_bytes:  # it grew, or its size is unknown
-        raise OSError(errno.EFBIG, f"More than {most_bytes:,} bytes", str(path))
-    return content
+            raise UnfitFileError(errno.EFBIG, f"{found.st_size:,} bytes, at most {most_bytes:,} are read", str(path))
+        yield file
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """The content of a file that :func:`open_regular` opens."""
+    with open_regular(path, most_bytes) as file:
+        return file.read(most_bytes)
+
+
+def _check_regular(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise UnfitFileError(errno.EINVAL, "Not a regular file", str(path))
 
 
 def check_free(path: Path, or_else: str = "delete it first", overwrite: bool = False) -> None:

@@ -13,9 +13,9 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import QuantileTransformer
 from torch import nn
 
+from campaign._forge import write_description
 from metricfit import MetricClassifier, metrics
 from metricfit.estimators import _storage
-from tests.folders import write_description
 
 
 def table(n=240, seed=0):

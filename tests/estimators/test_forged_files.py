@@ -12,9 +12,9 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
+from campaign._forge import seal, write_description
 from metricfit import MetricClassifier
 from tests.estimators.test_storage import fit, lightgbm, xgboost
-from tests.folders import seal, write_description
 
 
 def assert_refused(folder, match):

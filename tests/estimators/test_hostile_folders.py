@@ -17,9 +17,9 @@ from safetensors.torch import load_file, save_file
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import StandardScaler
 
+from campaign._forge import read_description, seal, write_description
 from metricfit import MetricClassifier, _skops
 from metricfit.estimators._storage import OWN_FILE
-from tests.folders import read_description, seal, write_description
 
 SECONDS = 30.0  # a refusal takes milliseconds; what hangs takes minutes
 

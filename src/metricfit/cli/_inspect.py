@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from metricfit._description import DamagedError, read_description
+from metricfit._description import DamagedError
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import printable
 from metricfit.cli import _options as options
-from metricfit.cli._model import SCORES_FILE, TABLE_FILE, open_files, read_json
+from metricfit.cli._model import SCORES_FILE, TABLE_FILE, describe, read_json
 
 
 def inspect(
@@ -37,11 +37,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
     """The descriptions of model, table and scores; the last two are empty if the model was saved from Python."""
     if not folder.is_dir():
         raise UsageError(f"Folder {folder} does not exist.")
-    try:
-        model = read_description(folder)
-    except ValueError as error:
-        raise DataError(str(error)) from error
-    files = open_files(folder)
+    model, files = describe(folder)
     try:
         files.check_all()
     except DamagedError as error:

@@ -37,7 +37,7 @@ def open_model(folder: Path) -> Model:
         classifier = MetricClassifier.load(folder)
     except ValueError as error:
         raise DataError(str(error)) from error
-    files = open_files(folder)
+    _, files = describe(folder)
     if TABLE_FILE not in files:
         columns = tuple(_columns(classifier, folder))
         return Model(classifier, TableSchema(columns, hasattr(classifier, "feature_names_in_"), len(columns)), "", {})
@@ -56,10 +56,11 @@ def open_model(folder: Path) -> Model:
     return Model(classifier, schema, target, scores)
 
 
-def open_files(folder: Path) -> SavedFiles:
-    """The files that the model's description names; others in the folder are not read."""
+def describe(folder: Path) -> tuple[dict[str, Any], SavedFiles]:
+    """The description of a model, and the files that it names; others in the folder are not read."""
     try:
-        return SavedFiles(folder, read_description(folder).get("sha256", {}))
+        found = read_description(folder)
+        return found, SavedFiles(folder, found.get("sha256", {}))
     except ValueError as error:
         raise DataError(str(error)) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -12,20 +13,15 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from metricfit.models._parts import scaled
 
 PADDING = 0  # the number of the word that fills up a sentence
-NO_CHILD = -1
 
 
-class Tagger(nn.Module):
-    """A bidirectional LSTM with one score per tag for every word (leaky, Table 6: 100 cells in each direction).
-
-    Takes the numbers of words, (n, length), filled up with 0; gives scores (n · length, k), one row per word, so that labels
-    are ``tags.flatten()``. Labels of the filling should be the loss's ``ignore_index``. ``vectors`` are known embeddings.
-    """
+class _WordNetwork(nn.Module):
+    """Embeddings of words, drop-out, and cells; ``vectors`` are known embeddings."""
 
     def __init__(
         self,
         n_words: int,
-        n_tags: int,
+        n_classes: int,
         *,
         n_dimensions: int = 300,
         n_cells: int = 100,
@@ -35,10 +31,24 @@ class Tagger(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding = _embedding(n_words, n_dimensions, vectors)
-        n_hidden = scaled(n_cells, width)
-        self.cells = nn.LSTM(self.embedding.embedding_dim, n_hidden, batch_first=True, bidirectional=True)
         self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear(2 * n_hidden, n_tags)
+        self._build(self.embedding.embedding_dim, scaled(n_cells, width), n_classes)
+
+    @abstractmethod
+    def _build(self, n_dimensions: int, n_hidden: int, n_classes: int) -> None:
+        """Make the cells and the head."""
+
+
+class Tagger(_WordNetwork):
+    """A bidirectional LSTM with one score per tag for every word (leaky, Table 6: 100 cells in each direction).
+
+    Takes the numbers of words, (n, length), filled up with 0; gives scores (n · length, k), one row per word, so that labels
+    are ``tags.flatten()``. Labels of the filling should be the loss's ``ignore_index``.
+    """
+
+    def _build(self, n_dimensions: int, n_hidden: int, n_classes: int) -> None:
+        self.cells = nn.LSTM(n_dimensions, n_hidden, batch_first=True, bidirectional=True)
+        self.head = nn.Linear(2 * n_hidden, n_classes)
 
     def forward(self, words: Tensor) -> Tensor:
         lengths = (words != PADDING).sum(1).clamp(min=1).cpu()
@@ -81,30 +91,16 @@ def join_trees(trees: Sequence[Trees]) -> Trees:
     return Trees(words, left, right, height)
 
 
-class TreeTagger(nn.Module):
+class TreeTagger(_WordNetwork):
     """A binary Tree-LSTM with one score per class for every node (Tai et al., 2015, equations 9 to 14; leaky, Table 7).
 
     All nodes of one height are computed at once. Takes :class:`Trees`, gives scores (number of nodes, k).
     """
 
-    def __init__(
-        self,
-        n_words: int,
-        n_classes: int,
-        *,
-        n_dimensions: int = 300,
-        n_cells: int = 100,
-        dropout: float = 0.0,
-        width: float = 1.0,
-        vectors: Tensor | None = None,
-    ) -> None:
-        super().__init__()
-        self.embedding = _embedding(n_words, n_dimensions, vectors)
-        self.n_hidden = scaled(n_cells, width)
-        self.leaf = nn.Linear(self.embedding.embedding_dim, 3 * self.n_hidden)  # input gate, output gate, update
-        self.inner = nn.Linear(2 * self.n_hidden, 5 * self.n_hidden)  # and a forget gate for each child
-        self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear(self.n_hidden, n_classes)
+    def _build(self, n_dimensions: int, n_hidden: int, n_classes: int) -> None:
+        self.leaf = nn.Linear(n_dimensions, 3 * n_hidden)  # input gate, output gate, update
+        self.inner = nn.Linear(2 * n_hidden, 5 * n_hidden)  # and a forget gate for each child
+        self.head = nn.Linear(n_hidden, n_classes)
 
     def forward(self, trees: Trees) -> Tensor:
         levels = [torch.nonzero(trees.height == height)[:, 0] for height in range(int(trees.height.max()) + 1)]

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +19,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from metricfit._files import UnfitFileError, open_regular
 from metricfit._printable import printable
 
 FORMAT = b"metricfit checkpoint 1"
@@ -56,7 +55,7 @@ def write_state(file: Path, state: Any) -> None:
 
 def read_state(file: Path, limit: int) -> Any:
     """Read what :func:`write_state` wrote; a ValueError says what is wrong with the file."""
-    with _open_regular(file, limit) as opened:
+    with _opened(file, limit) as opened:
         name, checksum = opened.readline(len(FORMAT) + 1), opened.readline(CHECKSUM + 1)
         if name[:2] == b"PK":
             raise ValueError("an earlier version wrote it, without a checksum; train again, or load it with that version")
@@ -84,20 +83,12 @@ def one_line(value: Any) -> str:
 
 
 @contextmanager
-def _open_regular(file: Path, limit: int) -> Iterator[BinaryIO]:
-    """A regular file of at most ``limit`` bytes; a pipe or a device is not opened, or not read."""
-    _check_regular(os.stat(file))
-    with open(os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as opened:
-        found = os.fstat(opened.fileno())
-        _check_regular(found)
-        if found.st_size > limit:
-            raise ValueError(f"it has {found.st_size:,} bytes, more than a checkpoint of this module can have, {limit:,}")
-        yield opened
-
-
-def _check_regular(found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise ValueError("it is a folder" if stat.S_ISDIR(found.st_mode) else "it is a pipe or a device, expected a file")
+def _opened(file: Path, limit: int) -> Iterator[BinaryIO]:
+    try:
+        with open_regular(file, limit) as opened:
+            yield opened
+    except UnfitFileError as error:
+        raise ValueError(error.strerror) from error
 
 
 def _encode(value: Any, tensors: dict[str, Tensor], seen: set[int], where: str) -> Any:
