@@ -40,6 +40,7 @@ def reproduce(
         int | None, typer.Option(min=1, help="Number of seeds per method.", show_default="the experiment's")
     ] = None,
     search: Annotated[int, typer.Option(min=0, help="Draws of a random search for hyper-parameters; 0 uses the paper's.")] = 0,
+    full: Annotated[bool, typer.Option("--full", help="Run the paper's size, for people with GPUs.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Number of cells that run in parallel.")] = 1,
     data: Annotated[Path | None, typer.Option(help="Folder with the papers' data.", show_default="METRICFIT_DATA")] = None,
 ) -> None:
@@ -57,24 +58,27 @@ def reproduce(
     if name not in names():
         raise UsageError(f"{name!r} is not an experiment.{did_you_mean(name, names())} Experiments: {', '.join(names())}.")
     experiment = get_experiment(name)
-    _check_options(experiment, datasets or [], search)
-    scope = Scope(
-        (data or data_folder()).absolute(), quick, tuple(dict.fromkeys(datasets or ())), seeds or experiment.seeds, search
-    )
+    _check_options(experiment, datasets or [], search, quick, full)
+    chosen = tuple(dict.fromkeys(datasets or ()))
+    scope = Scope((data or data_folder()).absolute(), quick, chosen, seeds or experiment.seeds, search, full)
     with Bar(transient=True) if sys.stderr.isatty() else Lines() as progress:
         text = run(experiment, scope, out, jobs, progress, f"{COMMAND} {shlex.join(sys.argv[1:])}")
     print(text)
     figure = " and .svg" if experiment.figure else ""
-    say(f"Written: {out / name}{'-quick' if quick else ''}.csv, .md{figure}")
+    say(f"Written: {out / scope.file_stem(name)}.csv, .md{figure}")
 
 
-def _check_options(experiment: Experiment, datasets: list[str], search: int) -> None:
+def _check_options(experiment: Experiment, datasets: list[str], search: int, quick: bool, full: bool) -> None:
     """Raise UsageError for options that do not apply to the experiment."""
     from metricfit._words import did_you_mean
 
     name = experiment.name
     if search and not experiment.searches:
         raise UsageError(f"--search does not apply to {name}: it fixes or searches its hyper-parameters itself.")
+    if full and not experiment.scaled:
+        raise UsageError(f"--full does not apply to {name}: it has the paper's size already.")
+    if full and quick:
+        raise UsageError("--full and --quick exclude each other: pass one of them.")
     if datasets and not experiment.datasets:
         raise UsageError(f"--datasets does not apply to {name}: it has no data sets.")
     for wanted in datasets:

@@ -40,6 +40,15 @@ class Scope:
     datasets: tuple[str, ...] = ()  # all if empty
     seeds: int = 5
     search: int = 0  # draws of a random search for hyper-parameters; 0 uses the paper's
+    full: bool = False  # the paper's size, where the default is scaled to two cores
+
+    def file_stem(self, name: str) -> str:
+        """The file name of an experiment's results: a quick or full run does not overwrite the usual one.
+
+        >>> Scope(Path(), quick=True).file_stem("exact-vision")
+        'exact-vision-quick'
+        """
+        return name + "-quick" * self.quick + "-full" * self.full
 
 
 def _no_claims(found: Results) -> list[Claim]:
@@ -60,6 +69,7 @@ class Experiment:
     figure: Callable[[Results], Figure] | None = None
     seeds: int = 5
     searches: bool = False  # whether --search applies
+    scaled: bool = False  # whether the default is smaller than the paper's, and --full applies
     version: int = 1  # increase it when saved cells become invalid
 
 

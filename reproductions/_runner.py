@@ -30,10 +30,10 @@ def run(
 ) -> str:
     """Run the cells that are not saved yet, write ``NAME.csv`` and ``NAME.md`` to ``out``, and return the Markdown.
 
-    A quick run has different file names, so that it does not overwrite a full one.
+    A quick run, or one of the paper's size, has file names of its own.
     """
     cells = experiment.cells(scope)
-    name = experiment.name + ("-quick" if scope.quick else "")
+    name = scope.file_stem(experiment.name)
     folder = out / f".{experiment.name}-cells{experiment.version if experiment.version > 1 else ''}"
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / file_name(cell, scope) for cell in cells]
@@ -47,6 +47,8 @@ def run(
         reporter.step(done, None)
     found = [(cell, row) for cell, file in zip(cells, files, strict=True) for row in _read_cell(file) or []]
     how = f"Written by `{command}` on {hardware()}."
+    if experiment.scaled and not scope.full:
+        how += " The networks, data or epochs are *scaled* down from the paper's; `--full` runs the paper's size."
     parts = [f"# {experiment.title}", how, experiment.summary(found).strip()]
     if claims := experiment.claims(found):
         parts.append(f"## Claims, in points\n\n{claims_table(claims)}\n\n{CAVEAT}")
@@ -87,7 +89,7 @@ def read_results(experiment: Experiment, file: Path) -> Results:
 
 
 def file_name(cell: Cell, scope: Scope) -> str:
-    """The file name of a cell, which also depends on ``quick`` and ``search``.
+    """The file name of a cell, which also depends on ``quick``, ``full`` and ``search``.
 
     >>> file_name({"set": "car", "method": "EXACT", "seed": 0}, Scope(Path(), search=50))
     'car-EXACT-0-search50.json'
@@ -95,6 +97,7 @@ def file_name(cell: Cell, scope: Scope) -> str:
     parts = [
         *map(str, cell.values()),
         *(["quick"] if scope.quick else []),
+        *(["full"] if scope.full else []),
         *([f"search{scope.search}"] if scope.search else []),
     ]
     return re.sub(r"[^\w.-]", "_", "-".join(parts)) + ".json"

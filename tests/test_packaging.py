@@ -27,7 +27,9 @@ EXTRAS = {
     "train": {"lightning-fabric"},
     "fast": {"numba"},
     "excel": {"python-calamine"},
+    "images": {"kornia", "pillow"},
     "own": {"skops"},
+    "sam": {"pytorch-optimizer"},
 }
 ABSENT = ("typer", "rich", "pyarrow", "charset_normalizer", "lightning_fabric", "numba", "pandas", "matplotlib")
 DATA = "import numpy as np; X = np.random.default_rng(0).normal(size=(200, 3)); y = (X[:, 0] > 0.8).astype(int); "

@@ -15,7 +15,7 @@ from metricfit._words import did_you_mean
 if TYPE_CHECKING:
     from importlib.metadata import version
 
-    from metricfit import functional, links, methods, metrics, models, schedules, smoothing, training
+    from metricfit import datasets, functional, links, methods, metrics, models, schedules, smoothing, training
     from metricfit._checks import set_validation
     from metricfit.comparison import compare
     from metricfit.confusion import confusion_matrix
@@ -57,7 +57,7 @@ _HOME = {
     "set_validation": "_checks",
     "tune_offsets": "decisions",
 }
-_MODULES = ("functional", "links", "methods", "metrics", "models", "schedules", "smoothing", "training")
+_MODULES = ("datasets", "functional", "links", "methods", "metrics", "models", "schedules", "smoothing", "training")
 
 __all__ = [
     "DiceLoss",
@@ -76,6 +76,7 @@ __all__ = [
     "binary_scores",
     "compare",
     "confusion_matrix",
+    "datasets",
     "decide",
     "functional",
     "links",

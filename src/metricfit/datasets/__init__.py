@@ -1,0 +1,1 @@
+"""Readers of the papers' pictures, sentences and trees, from files as their authors publish them."""
