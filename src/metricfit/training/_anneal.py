@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from torch import Tensor
-
 from metricfit import schedules
 from metricfit._checks import check_number
+from metricfit.training._held_out import HeldOut
 from metricfit.training._trainer import Row, Trainer
 
 
 def anneal(
     trainer: Trainer,
     batches: Iterable[Any],
-    held_out: tuple[Tensor, Tensor],
+    held_out: HeldOut,
     *,
     start: float = 0.2,
     rate: float = 0.8,
