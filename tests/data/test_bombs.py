@@ -10,15 +10,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from metricfit import _files
 from metricfit._errors import DataError, UsageError
-from metricfit.data import _bombs, _json, _sniff, layout_of, read_table
+from metricfit.data import _json, _sniff, layout_of, read_table
 from tests.data.workbook import write_workbook
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """A tenth of a megabyte counts as large, so that the tests are fast."""
-    monkeypatch.setattr(_bombs, "LARGE", 10**5)
+    monkeypatch.setattr(_files, "LARGE", 10**5)
 
 
 def test_a_gzip_bomb_is_refused(tmp_path):
@@ -99,7 +100,7 @@ def test_a_parquet_bomb_is_refused(tmp_path):
 
 
 def test_a_parquet_file_of_one_value_repeated_is_not_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(_bombs, "MOST_TIMES", 30)
+    monkeypatch.setattr(_files, "MOST_TIMES", 30)
     path = tmp_path / "bomb.parquet"
     n_rows = 10**6
     parquet.write_table(pa.table({"a": np.zeros(n_rows), "b": np.zeros(n_rows)}), path, row_group_size=n_rows)
@@ -157,7 +158,7 @@ def test_what_is_no_file_is_refused(tmp_path, what):
 def test_a_bounded_file_can_be_read_at_once(tmp_path):
     path = tmp_path / "text.gz"
     path.write_bytes(gzip.compress(b"one\ntwo\n"))
-    with _bombs.BoundedGzip(path) as file:
+    with _files.BoundedGzip(path) as file:
         assert file.read() == b"one\ntwo\n"
-    with _bombs.BoundedGzip(path) as file, io.TextIOWrapper(file) as text:
+    with _files.BoundedGzip(path) as file, io.TextIOWrapper(file) as text:
         assert text.readlines() == ["one\n", "two\n"]

@@ -1,64 +1,29 @@
-"""Compressed files that hold far more than they seem to: refused before they fill the memory or the disk."""
+"""Workbooks and Parquet files that hold far more than they seem to: refused before they fill the memory or the disk."""
 
 from __future__ import annotations
 
-import gzip
 import re
 import zipfile
-import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from metricfit import _files
 from metricfit._errors import DataError
+from metricfit._files import describe_bomb, is_bomb
 
-LARGE = 2**28  # bytes: what a file of any size may hold
-MOST_TIMES = 100  # a larger file may hold this many times its size; tables reach 5 to 30
 MOST_CELLS = 10**8  # of a sheet
 _BLOCK = 2**20
 _SHEET = re.compile(r"xl/worksheets/[^/]*\.xml")
 _CELL = re.compile(rb' r="([A-Z]{1,3})([0-9]{1,7})"')
 
 
-def is_bomb(size: int, stored: int) -> bool:
-    """Whether ``size`` bytes in a file of ``stored`` bytes are too many."""
-    return size > LARGE and size > MOST_TIMES * stored
-
-
-class BoundedGzip(gzip.GzipFile):
-    """A gzipped file for reading that refuses to decompress to far more than its size."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "rb")
-        self._path, self._stored = path, path.stat().st_size
-
-    def read(self, size: int | None = -1) -> bytes:
-        if size is not None and size >= 0:
-            return self._checked(super().read, size)
-        blocks = []
-        while block := self.read(_BLOCK):
-            blocks.append(block)
-        return b"".join(blocks)
-
-    def read1(self, size: int = -1) -> bytes:
-        return self._checked(super().read1, size)
-
-    def _checked(self, read: Callable[[int], bytes], size: int) -> bytes:
-        try:
-            block = read(size)
-        except (zlib.error, EOFError) as error:
-            raise gzip.BadGzipFile(f"the compressed data are damaged: {error}") from error
-        if is_bomb(self.tell(), self._stored):
-            raise DataError(f"{self._path} {_holds(self.tell(), self._stored)} Decompress it first if this is right.")
-        return block
-
-
 def check_zip(path: Path, archive: zipfile.ZipFile) -> None:
     """Refuse a workbook that holds too much, or other sizes than it says."""
     size, stored = sum(member.file_size for member in archive.infolist()), path.stat().st_size
     if is_bomb(size, stored):
-        raise DataError(f"{path} {_holds(size, stored)} Save the table as CSV if this is right.")
+        raise DataError(f"{path} {describe_bomb(size, stored)} Save the table as CSV if this is right.")
     for member in archive.infolist():
         with archive.open(member) as file:  # reads no more of a member than its size, and checks its sum at the end
             sheet = _SHEET.fullmatch(member.filename) is not None
@@ -88,9 +53,5 @@ def check_parquet(path: Path, metadata: Any, whole: bool) -> None:
     pages = sum(group.total_byte_size for group in groups)
     cells = 8 * metadata.num_rows * metadata.num_columns if whole else 0
     size, stored = max(pages, cells), path.stat().st_size
-    if is_bomb(pages, stored) or is_bomb(cells, MOST_TIMES * stored):
-        raise DataError(f"{path} {_holds(size, stored)} Write it without compression, or take some of its rows.")
-
-
-def _holds(size: int, stored: int) -> str:
-    return f"holds more than {size / 2**20:,.0f} MB in {max(1, round(stored / 1024)):,} KB."
+    if is_bomb(pages, stored) or is_bomb(cells, _files.MOST_TIMES * stored):
+        raise DataError(f"{path} {describe_bomb(size, stored)} Write it without compression, or take some of its rows.")

@@ -8,7 +8,8 @@ import zlib
 from pathlib import Path
 
 from metricfit._errors import DataError, UsageError
-from metricfit.data._bombs import BoundedGzip, check_zip
+from metricfit._files import BoundedGzip
+from metricfit.data._bombs import check_zip
 from metricfit.data._sniff import BYTE_ORDER_MARKS
 
 READS = "CSV, TSV, Parquet, JSON Lines and Excel files are read"

@@ -13,7 +13,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from metricfit._errors import DataError, UsageError
-from metricfit.data._bombs import BoundedGzip
+from metricfit._files import BoundedGzip
 
 SAMPLE_BYTES = 2**18  # for detecting delimiter and header; more if the first line is longer
 MAX_LINE_BYTES = 2**24  # of the first line

@@ -1,0 +1,38 @@
+"""CIFAR-10 for experiments: decoded once, because 60,000 JPEG files take half a minute, and kept in ``build/``."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from metricfit import datasets
+from metricfit._files import new_file
+from reproductions._training import Rows
+
+CACHE = Path(__file__).parents[1] / "build" / "pictures"
+LEAST_KEPT = 5000  # fewer pictures are decoded each time
+
+
+def cifar10(data: Path, part: str, n_rows: int | None = None) -> Rows:
+    """The first pictures (n, 3, 32, 32) of bytes and their labels, the classes in turn; from the JPEG copy in ``data``."""
+    folder = data / "cifar10-jpeg"
+    file = CACHE / f"{part}-{_fingerprint(folder / f'{part}.tar.gz')}.npy"
+    if file.exists():
+        kept = np.array(np.load(file, mmap_mode="r")[:n_rows])
+        return torch.from_numpy(kept[:, 1:].reshape(-1, 3, 32, 32)), torch.from_numpy(kept[:, 0].astype(np.int64))
+    images, labels = datasets.cifar10(folder, part)
+    if len(labels) >= LEAST_KEPT:
+        with new_file(file, overwrite=True) as temporary, temporary.open("wb") as content:
+            np.save(content, np.concatenate([labels[:, None].numpy().astype(np.uint8), images.flatten(1).numpy()], axis=1))
+    return images[:n_rows], labels[:n_rows]
+
+
+def _fingerprint(file: Path) -> str:
+    """Another one if the file changes; empty if there is none."""
+    if not file.exists():
+        return ""
+    found = file.stat()
+    return hashlib.sha256(f"{file.resolve()} {found.st_size} {found.st_mtime_ns}".encode()).hexdigest()[:16]

