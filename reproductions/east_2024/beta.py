@@ -20,13 +20,14 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from torch import nn
 
 import metricfit as mf
+from metricfit.datasets import CIFAR10_CLASSES as CLASSES
 from reproductions._claims import Claim, claim
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._figure import empty_figure
 from reproductions._markdown import LEGEND, table, with_agreement
+from reproductions._pictures import cifar10
 from reproductions._results import differences, values
 from reproductions.east_2024 import published
-from reproductions.east_2024._cifar import CLASSES, pictures
 from reproductions.east_2024._filters import learn_filters
 from reproductions.east_2024._protocol import Effort, Options, Parts, course, courses, train_network
 
@@ -62,8 +63,8 @@ def run(cell: Cell, scope: Scope) -> Numbers:
 @lru_cache(maxsize=1)
 def load_data(data: Path, per_class: int, test_per_class: int | None, n_filters: int) -> Parts:
     """The first pictures of each class, four fifths to train and one to stop by; those of its own test part to report."""
-    images, labels = pictures(data, "train", per_class)
-    test_images, test_labels = pictures(data, "test", test_per_class)
+    images, labels = cifar10(data, "train", len(CLASSES) * per_class)
+    test_images, test_labels = cifar10(data, "test", test_per_class and len(CLASSES) * test_per_class)
     n_train = len(labels) - round(VALIDATION_SHARE * len(labels))
     filters = learn_filters(images[:n_train], n_filters)
     known, test = filters(images), filters(test_images)

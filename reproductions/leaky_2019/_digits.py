@@ -1,8 +1,7 @@
-"""MNIST from its four idx files: folds of training and development images, and labels with noise."""
+"""MNIST: folds of training and development images, and labels with noise."""
 
 from __future__ import annotations
 
-import gzip
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 import torch
 from sklearn.model_selection import KFold
 
-from metricfit._errors import DataError
+from metricfit import datasets
 from reproductions._training import Rows
 
 N_FOLDS, N_CLASSES, NOISE = 10, 10, 0.05
@@ -34,29 +33,10 @@ def with_noise(labels: torch.Tensor, seed: int) -> torch.Tensor:
 
 @lru_cache(maxsize=1)
 def _digits(data: Path) -> tuple[Rows, Rows]:
-    train, test = (_part(data / "mnist", part) for part in ("train", "t10k"))
-    return train, test
+    return _part(data, "train"), _part(data, "test")
 
 
-def _part(folder: Path, part: str) -> Rows:
+def _part(data: Path, part: str) -> Rows:
     """Pixels from 0 to 1, in a row per image, and labels."""
-    try:
-        images = read_idx(folder / f"{part}-images-idx3-ubyte.gz")
-        labels = read_idx(folder / f"{part}-labels-idx1-ubyte.gz")
-    except FileNotFoundError as error:
-        raise DataError(
-            f"MNIST is not there: {error.filename} is missing. Fetch its four idx files (gzip), put them into a folder "
-            "'mnist', and name the folder above it by --data or METRICFIT_DATA."
-        ) from error
-    return torch.from_numpy(images.reshape(len(images), -1)).float() / 255.0, torch.from_numpy(labels).long()
-
-
-def read_idx(file: Path) -> np.ndarray:
-    """An array of bytes: two zeros, the type (8), the number of axes, their lengths, the values."""
-    with gzip.open(file) as packed:
-        content = packed.read()
-    if content[:3] != b"\x00\x00\x08":
-        raise DataError(f"{file} should be an idx file of bytes, but begins with {content[:3]!r}.")
-    n_axes = content[3]
-    lengths = np.frombuffer(content, ">i4", n_axes, offset=4)
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * n_axes).reshape(lengths).copy()
+    images, labels = datasets.mnist(data / "mnist", part)
+    return images.flatten(1).float() / 255.0, labels

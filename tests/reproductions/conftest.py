@@ -122,14 +122,14 @@ def _cifar(folder):
     """Noisy pictures of one colour per class."""
     from PIL import Image
 
-    from reproductions.east_2024._cifar import CLASSES
+    from metricfit.datasets import CIFAR10_CLASSES
 
     random = np.random.default_rng(0)
     colours = random.integers(40, 215, (10, 3))
     folder.mkdir()
     for part, n_each in (("train", 20), ("test", 6)):
         with tarfile.open(folder / f"{part}.tar.gz", "w:gz") as archive:
-            for name, colour in zip(CLASSES, colours, strict=True):
+            for name, colour in zip(CIFAR10_CLASSES, colours, strict=True):
                 for number in range(n_each):
                     picture = (colour + random.normal(0.0, 20.0, (32, 32, 3))).clip(0, 255).astype(np.uint8)
                     file = io.BytesIO()

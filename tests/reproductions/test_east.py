@@ -13,7 +13,6 @@ import metricfit as mf
 from metricfit._errors import DataError
 from reproductions._experiment import Scope, get_experiment
 from reproductions.east_2024 import beta, published, tabular
-from reproductions.east_2024._cifar import CLASSES, pictures
 from reproductions.east_2024._filters import learn_filters
 from reproductions.east_2024._protocol import Effort, Options, Parts, train_network
 from reproductions.east_2024._sets import load_data
@@ -124,21 +123,6 @@ def test_search_keeps_the_least_validation_loss(monkeypatch, data):
 def test_a_cell_is_the_same_every_time(data):
     cell = {"set": "mammography", "method": "F1*", "seed": 3}
     assert tabular.run(cell, Scope(data, quick=True)) == tabular.run(cell, Scope(data, quick=True))
-
-
-def test_pictures_are_those_of_their_class(data):
-    images, labels = pictures(data, "train", 5)
-    assert images.shape == (50, 3, 32, 32)
-    assert labels[:12].tolist() == [*range(10), 0, 1]  # in turn, so that any first part is balanced
-    colours = images.double().mean((2, 3))
-    within = torch.stack([colours[labels == one].std(0).mean() for one in range(10)]).mean()
-    assert within < 0.1 * colours.std(0).mean()
-    assert CLASSES[5:7] == ("dog", "frog")  # section C.1
-
-
-def test_missing_pictures_say_what_to_fetch(tmp_path):
-    with pytest.raises(DataError, match=r"train\.tar\.gz is missing.*CIFAR-10-images"):
-        pictures(tmp_path, "train")
 
 
 def test_filters_see_what_is_where():

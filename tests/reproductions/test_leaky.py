@@ -1,6 +1,5 @@
 """Leaky expected error: published digits, splits, noise, and gradients that can be worked out by hand."""
 
-import gzip
 import math
 
 import numpy as np
@@ -9,7 +8,6 @@ import torch
 from scipy import stats
 from torch import nn
 
-from metricfit._errors import DataError
 from metricfit.comparison._statistics import corrected_estimate
 from reproductions._experiment import Scope
 from reproductions.leaky_2019 import _curves, _digits, mnist, published, tabular
@@ -136,21 +134,6 @@ def test_folds_are_nine_to_one_and_test_labels_stay_clean(data):
     assert not torch.equal(clean[1][0], _digits.fold(data, 3)[1][0])
     assert clean[0][0].shape == (900, 784)
     assert clean[0][0].max() == 1.0
-
-
-def test_idx_file_of_two_images(tmp_path):
-    values = np.arange(12, dtype=np.uint8).reshape(2, 3, 2)
-    file = tmp_path / "images.gz"
-    file.write_bytes(gzip.compress(bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 2]) + values.tobytes()))
-    assert np.array_equal(_digits.read_idx(file), values)
-    file.write_bytes(gzip.compress(b"<html>"))
-    with pytest.raises(DataError, match="should be an idx file of bytes, but begins with b'<ht'"):
-        _digits.read_idx(file)
-
-
-def test_missing_images_are_named(tmp_path):
-    with pytest.raises(DataError, match=r"train-images-idx3-ubyte.gz is missing. Fetch its four idx files"):
-        _digits.fold(tmp_path, 0)
 
 
 def test_perceptron_is_the_papers():

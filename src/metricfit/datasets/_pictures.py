@@ -16,7 +16,7 @@ from metricfit._extras import require
 def decode(content: bytes, name: str, kind: str, width: int, height: int | None) -> np.ndarray:
     """Bytes (height, width, 3) of a picture of this kind, such as "JPEG"; its size is checked before it is decoded."""
     require("PIL", "images", f"a {kind} picture")
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
@@ -24,6 +24,8 @@ def decode(content: bytes, name: str, kind: str, width: int, height: int | None)
             picture = Image.open(io.BytesIO(content), formats=[kind])
         if picture.width == width and picture.height == (height or picture.height):
             return np.asarray(picture.convert("RGB"))
+    except UnidentifiedImageError as error:
+        raise DataError(f"{name} should be a {kind} picture, but is none.") from error
     except Exception as error:  # pillow raises errors of many kinds
         raise DataError(f"{name} should be a {kind} picture, but cannot be decoded: {error}.") from error
     wanted = f"{width} x {height}" if height else f"{width} pixels wide"
