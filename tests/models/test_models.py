@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from benchmarks.network_steps import WAYS, take_step
 from metricfit import ExpectedErrorLoss, models
 from metricfit.models import Trees, join_trees
 
@@ -61,6 +62,20 @@ def test_a_step_lowers_the_loss(name):
     optimizer.step()
     assert all(parameter.grad is not None for parameter in module.parameters())
     assert loss(module(inputs), labels).item() < before.item()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_step_is_the_same_compiled_and_in_bfloat16(name, way):
+    """``aot_eager`` traces as the compiler does, without minutes of C++; benchmarks/network_steps.py compiles in full."""
+    torch.manual_seed(0)
+    build, draw, n_rows = NETWORKS[name]
+    module, inputs = build(), draw()
+    labels = torch.randint(0, 4, (n_rows or len(inputs),))
+    plain, found = take_step(module, inputs, labels), take_step(module, inputs, labels, way, backend="aot_eager")
+    assert found.loss == pytest.approx(plain.loss, rel=0.02)
+    assert found.after == pytest.approx(plain.after, rel=0.02)
+    assert found.loss != plain.loss or way == "torch.compile"
 
 
 @pytest.mark.parametrize("build", [lambda width: models.ResNet18(width=width), lambda width: models.Darknet19(width=width)])
