@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Gathered = dict[str, list[Claim]]  # by experiment
+Gathered = dict[str, list[Claim]]  # by experiment, which says so if it is scaled
 
 BEGIN, END = "<!-- claims: written by `make evidence` -->", "<!-- end of claims -->"
 ROW = 0.17  # inches
@@ -34,7 +34,7 @@ def gather(results: Path) -> Gathered:
     for name in names():
         experiment, file = get_experiment(name), results / paper_folder(name) / "results" / f"{name}.csv"
         if file.exists() and (claims := experiment.claims(read_results(experiment, file))):
-            gathered[name] = claims
+            gathered[f"{name} (scaled)" if experiment.scaled else name] = claims
     return gathered
 
 
