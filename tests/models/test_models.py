@@ -64,6 +64,14 @@ def test_a_step_lowers_the_loss(name):
     assert loss(module(inputs), labels).item() < before.item()
 
 
+def test_the_number_of_parameters_of_sequences():
+    """Tai et al. (2015), Table 1, counts what composes: neither embeddings nor heads; their two directions share weights."""
+    with torch.device("meta"):
+        words, trees = models.Tagger(30, 5, n_cells=168), models.TreeTagger(30, 5, n_cells=150)
+    assert count(words.cells) == 2 * 315_840
+    assert count(trees.leaf) + count(trees.inner) == pytest.approx(316_800, rel=0.003)  # each gate has one bias, theirs two
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_step_is_the_same_compiled_and_in_bfloat16(name, way):

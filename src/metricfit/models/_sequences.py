@@ -94,12 +94,13 @@ def join_trees(trees: Sequence[Trees]) -> Trees:
 class TreeTagger(_WordNetwork):
     """A binary Tree-LSTM with one score per class for every node (Tai et al., 2015, equations 9 to 14; leaky, Table 7).
 
-    All nodes of one height are computed at once. Takes :class:`Trees`, gives scores (number of nodes, k).
+    A leaf's cell is a linear map of its word, as the number of parameters in their Table 1 tells. All nodes of one height are
+    computed at once. Takes :class:`Trees`, gives scores (number of nodes, k).
     """
 
     def _build(self, n_dimensions: int, n_hidden: int, n_classes: int) -> None:
-        self.leaf = nn.Linear(n_dimensions, 3 * n_hidden)  # input gate, output gate, update
-        self.inner = nn.Linear(2 * n_hidden, 5 * n_hidden)  # and a forget gate for each child
+        self.leaf = nn.Linear(n_dimensions, 2 * n_hidden)  # cell, output gate
+        self.inner = nn.Linear(2 * n_hidden, 5 * n_hidden)  # input gate, output gate, update, a forget gate for each child
         self.head = nn.Linear(n_hidden, n_classes)
 
     def forward(self, trees: Trees) -> Tensor:
@@ -114,8 +115,7 @@ class TreeTagger(_WordNetwork):
         return self.head(self.dropout(state[place]))
 
     def _leaves(self, words: Tensor) -> tuple[Tensor, Tensor]:
-        enter, leave, update = self.leaf(self.dropout(self.embedding(words))).chunk(3, 1)
-        cell = torch.sigmoid(enter) * torch.tanh(update)
+        cell, leave = self.leaf(self.dropout(self.embedding(words))).chunk(2, 1)
         return torch.sigmoid(leave) * torch.tanh(cell), cell
 
     def _nodes(self, left: Tensor, right: Tensor, left_cell: Tensor, right_cell: Tensor) -> tuple[Tensor, Tensor]:
