@@ -1,0 +1,85 @@
+"""Sentences with one tag per word: CoNLL-U, and files with a word and a tag on each line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from metricfit._errors import DataError
+from metricfit._printable import quoted
+from metricfit._words import did_you_mean
+from metricfit.datasets._lines import read_lines
+
+COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_FILE = "sentences with a word on each line"
+_NO_WORD = re.compile(r"\d+(-|\.)\d+")  # several words in one token, such as 1-2, and empty nodes, such as 1.1
+
+
+class Sentence(NamedTuple):
+    """The words of a sentence, and as many tags."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
+def read_conllu(file: str | Path, column: str = "upos") -> list[Sentence]:
+    """Sentences of a CoNLL-U file (plain or gzip) with the values of a column, by default the part of speech.
+
+    Tokens of several words (``1-2``) and empty nodes (``1.1``) are left out: they are no words.
+    """
+    if column not in COLUMNS:
+        near = did_you_mean(column, COLUMNS)
+        raise ValueError(f"`column` should be one of {', '.join(COLUMNS)}, got {column!r}.{near}")
+    place, sentences = COLUMNS.index(column), []
+    for block in _blocks(file, comments=True):
+        words: list[str] = []
+        tags: list[str] = []
+        for number, line in block:
+            fields = line.split("\t")
+            if len(fields) != len(COLUMNS):
+                raise _damaged(file, number, f"{len(COLUMNS)} columns with tabs between them", line)
+            if _NO_WORD.fullmatch(fields[0]):
+                continue
+            if fields[0] != str(len(words) + 1):
+                raise _damaged(file, number, f"the word {len(words) + 1} of its sentence", line)
+            words.append(fields[1])
+            tags.append(fields[place])
+        if words:
+            sentences.append(Sentence(tuple(words), tuple(tags)))
+    return sentences
+
+
+def read_conll(file: str | Path) -> list[Sentence]:
+    """Sentences of a file (plain or gzip) with a word and its tag on each line, and an empty line after each sentence.
+
+    Tabs or spaces separate the columns. The first one is the word and the last one is the tag; all lines have equally many.
+    """
+    sentences, n_fields = [], 0
+    for block in _blocks(file):
+        rows = []
+        for number, line in block:
+            fields = re.split(r"[ \t]+", line.strip(" \t"))
+            n_fields = n_fields or max(len(fields), 2)
+            if len(fields) != n_fields:
+                raise _damaged(file, number, f"{n_fields} columns, a word first and its tag last", line)
+            rows.append((fields[0], fields[-1]))
+        sentences.append(Sentence(*zip(*rows, strict=True)))
+    return sentences
+
+
+def _blocks(file: str | Path, comments: bool = False) -> Iterator[list[tuple[int, str]]]:
+    """The lines of each sentence with their numbers, from 1. Lines of white space separate sentences."""
+    block: list[tuple[int, str]] = []
+    for number, line in enumerate([*read_lines(file, _FILE), ""], 1):
+        if line.strip():
+            if not (comments and line.startswith("#")):
+                block.append((number, line))
+        elif block:
+            yield block
+            block = []
+
+
+def _damaged(file: str | Path, number: int, expected: str, line: str) -> DataError:
+    return DataError(f"{file}, line {number}: should have {expected}, got {quoted(line)}.")
