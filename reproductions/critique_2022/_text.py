@@ -16,9 +16,14 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.model_selection import train_test_split
 from torch import Tensor, nn
 
-from metricfit._errors import DataError
+from metricfit.datasets import read_trec
+from metricfit.datasets._content import first_existing
 
 FILES = {"train": "trec/train_5500.label", "test": "trec/TREC_10.label"}
+_FETCH = (
+    "Fetch train_5500.label and TREC_10.label of the TREC question classification (Li and Roth), and name the folder by "
+    "--data or METRICFIT_DATA."
+)
 HELD_OUT = 0.2
 WIDTH = 100  # of word vectors and of the hidden layer
 WORD = r"\S+"
@@ -37,17 +42,9 @@ class Questions:
 
 
 def read(data: Path, part: str) -> tuple[list[str], list[str]]:
-    """Questions and coarse classes, from lines such as ``NUM:dist How far is it from Denver to Aspen ?``."""
-    file = data / FILES[part]
-    try:
-        lines = file.read_text(encoding="latin-1").splitlines()
-    except FileNotFoundError as error:
-        raise DataError(
-            f"The data set 'trec' is not there: {file} is missing. Fetch train_5500.label and TREC_10.label of "
-            "the TREC question classification (Li and Roth), and name the folder by --data or METRICFIT_DATA."
-        ) from error
-    kinds, questions = zip(*(line.split(" ", 1) for line in lines), strict=True)
-    return list(questions), [kind.split(":")[0] for kind in kinds]
+    """Questions and coarse classes."""
+    found = read_trec(first_existing(data, (FILES[part],), _FETCH))
+    return [question.text for question in found], [question.coarse for question in found]
 
 
 def questions(data: Path, model: str, seed: int) -> Questions:
