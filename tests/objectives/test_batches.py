@@ -15,6 +15,9 @@ LOSSES = [
     mf.MetricLoss("accuracy", link="log"),
     mf.DiceLoss(),
     mf.HingeLoss(),
+    mf.ExactLoss(),
+    mf.MetricLoss("mcc", normalize_scores=True),
+    mf.MetricLoss("f1_macro", memory=0.5),
 ]
 
 
@@ -46,6 +49,60 @@ def test_two_passes_over_micro_batches_give_the_full_gradient(loss):
     value = mf.accumulate_gradients(model, loss, batches)
     assert_close(value, full.detach())
     assert_close(gradient_of(model), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_two_passes_with_a_loss_of_torch(reduction):
+    model, (x, y, _) = model_for(), data()
+    loss = nn.CrossEntropyLoss(reduction=reduction, weight=torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
+    loss(model(x), y).backward()
+    expected = gradient_of(model)
+    mf.accumulate_gradients(model, loss, list(zip(x.split(8), y.split(8), strict=True)))
+    assert_close(gradient_of(model), expected)
+
+
+def test_two_passes_train_the_parameters_of_the_loss():
+    model, (x, y, _) = model_for(), data()
+    loss = mf.MetricLoss("mcc", leak=0.1, offsets=nn.Parameter(torch.zeros(3, dtype=torch.float64)))
+    loss(model(x), y).backward()
+    expected, loss.offsets.grad = loss.offsets.grad, None
+    mf.accumulate_gradients(model, loss, list(zip(x.split(8), y.split(8), strict=True)))
+    assert_close(loss.offsets.grad, expected)
+
+
+@pytest.mark.parametrize("probabilities", [False, True])
+def test_two_passes_over_sentences_of_other_lengths(probabilities):
+    """Scores (n, k, length), padding ignored, weights for words."""
+    torch.manual_seed(0)
+    model = nn.Conv1d(2, 3, 3, padding=1).double()
+    loss, batches = mf.MetricLoss("f1_macro"), []
+    for length in (5, 3, 4):
+        labels = torch.randint(3, (2, length)).masked_fill(torch.arange(length) == length - 1, -100)
+        shares = torch.rand(2, 3, length).double().softmax(1)
+        weight = torch.rand(2, length).double()
+        batches.append((torch.randn(2, 2, length).double(), shares if probabilities else labels, weight))
+    mf.accumulate_gradients(model, loss, batches)
+    found = gradient_of(model)
+    rows = [(model(x).movedim(1, -1).reshape(-1, 3), y, w) for x, y, w in batches]
+    labels = torch.cat([y.movedim(1, -1).reshape(-1, 3) if probabilities else y.flatten() for _, y, _ in rows])
+    loss(torch.cat([scores for scores, _, _ in rows]), labels, torch.cat([w.flatten() for _, _, w in rows])).backward()
+    assert_close(found, gradient_of(model))
+
+
+def test_running_averages_move_once():
+    (x, y, _), states = data(), []
+    for accumulated in (True, False):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 3)).double()
+        batches = list(zip(x.split(17), y.split(17), strict=True))
+        if accumulated:
+            mf.accumulate_gradients(model, mf.MetricLoss("mcc"), batches)
+        else:
+            mf.MetricLoss("mcc")(torch.cat([model(part) for part, _ in batches]), y).backward()
+        states.append((model[1].state_dict(), gradient_of(model), torch.get_rng_state()))
+    for one, other in zip(*states, strict=True):
+        assert_close(one, other, rtol=1e-12, atol=1e-15)
+    assert states[0][0]["num_batches_tracked"] == 4
 
 
 def test_two_passes_in_float32_within_1e_6():
@@ -104,16 +161,14 @@ def test_two_passes_over_a_data_loader():
 
 def test_what_two_passes_cannot_do_is_said():
     model, (x, y, _) = model_for(), data()
-    with pytest.raises(ValueError, match=r"`loss` should have normalize_scores=False"):
-        mf.accumulate_gradients(model, mf.ExactLoss(), [(x, y)])
+    with pytest.raises(ValueError, match=r'`loss` should have reduction="mean" or "sum" here, got "none"'):
+        mf.accumulate_gradients(model, nn.CrossEntropyLoss(reduction="none"), [(x, y)])
     with pytest.raises(TypeError, match=r"`batches` should be iterable more than once, got an iterator"):
         mf.accumulate_gradients(model, mf.MetricLoss(), iter([(x, y)]))
     with pytest.raises(ValueError, match=r"`batches` should hold at least one batch"):
         mf.accumulate_gradients(model, mf.MetricLoss(), [])
-    with pytest.raises(ValueError, match=r"`loss` should have memory=None here"):
-        mf.accumulate_gradients(model, mf.MetricLoss(memory=0.9), [(x, y)])
-    with pytest.raises(TypeError, match=r"`loss` should be a loss of metricfit, got CrossEntropyLoss"):
-        mf.accumulate_gradients(model, nn.CrossEntropyLoss(), [(x, y)])
+    with pytest.raises(ValueError, match=r"`loss` should have a gradient by the scores, got none"):
+        mf.accumulate_gradients(model, lambda scores, labels: torch.ones((), requires_grad=True), [(x, y)])
 
 
 @pytest.mark.parametrize("loss_type", [mf.MetricLoss, mf.EastLoss])

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from metricfit.confusion import with_gradient_of
-from metricfit.distributed import sum_over_processes
-from metricfit.objectives._modules import ClassificationLoss
+from metricfit.objectives._replay import remember
+
+Backward = Callable[[Tensor, Tensor], None]  # runs the backward pass of scores, given the gradient by them
 
 
 def accumulate_gradients(
     model: nn.Module,
-    loss: ClassificationLoss,
+    loss: Callable[..., Tensor],
     batches: Iterable[Sequence[Any]],
     scale: float | Tensor | None = None,
 ) -> Tensor:
-    r"""Run ``backward`` on the joint loss of all batches, with one batch in memory at a time, and return that loss.
+    r"""Run ``backward`` on the joint loss of all batches, with one batch's activations in memory, and return that loss.
 
     A metric of all rows is not the mean of the metrics of the batches, so the sum of the gradients of micro-batches is not the
-    gradient. Two passes compute it exactly. The first, without a graph, sums the statistics :math:`C`. The second adds each
-    batch's share :math:`\langle \partial L/\partial C, dC_\mathrm{batch} \rangle` of the gradient.
+    gradient. Two passes compute it exactly. The first, without a graph, computes the scores :math:`S` of all rows, and from
+    them :math:`\partial L/\partial S`. The second adds each batch's share
+    :math:`\langle \partial L/\partial S_\mathrm{batch}, dS_\mathrm{batch} \rangle` of the gradient.
 
     Args:
         model: maps the first item of a batch to scores. It is called twice per batch, with the same random numbers, so
-            dropout draws the same masks; batch normalisation's running averages move twice.
-        loss: any loss of this package without ``normalize_scores``, which mixes the rows of a batch, and without ``memory``,
-            which this function replaces. Batches of several processes are combined as in the loss itself.
+            dropout draws the same masks. Running averages, such as those of batch normalisation, move once.
+        loss: any loss of scores and labels, called once. Batches of several processes are combined as in the loss itself.
         batches: ``(inputs, target)`` or ``(inputs, target, sample_weight)`` each, iterated twice: a list, or a ``DataLoader``
             that does not shuffle.
         scale: overrides the smoothing's width.
@@ -39,51 +40,65 @@ def accumulate_gradients(
     >>> batches = [(torch.eye(2), torch.tensor([0, 1])), (torch.ones(1, 2), torch.tensor([1]))]
     >>> value = accumulate_gradients(model, loss, batches)          # model.weight.grad is the gradient of all three rows
     """
-    _check(loss, batches)
-
-    def statistics(batch: Sequence[Any]) -> Tensor:
-        inputs, target, sample_weight = (*batch, None)[:3]
-        return loss.statistics(model(inputs), target, sample_weight, scale)
-
-    restore = _save_random_states(model)
-    with torch.no_grad():
-        parts = [statistics(batch) for batch in batches]
-    if not parts:
-        raise ValueError("`batches` should hold at least one batch, got none.")
-    total, processes = torch.stack(parts).sum(0), loss.n_processes()
-    if processes > 1:
-        total = sum_over_processes(total)
-    restore()
-    for batch in batches:
-        loss.from_statistics(with_gradient_of(total, statistics(batch), processes)).backward()
-    return loss.from_statistics(total)
-
-
-def _check(loss: ClassificationLoss, batches: Iterable[Sequence[Any]]) -> None:
-    if not isinstance(loss, ClassificationLoss):
-        raise TypeError(f"`loss` should be a loss of metricfit, got {type(loss).__name__}.")
-    if getattr(loss, "normalize_scores", False):
-        raise ValueError(
-            "`loss` should have normalize_scores=False here: a micro-batch has another mean and deviation than all rows."
-        )
-    if loss.memory is not None:
-        raise ValueError(f"`loss` should have memory=None here, because all batches are available, got {loss.memory}.")
-    if loss.reduction == "none":
+    if getattr(loss, "reduction", "mean") == "none":
         raise ValueError('`loss` should have reduction="mean" or "sum" here, got "none".')
     if isinstance(batches, Iterator):
         raise TypeError("`batches` should be iterable more than once, got an iterator. Try `list(batches)`.")
+    options = {} if scale is None else {"scale": scale}
+    no_sync = getattr(model, "no_sync", contextlib.nullcontext)  # of DistributedDataParallel
+    return two_passes(model, model, lambda *rows: loss(*rows, **options), batches, Tensor.backward, no_sync)[0]
 
 
-def _save_random_states(model: nn.Module) -> Callable[[], None]:
-    """Save the random states of the CPU and of the model's devices; the returned function restores them."""
-    devices = {parameter.device for parameter in model.parameters() if parameter.device.type not in ("cpu", "meta")}
-    states = [(torch.get_device_module(device.type), device) for device in devices]
-    saved = [(module.set_rng_state, module.get_rng_state(device), device) for module, device in states]
-    cpu = torch.get_rng_state()
+def two_passes(
+    module: nn.Module,
+    scores_of: Callable[[Any], Tensor],
+    loss: Callable[..., Tensor],
+    batches: Iterable[Sequence[Any]],
+    backward: Backward,
+    no_sync: Callable[[], contextlib.AbstractContextManager[Any]],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The joint loss, its gradient by the scores of all rows, and their labels; parameters get their gradients.
 
-    def restore() -> None:
-        torch.set_rng_state(cpu)
-        for set_state, state, device in saved:
-            set_state(state, device)
+    Args:
+        module: what ``scores_of`` calls, whose buffers and random numbers the second pass repeats.
+        no_sync: context for all batches but the last, in which processes do not exchange gradients.
+    """
+    repeat = remember(module)
+    with torch.no_grad():
+        parts = [(scores_of(inputs), *rest) for inputs, *rest in batches]
+    if not parts:
+        raise ValueError("`batches` should hold at least one batch, got none.")
+    scores, labels, *weight = _join(parts)
+    scores.requires_grad_()
+    value = loss(scores, labels, *weight)
+    value.backward()  # the loss may have parameters of its own
+    if scores.grad is None:
+        raise ValueError("`loss` should have a gradient by the scores, got none.")
+    shares = iter(scores.grad.split([_n_rows(part[0], scores) for part in parts]))
+    repeat()
+    for place, (inputs, *_) in enumerate(batches):
+        with no_sync() if place < len(parts) - 1 else contextlib.nullcontext():
+            again = scores_of(inputs)
+            share = next(shares)
+            backward(again, share if share.shape == again.shape else _as_layout(share, again))
+    return value.detach(), scores.grad, labels
 
-    return restore
+
+def _join(parts: list[tuple[Tensor, ...]]) -> list[Tensor]:
+    """Scores, labels and weights of all batches; as rows (n, k) where the batches have other lengths, such as sentences."""
+    if len({part[0].shape[1:] for part in parts}) > 1:
+        parts = [tuple(_as_rows(one) if one.shape == part[0].shape else one.reshape(-1) for one in part) for part in parts]
+    return [torch.cat(column) for column in zip(*parts, strict=True)]
+
+
+def _as_rows(scores: Tensor) -> Tensor:
+    return scores.movedim(1, -1).reshape(-1, scores.shape[1])
+
+
+def _n_rows(part: Tensor, joined: Tensor) -> int:
+    return len(part) if part.shape[1:] == joined.shape[1:] else part.numel() // part.shape[1]
+
+
+def _as_layout(rows: Tensor, like: Tensor) -> Tensor:
+    """Rows (n, k) in the layout (n, k, d1, ...) of their scores."""
+    return rows.reshape(like.shape[:1] + like.shape[2:] + like.shape[1:2]).movedim(-1, 1)

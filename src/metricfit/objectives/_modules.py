@@ -17,7 +17,7 @@ from metricfit.links import Link
 from metricfit.metrics._registry import MetricLike
 from metricfit.numerics._safe import safe_divide
 from metricfit.objectives._baselines import Dice, Hinge
-from metricfit.objectives._compute import check_options, compute_loss, reduce_statistics
+from metricfit.objectives._compute import check_options, compute_loss
 from metricfit.objectives._leak import CrossEntropy, add_leak
 from metricfit.objectives._objective import Assigner, Objective, PerRow, objective_for
 from metricfit.objectives._rows import RowOptions, as_rows
@@ -103,10 +103,6 @@ class ClassificationLoss(nn.Module, ABC):
         """The statistics of this batch alone. The loss of several batches is a function of the sum of their statistics."""
         self._check_scale(scale)
         return self.objective().statistics(as_rows(input, target, sample_weight, scale, **self._row_options()))
-
-    def from_statistics(self, statistics: Tensor) -> Tensor:
-        """The loss of all rows whose statistics were summed."""
-        return reduce_statistics(self.objective(), statistics, self.reduction)
 
     def _kept_objective(self) -> Objective:
         """The objective, built again only after an attribute has changed: for few classes building it is a tenth of a step."""
