@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from lightning_fabric import Fabric
+from pytorch_optimizer import SAM
 from torch import nn
 
 import metricfit as mf
@@ -325,6 +326,10 @@ def test_what_fails_half_way_is_undone(file):
     refuse(file, "no\\nway", target=(trainer, batches))
 
 
+def sharpness_aware(parameters, **options):
+    return SAM(parameters, torch.optim.AdamW, **options)
+
+
 @pytest.mark.parametrize(
     ("optimizer", "options"),
     [
@@ -336,6 +341,7 @@ def test_what_fails_half_way_is_undone(file):
         (torch.optim.NAdam, {}),
         (torch.optim.Rprop, {}),
         (torch.optim.Adafactor, {}),
+        (sharpness_aware, {"adaptive": True}),
     ],
 )
 def test_every_optimizer_goes_on_with_the_same_bits(tmp_path, optimizer, options):
@@ -351,7 +357,15 @@ def test_every_optimizer_goes_on_with_the_same_bits(tmp_path, optimizer, options
 
 
 @pytest.mark.parametrize(
-    "optimizer", [torch.optim.SGD, torch.optim.AdamW, torch.optim.Adagrad, torch.optim.RMSprop, torch.optim.Adafactor]
+    "optimizer",
+    [
+        torch.optim.SGD,
+        torch.optim.AdamW,
+        torch.optim.Adagrad,
+        torch.optim.RMSprop,
+        torch.optim.Adafactor,
+        sharpness_aware,
+    ],
 )
 def test_the_state_of_every_optimizer_is_checked(tmp_path, optimizer):
     options = {"optimizer": optimizer} | ({"momentum": 0.9} if optimizer is torch.optim.SGD else {})
@@ -362,6 +376,58 @@ def test_the_state_of_every_optimizer_is_checked(tmp_path, optimizer):
     rename("optimizer", "state", 0, name)(state)
     write_state(tmp_path / "checkpoint", state)
     refuse(tmp_path / "checkpoint", f"lacks {name!r}", target=made(seed=1, **options))
+
+
+class TestSchedule:
+    def made(self, seed=0, schedule_of=torch.optim.lr_scheduler.CosineAnnealingLR, **options):
+        trainer, batches = made(seed)
+        optimizer = trainer.optimizer.optimizer
+        trainer.lr = schedule_of(optimizer, **(options or {"T_max": 9}))
+        return trainer, batches
+
+    def saved(self, file, **options):
+        trainer, batches = self.made(**options)
+        trainer.fit(batches, data(), epochs=2, patience=50)
+        trainer.save(file, batches)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (drop("schedule"), "lacks 'schedule'"),
+            (put("schedule", [1]), "the schedule should be a dictionary"),
+            (rename("schedule", "T_max"), "the schedule lacks 'T_max'"),
+            (put("schedule", "step", 1), "the schedule has 'step'"),
+            (put("schedule", "last_epoch", "x\ny"), "'last_epoch' should be like 0, got x y"),
+            (put("schedule", "last_epoch", float("nan")), "'last_epoch' should have finite numbers"),
+            (put("schedule", "base_lrs", [0.1, 0.1]), "should be a list of 1"),
+            (put("schedule", "T_max", 0), "cannot be loaded"),
+            (put("schedule", "eta_min", -10.0), "rates that are finite and not negative"),
+        ],
+    )
+    def test_change(self, tmp_path, change, message):
+        self.saved(tmp_path / "checkpoint")
+        state = read_state(tmp_path / "checkpoint", LIMIT)
+        change(state)
+        write_state(tmp_path / "checkpoint", state)
+        trainer, batches = self.made(seed=1)
+        before = copy.deepcopy(trainer.lr.state_dict()), trainer.optimizer.param_groups[0]["lr"]
+        refuse(tmp_path / "checkpoint", message, target=(trainer, batches))
+        assert before == (trainer.lr.state_dict(), trainer.optimizer.param_groups[0]["lr"])
+
+    def test_of_another_trainer(self, tmp_path):
+        self.saved(tmp_path / "checkpoint")
+        refuse(tmp_path / "checkpoint", "has 'schedule', which is not known here", target=made(seed=1))
+        target = self.made(seed=1, schedule_of=torch.optim.lr_scheduler.StepLR, step_size=3)
+        refuse(tmp_path / "checkpoint", "the schedule lacks", target=target)
+
+    def test_one_that_has_ended(self, tmp_path):
+        options = {"schedule_of": torch.optim.lr_scheduler.OneCycleLR, "max_lr": 0.1, "total_steps": 6}
+        self.saved(tmp_path / "checkpoint", **options)
+        trainer, batches = self.made(**options)
+        trainer.load(tmp_path / "checkpoint", batches)
+        assert trainer.step == trainer.lr.last_epoch == 6
+        with pytest.raises(ValueError, match="Tried to step 7 times"):
+            trainer.fit(batches, data(), epochs=3, patience=50)
 
 
 def test_modules_with_shared_weights_and_infinite_masks(tmp_path):

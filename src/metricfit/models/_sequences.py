@@ -57,7 +57,7 @@ class Tagger(_WordNetwork):
         return self.head(self.dropout(states)).flatten(0, 1)
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen: for another precision Fabric sets the fields of a copy
 class Trees:
     """The nodes of binary trees, one after the other: the word of a leaf, or two children, which come before their parent."""
 

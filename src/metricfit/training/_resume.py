@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
+from torch.optim.lr_scheduler import LRScheduler
 
 from metricfit._files import new_file
 from metricfit.training._checkpoint import one_line, read_state, write_state
 from metricfit.training._fabric import SHARDED, Fabric
+from metricfit.training._rate import check_schedule, load_schedule
 from metricfit.training._state import (
     COUNTERS,
     State,
@@ -84,6 +86,8 @@ def _current(trainer: Trainer, batches: Any) -> State:
         state["loss"] = trainer.loss.state_dict()
     if trainer.normalizer is not None:
         state["normalizer"] = trainer.normalizer.state_dict()
+    if isinstance(trainer.lr, LRScheduler):
+        state["schedule"] = trainer.lr.state_dict()
     if batches is not None:
         state["batches"] = batches.state_dict()
     return state
@@ -103,6 +107,8 @@ def _check(state: Any, trainer: Trainer, batches: Any) -> None:
         check_loss(state["loss"], own["loss"])
     if "normalizer" in own:
         check_normalizer(state["normalizer"], own["normalizer"])
+    if isinstance(trainer.lr, LRScheduler):
+        check_schedule(state["schedule"], trainer.lr, state["optimizer"]["param_groups"])
 
 
 def _apply(state: State, trainer: Trainer, batches: Any) -> None:
@@ -112,6 +118,8 @@ def _apply(state: State, trainer: Trainer, batches: Any) -> None:
         _load_module(trainer.loss, state["loss"])
     if trainer.normalizer is not None:
         _load_module(trainer.normalizer, state["normalizer"])
+    if isinstance(trainer.lr, LRScheduler):
+        load_schedule(trainer.lr, state["schedule"])
     if batches is not None:
         batches.load_state_dict(state["batches"])
     for name in COUNTERS:

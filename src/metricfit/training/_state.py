@@ -71,6 +71,25 @@ def check_random(found: Any) -> None:
         raise ValueError(f"the random state is not one of torch ({one_line(error)})") from error
 
 
+def check_like_own(found: Any, own: Any, where: str) -> None:
+    """A tree of the same names, lengths and kinds as the trainer's own, with finite numbers and the same texts."""
+    if isinstance(own, Mapping):
+        check_names(found, set(own), where)
+        for name, value in own.items():
+            check_like_own(found[name], value, f"{where} {one_line(name)!r}")
+    elif isinstance(own, list | tuple):
+        if type(found) is not type(own) or len(found) != len(own):
+            raise ValueError(f"{where} should be a {type(own).__name__} of {len(own)}, got {one_line(found)}")
+        for value, mine in zip(found, own, strict=True):
+            check_like_own(value, mine, where)
+    elif isinstance(own, Tensor):
+        _check_like(found, own, where)
+    elif _kind(found) != _kind(own) or (isinstance(own, str) and found != own):
+        raise ValueError(f"{where} should be like {one_line(own)}, got {one_line(found)}")
+    else:
+        _check_entry(found, where)
+
+
 def check_counters(state: State) -> None:
     """Counters that a training can have, and a history of as many epochs."""
     step, epoch, since_best, history, best_value = (state[name] for name in COUNTERS)
@@ -101,8 +120,9 @@ def check_optimizer(found: Any, optimizer: Optimizer) -> None:
     if not isinstance(state, dict) or not all(type(key) is int for key in state):
         raise ValueError("the optimizer's state should be a dictionary by the number of a parameter")
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    made = _state_after_a_step(optimizer, groups)
-    if made is None and _state_after_a_step(optimizer, own) is not None:
+    inner = getattr(optimizer, "base_optimizer", optimizer)  # of SAM, which takes no step without another gradient
+    made = _state_after_a_step(inner, groups)
+    if made is None and _state_after_a_step(inner, own) is not None:
         raise ValueError("the optimizer cannot take a step with these options")
     made = made or optimizer.state_dict()["state"] or None  # some have their state before the first step
     for key, entry in state.items():

@@ -6,19 +6,21 @@ import contextlib
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sized
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from metricfit import metrics
 from metricfit._checks import check_number
 from metricfit._progress import Progress
 from metricfit.gradients import GradientNormalizer
 from metricfit.schedules import Schedule
-from metricfit.scores import binary_scores
 from metricfit.training._fabric import Fabric
 from metricfit.training._held_out import (
     IGNORED,
@@ -28,13 +30,36 @@ from metricfit.training._held_out import (
     count_rows,
     held_out_batches,
     score_function,
-    used_rows,
 )
+from metricfit.training._rate import Rate, check_rate
 from metricfit.training._resume import load_trainer, save_trainer
+from metricfit.training._step import Taken, expand_binary, take_step, takes_two_steps
 
 Row = dict[str, Any]
 
-LIVE = 0.01  # a gradient is live if it exceeds this fraction of the largest in its batch
+
+@dataclass
+class Epoch:
+    """What an epoch has done so far."""
+
+    total: Tensor  # of the losses of rows
+    n_rows: Tensor | int = 0
+    n_batches: int = 0
+    scale: float = math.nan
+    lr: float = math.nan
+    gradient_norm: float = math.nan
+    live: float = math.nan
+
+    def add(self, taken: Taken, n_rows: Tensor | int, scale: float | None, lr: float) -> None:
+        self.total += taken.loss * n_rows
+        self.n_rows += n_rows
+        self.scale, self.lr = math.nan if scale is None else scale, lr
+        self.gradient_norm, self.live = taken.gradient_norm, taken.live
+
+    def row(self) -> Row:
+        surrogate = float(self.total) / max(int(self.n_rows), 1)
+        names = ("scale", "lr", "gradient_norm", "live")
+        return {"surrogate": surrogate, **{name: getattr(self, name) for name in names}}
 
 
 class Trainer:
@@ -45,13 +70,15 @@ class Trainer:
     Args:
         module: maps the first item of a batch to scores (n, k) or (n, k, d1, ...), or (n, 1) for two classes.
         loss: called with scores and labels, the weights if batches have them, and ``scale=`` if it has a schedule.
-        optimizer: of the module's parameters.
+        optimizer: of the module's parameters. SAM and ASAM of ``pytorch_optimizer`` get both of their gradients.
         metric: computed on held-out rows after every epoch; or ``score``, any function of their scores (n, k) and labels (n,).
             Rows with the label ``loss.ignore_index`` (-100 if the loss has none), such as padding, do not count.
-        lr: schedule of the learning rate, by step.
+        lr: schedule of the learning rate, by step: a function, or one of ``torch.optim.lr_scheduler``.
         scale: schedule of the loss's scale or temperature, by step.
         normalizer: divides gradients by their running norm.
         clip: maximum norm of the gradient.
+        accumulate: number of batches per step. The gradient is that of all their rows together, see
+            :func:`metricfit.accumulate_gradients`.
         fabric: by default one device, the best available.
         progress, name: progress reporter, and the label of this run in it.
 
@@ -73,14 +100,18 @@ class Trainer:
         *,
         metric: metrics.MetricLike = "accuracy",
         score: Score | None = None,
-        lr: Schedule | None = None,
+        lr: Rate | None = None,
         scale: Schedule | None = None,
         normalizer: GradientNormalizer | None = None,
         clip: float | None = None,
+        accumulate: int = 1,
         fabric: Fabric | None = None,
         progress: Progress | None = None,
         name: str = "training",
     ) -> None:
+        check_rate(lr, optimizer)
+        self.accumulate = int(check_number(accumulate, "accumulate", 1))
+        self.takes_two_steps = takes_two_steps(optimizer)
         self.fabric = fabric or Fabric(devices=1)
         self.loss = self.fabric.to_device(loss) if isinstance(loss, nn.Module) else loss
         self.module, self.optimizer = self.fabric.setup(module, optimizer)
@@ -132,11 +163,11 @@ class Trainer:
         """The scores of features, without gradients, in evaluation mode."""
         self.module.eval()
         with torch.no_grad():
-            return _expand_binary(self.module(self._to_device(features)))
+            return expand_binary(self.module(self._to_device(features)))
 
     def scores_and_labels(self, held_out: HeldOut) -> tuple[Tensor, Tensor]:
         """The scores (n, k) and labels (n,) of a pair, or of all batches of a loader, without rows that the loss ignores."""
-        return collect_rows(map(self._to_device, held_out_batches(held_out)), self.scores, self._ignore_index)
+        return collect_rows(map(self._to_device, held_out_batches(held_out)), self.scores, self.ignore_index)
 
     def save(self, file: str | Path, batches: Any = None) -> None:
         """Save what is needed to continue: weights, optimiser, loss, random state, history, and the state of the batches.
@@ -155,43 +186,26 @@ class Trainer:
 
     def _train_epoch(self, batches: Iterable[Any]) -> Row:
         self.module.train()
-        last = len(batches) - 1 if isinstance(batches, Sized) else -1
-        total, live, norm, scale = torch.zeros((), device=self.fabric.device), math.nan, math.nan, math.nan
-        n_rows: Tensor | int = 0
-        for place, batch in enumerate(batches):
-            if self.lr is not None:
-                for group in self.optimizer.param_groups:
-                    group["lr"] = self.lr(self.step)
-            features, labels, *weight = self._to_device(batch)
-            self.optimizer.zero_grad()
-            scores = _expand_binary(self.module(features))
-            if place == last:
-                scores.retain_grad()
-            if self.scale is None:
-                loss = self.loss(scores, labels, *weight)
-            else:
-                scale = self.scale(self.step)
-                loss = self.loss(scores, labels, *weight, scale=scale)
-            self.fabric.backward(loss)
-            if place == last:
-                live, norm = _live_share(scores.grad, labels, self._ignore_index), _gradient_norm(self.module)
-            if self.clip is not None:
-                torch.nn.utils.clip_grad_norm_(self.module.parameters(), self.clip)
-            if self.normalizer is not None:
-                self.normalizer(self.module)
-            self.optimizer.step()
-            n_used = count_rows(labels, self._ignore_index)
-            total += loss.detach() * n_used
-            n_rows += n_used
+        epoch = Epoch(torch.zeros((), device=self.fabric.device))
+        n_batches = len(batches) if isinstance(batches, Sized) else None
+        for group in map(self._to_device, _in_groups(batches, self.accumulate)):
+            self._set_rate()
+            scale = None if self.scale is None else self.scale(self.step)
+            epoch.n_batches += len(group)
+            taken = take_step(self, group, scale, measure=epoch.n_batches == n_batches)
+            epoch.add(taken, sum(count_rows(labels, self.ignore_index) for _, labels, *_ in group), scale, self._rate())
             self.step += 1
-        return {
-            "step": self.step,
-            "surrogate": float(total) / max(int(n_rows), 1),
-            "scale": scale,
-            "lr": self.optimizer.param_groups[0]["lr"],
-            "gradient_norm": norm,
-            "live": live,
-        }
+            if isinstance(self.lr, LRScheduler):
+                self.lr.step()
+        return {"step": self.step, **epoch.row()}
+
+    def _set_rate(self) -> None:
+        if self.lr is not None and not isinstance(self.lr, LRScheduler):
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.lr(self.step)
+
+    def _rate(self) -> float:
+        return float(self.optimizer.param_groups[0]["lr"])
 
     def _evaluate(self, held_out: HeldOut, scale: float) -> Row:
         scores, labels = self.scores_and_labels(held_out)
@@ -201,7 +215,8 @@ class Trainer:
         return {"metric": metric, "gap": surrogate - (1.0 - metric)}
 
     @property
-    def _ignore_index(self) -> int:
+    def ignore_index(self) -> int:
+        """The label of rows that do not count."""
         return getattr(self.loss, "ignore_index", IGNORED)
 
     def _to_device(self, data: Any) -> Any:
@@ -223,19 +238,8 @@ def _without_memory(loss: Callable[..., Tensor]) -> Iterator[None]:
         loss.memory = memory  # type: ignore[attr-defined]
 
 
-def _expand_binary(scores: Tensor) -> Tensor:
-    return binary_scores(scores) if scores.ndim == 2 and scores.shape[1] == 1 else scores
-
-
-def _live_share(gradient: Tensor | None, labels: Tensor, ignore_index: int) -> float:
-    """Share of the rows whose gradient is more than ``LIVE`` of the largest."""
-    rows = None if gradient is None else used_rows(gradient, labels, ignore_index)[0]
-    if rows is None or not len(rows):
-        return math.nan
-    sizes = rows.flatten(1).abs().amax(1)
-    return float((sizes > LIVE * sizes.max()).double().mean())
-
-
-def _gradient_norm(module: nn.Module) -> float:
-    gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
-    return float(torch.nn.utils.get_total_norm(gradients)) if gradients else math.nan
+def _in_groups(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """So many batches at a time; the last group may be smaller."""
+    iterator = iter(batches)
+    while group := list(islice(iterator, size)):
+        yield group
