@@ -19,6 +19,7 @@ from metricfit.datasets import (
     read_conllu,
     read_sst,
     read_trec,
+    read_vectors,
 )
 from metricfit.datasets._trees import parse_tree
 from metricfit.models import Tagger, TreeTagger, join_trees
@@ -220,6 +221,23 @@ def test_padding_enters_neither_loss_nor_gradient():
 def test_sentences_with_too_few_labels():
     with pytest.raises(ValueError, match="as many labels as words, got 1 and 2"):
         pad_sentences([(torch.tensor([1, 2]), torch.tensor([0]))])
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_vectors_of_the_words_asked_for(tmp_path, pack):
+    (tmp_path / "file").write_bytes(pack("the 0.5 -1\n. . . 2 3\nété 1e-2 0\nunasked 1 nan\n".encode()))
+    found = read_vectors(tmp_path / "file", {"été", ". . .", "missing"}, 2)
+    assert {word: vector.tolist() for word, vector in found.items()} == {
+        ". . .": [2.0, 3.0],
+        "été": pytest.approx([0.01, 0.0]),
+    }
+
+
+@pytest.mark.parametrize("line", ["the 1", "the 1 2 x", "the 1 2 nan", "the", "400000 3"])
+def test_damaged_vectors(tmp_path, line):
+    (tmp_path / "file").write_text(f"a 1 2 3\n{line}\n")
+    with pytest.raises(DataError, match=r"file, line 2: should be a word and 3 numbers, got '"):
+        read_vectors(tmp_path / "file", {"the"}, 3)
 
 
 @pytest.mark.parametrize(

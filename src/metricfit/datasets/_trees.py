@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from metricfit._errors import DataError
 from metricfit._printable import quoted
@@ -34,8 +35,13 @@ class LabelledTree:
 
     def numbered(self, vocabulary: Vocabulary) -> Trees:
         """The input of :class:`metricfit.models.TreeTagger`; the labels belong to its nodes in the same order."""
-        words = [PADDING if word is None else vocabulary.number(word) for word in self.words]
-        return Trees(*map(torch.tensor, (words, self.left, self.right, self.height)))
+        return self.with_numbers(vocabulary.numbers(self.leaves()))
+
+    def with_numbers(self, leaves: Tensor) -> Trees:
+        """The same from the numbers of the words of the sentence, in order."""
+        words = torch.full((len(self.words),), PADDING)
+        words[[word is not None for word in self.words]] = leaves
+        return Trees(words, *map(torch.tensor, (self.left, self.right, self.height)))
 
 
 def read_sst(file: str | Path) -> list[LabelledTree]:
