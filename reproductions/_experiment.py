@@ -42,6 +42,11 @@ class Scope:
     search: int = 0  # draws of a random search for hyper-parameters; 0 uses the paper's
     full: bool = False  # the paper's size, where the default is scaled to two cores
 
+    @property
+    def size(self) -> str:
+        """The size of a run of an experiment that has several."""
+        return "quick" if self.quick else "full" if self.full else "scaled"
+
     def file_stem(self, name: str) -> str:
         """The file name of an experiment's results: a quick or full run does not overwrite the usual one.
 
