@@ -1,8 +1,8 @@
 r"""Eight ways to train on wrong labels, each with the numbers of its paper, for all sets alike.
 
 Generalised cross-entropy is the power link, :math:`(1 - p^q)/q` (Zhang and Sabuncu, arXiv 1805.07836, Eq. 6). EXACT has a
-constant scale, and no gradient normalisation, because Adam divides by the gradients' size. A softmax of temperature 0.6 is about
-as wide as normal noise of scale 1, so "softmax, normalised" is EXACT without its normal noise and without its margin.
+constant scale, and no gradient normalisation, because Adam divides by the gradients' size. A softmax of temperature 0.6 is
+about as wide as normal noise of scale 1, so "softmax, normalised" is EXACT without its normal noise and without its margin.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from metricfit.training import Batches
 SMOOTHED = 0.1  # the share that label smoothing distributes (Szegedy et al., arXiv 1512.00567)
 POWER = 0.7
 ALPHA, BETA, LOG_ZERO = 0.1, 1.0, -4.0  # for CIFAR-10 in arXiv 1908.06112
-MIXING = 1.0  # both parameters of mixup's beta distribution, for CIFAR-10 in arXiv 1710.09412
 LEAK = 0.1
 SCALE, MARGIN, TEMPERATURE = 1.0, 5.0, 0.6
 
@@ -48,21 +47,26 @@ class Method:
     mixes: bool = False
 
 
-CROSS_ENTROPY, LEAKY, EXACT = "cross-entropy", "leaky", "EXACT"
+CROSS_ENTROPY, GENERALISED, SYMMETRIC = "cross-entropy", "generalised cross-entropy", "symmetric cross-entropy"
+SMOOTHING, MIXUP = "label smoothing", "mixup"
+LEAKY, EXACT, NORMALISED = "leaky", "EXACT", "softmax, normalised"
 METHODS = {
     CROSS_ENTROPY: Method(nn.CrossEntropyLoss),
-    "label smoothing": Method(lambda: nn.CrossEntropyLoss(label_smoothing=SMOOTHED)),
-    "generalised cross-entropy": Method(lambda: mf.MetricLoss("accuracy", link=f"power({POWER})")),
-    "symmetric cross-entropy": Method(lambda: symmetric_cross_entropy),
-    "mixup": Method(nn.CrossEntropyLoss, mixes=True),
+    SMOOTHING: Method(lambda: nn.CrossEntropyLoss(label_smoothing=SMOOTHED)),
+    GENERALISED: Method(lambda: mf.MetricLoss("accuracy", link=f"power({POWER})")),
+    SYMMETRIC: Method(lambda: symmetric_cross_entropy),
+    MIXUP: Method(nn.CrossEntropyLoss, mixes=True),
     LEAKY: Method(lambda: mf.LeakyExpectedErrorLoss(LEAK)),
     EXACT: Method(lambda: mf.ExactLoss(SCALE, MARGIN)),
-    "softmax, normalised": Method(lambda: mf.MetricLoss("accuracy", mf.smoothing.Softmax(TEMPERATURE), normalize_scores=True)),
+    NORMALISED: Method(lambda: mf.MetricLoss("accuracy", mf.smoothing.Softmax(TEMPERATURE), normalize_scores=True)),
 }
 
 
 class Mixed:
-    """Batches in which each row is mixed with another one, features and labels alike (mixup, arXiv 1710.09412)."""
+    """Batches in which each row is mixed with another one, features and labels alike (mixup, arXiv 1710.09412).
+
+    The share is the same for a whole batch. It is uniform, Beta(1, 1), as the paper has it for CIFAR-10.
+    """
 
     def __init__(self, batches: Batches, n_classes: int, seed: int) -> None:
         self.batches, self.n_classes = batches, n_classes
@@ -73,12 +77,7 @@ class Mixed:
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         for features, labels in self.batches:
-            share = _beta(self.generator)
+            share = float(torch.rand((), generator=self.generator))
             other = torch.randperm(len(labels), generator=self.generator)
             targets = functional.one_hot(labels, self.n_classes).to(features)
             yield torch.lerp(features[other], features, share), torch.lerp(targets[other], targets, share)
-
-
-def _beta(generator: torch.Generator) -> float:
-    """Drawn from Beta(1, 1), one number for a batch: uniform."""
-    return float(torch.rand((), generator=generator))

@@ -60,6 +60,7 @@ def data(tmp_path_factory):
     _mammography(folder / "mammography")
     _cifar(folder / "cifar10-jpeg")
     _trec(folder / "trec")
+    _satellite(folder / "satellite")
     return folder
 
 
@@ -153,3 +154,14 @@ def _trec(folder):
                 lines.append(f"{kind}:fine {first} {' '.join(random.choice(chatter, random.integers(3, 9)))}")
         random.shuffle(lines)
         (folder / name).write_text("\n".join(lines) + "\n")
+
+
+def _satellite(folder):
+    """36 whole numbers, bright where the class says, in two files; class 6 does not occur."""
+    random = np.random.default_rng(0)
+    folder.mkdir()
+    for name, n_rows in (("sat.trn", 150), ("sat.tst", 60)):
+        labels = random.choice([1, 2, 3, 4, 5, 7], n_rows)
+        values = random.integers(40, 60, (n_rows, 36)) + 30 * (np.arange(36) % 8 == labels[:, None])
+        rows = [" ".join(map(str, [*row, label])) for row, label in zip(values.tolist(), labels.tolist(), strict=True)]
+        (folder / name).write_text("\n".join(rows) + "\n")

@@ -1,0 +1,212 @@
+"""Wrong labels: noise as defined, clean test rows, losses that can be worked out by hand, and gains counted over sets."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import metricfit as mf
+from metricfit._errors import DataError
+from metricfit.training import Batches
+from reproductions._experiment import Scope
+from reproductions.beyond import _noise_findings, _noise_gains, _noise_sets, label_noise
+from reproductions.beyond._noise_methods import EXACT, GENERALISED, LEAKY, METHODS, MIXUP, NORMALISED, Mixed
+from reproductions.beyond._noise_methods import symmetric_cross_entropy as symmetric
+from reproductions.beyond._noise_sets import NOISES, Noise, load_parts
+
+
+def noisy(kind, rate, labels):
+    return Noise(kind, rate).apply(labels, 5, np.random.default_rng(0))
+
+
+def test_symmetric_noise_is_wrong_as_often_as_it_says_and_in_all_ways_alike():
+    labels = np.full(40_000, 3)
+    counts = np.bincount(noisy("symmetric", 0.4, labels), minlength=5)
+    deviation = math.sqrt(0.1 * 0.9 * 40_000)
+    assert np.abs(np.delete(counts, 3) - 4000).max() < 4 * deviation
+    assert abs(counts[3] - 24_000) < 4 * math.sqrt(0.4 * 0.6 * 40_000)
+
+
+def test_pair_noise_moves_to_the_next_class():
+    labels = np.arange(1000) % 5
+    found = noisy("pair", 0.4, labels)
+    assert set(((found - labels) % 5).tolist()) == {0, 1}
+    assert (found != labels).mean() == pytest.approx(0.4, abs=0.07)
+
+
+def test_more_noise_changes_the_same_labels_and_more():
+    labels = np.arange(1000) % 5
+    few, many = noisy("symmetric", 0.2, labels), noisy("symmetric", 0.6, labels)
+    assert (many[few != labels] == few[few != labels]).all()
+
+
+def test_test_rows_are_clean_and_all_noises_share_their_rows(data):
+    (clean, n_classes), (wrong, _) = (load_parts(data, "mnist", NOISES[name], 1, 700) for name in ("none", "pair 40 %"))
+    assert n_classes == 10
+    for part, size, share in (("train", 400, 0.4), ("validation", 100, 0.4), ("test", 200, 0.0)):
+        (images, labels), (same, found) = getattr(clean, part), getattr(wrong, part)
+        assert len(labels) == size
+        assert torch.equal(images, same)
+        assert (labels != found).double().mean().item() == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / size))
+    another, _ = load_parts(data, "mnist", NOISES["none"], 2, 700)
+    assert not torch.equal(another.train[0], clean.train[0])
+
+
+@pytest.mark.parametrize("name", ["mnist", "satellite", "trec", "cifar10"])
+def test_features_are_fitted_to_training_rows(data, name):
+    parts, _ = load_parts(data, name, NOISES["none"], 0, 140)
+    features, _ = parts.train
+    assert len(features) == {"trec": 54}.get(name, 80)  # of 96 questions
+    assert features.isfinite().all()
+    if name != "trec":
+        assert features.mean().item() == pytest.approx(0.0, abs=1e-5)
+        assert parts.test[0].mean().abs() > 1e-5
+
+
+def test_fashion_is_sought_in_the_data_folder_then_where_debian_puts_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(_noise_sets, "DEBIAN", tmp_path / "debian")
+    with pytest.raises(DataError, match=r"own/fashion-mnist/train-images-idx3-ubyte.gz is missing"):
+        load_parts(tmp_path / "own", "fashion-mnist", NOISES["none"], 0, 100)
+    for folder in ("debian", "own"):
+        (tmp_path / folder / "fashion-mnist").mkdir(parents=True)
+        assert _noise_sets._folder(tmp_path / "own", "fashion-mnist") == tmp_path / folder / "fashion-mnist"
+
+
+def test_symmetric_cross_entropy_is_four_times_a_leaky_expected_error():
+    scores = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
+    labels = torch.arange(6) % 4
+    ours, leaky = symmetric(scores, labels), 4.0 * mf.LeakyExpectedErrorLoss(0.025)(scores, labels)
+    torch.testing.assert_close(ours, leaky)
+    (gradient,), (wanted,) = (torch.autograd.grad(loss, scores) for loss in (ours, leaky))
+    torch.testing.assert_close(gradient, wanted)
+
+
+def test_generalised_cross_entropy_is_a_mean_over_samples():
+    scores, labels = torch.tensor([[0.0, 0.0], [0.0, math.log(3.0)]]), torch.tensor([0, 1])
+    wanted = np.mean([(1.0 - p**0.7) / 0.7 for p in (0.5, 0.75)])
+    assert METHODS[GENERALISED].loss()(scores, labels).item() == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("method", [EXACT, NORMALISED])
+def test_normalised_losses_do_not_depend_on_the_scale_of_scores(method):
+    scores, labels, loss = torch.randn(20, 3), torch.arange(20) % 3, METHODS[method].loss()
+    torch.testing.assert_close(loss(7.0 * scores + 2.0, labels), loss(scores, labels))
+
+
+def test_mixed_rows_have_mixed_labels():
+    labels = torch.arange(8) % 4
+    one_hot = torch.nn.functional.one_hot(labels).float()
+    mixed = Mixed(Batches(one_hot, labels, size=8, seed=0), 4, 0)
+    first, second = (next(iter(mixed)) for _ in range(2))
+    for features, targets in (first, second):
+        torch.testing.assert_close(features, targets)
+        torch.testing.assert_close(targets.sum(1), torch.ones(8))
+    shares = [targets.amax(1).min().item() for _, targets in (first, second)]
+    assert shares[0] != shares[1]
+    assert len(mixed) == 1
+
+
+def test_stopped_is_the_first_epoch_with_the_best_noisy_validation_accuracy(data, monkeypatch):
+    """The test accuracy of epoch e is 10 e here."""
+    validation = [0.2, 0.5, 0.4, 0.5]
+
+    class Fake:
+        def __init__(self, *arguments, **options):
+            self.epoch = 0
+
+        def fit(self, batches, held_out, *, epochs):
+            self.epoch = epochs
+            return [{"metric": value} for value in validation[:epochs]]
+
+    monkeypatch.setattr(label_noise, "Trainer", Fake)
+    monkeypatch.setattr(label_noise, "accuracy", lambda trainer, rows: 10.0 * trainer.epoch)
+    monkeypatch.setattr(label_noise, "QUICK_EPOCHS", 4)
+    found = label_noise.run({"set": "trec", "noise": "none", "method": MIXUP, "seed": 0}, Scope(data, quick=True))
+    assert found == {"validation": 50.0, "epoch": 2, "stopped": 20.0, "last": 40.0, "train": 40.0}
+
+
+def test_a_cell_depends_on_nothing_but_itself(data):
+    cell = {"set": "cifar10", "noise": "symmetric 20 %", "method": MIXUP, "seed": 1}
+    first = label_noise.run(cell, Scope(data, quick=True))
+    label_noise.run({**cell, "method": EXACT, "seed": 0}, Scope(data, quick=True))
+    torch.rand(3)
+    assert label_noise.run(cell, Scope(data, quick=True)) == first
+
+
+def test_a_loss_learns_the_stand_in(data, monkeypatch):
+    monkeypatch.setattr(label_noise, "QUICK_EPOCHS", 20)
+    cell = {"set": "satellite", "noise": "none", "method": LEAKY, "seed": 0}
+    assert label_noise.run(cell, Scope(data, quick=True))["stopped"] > 80.0
+
+
+def test_cells_are_balanced_but_for_the_costly_set():
+    cells = label_noise.cells(Scope(Path(), seeds=5))
+    assert len(cells) == 6 * 6 * 8 * 5 + 6 * 8 * 3
+    assert {cell["seed"] for cell in cells if cell["set"] == "cifar10"} == {0, 1, 2}
+    assert {cell["set"] for cell in label_noise.cells(Scope(Path(), datasets=("car",)))} == {"car"}
+
+
+@pytest.mark.parametrize(("shape", "full", "kind"), [((1, 28, 28), False, "MLP"), ((3, 32, 32), True, "ResNet18")])
+def test_networks(shape, full, kind):
+    features = torch.zeros(2, *shape)
+    module = label_noise.network(features, 10, full=full)
+    assert type(module).__name__ == kind
+    assert module.eval()(features).shape == (2, 10)
+
+
+def results(gains):
+    """Accuracies of cross-entropy 80 and of EXACT so many points more, by set and noise and seed; others are level."""
+    found = []
+    for (name, noise, seed), gained in gains.items():
+        for method in METHODS:
+            stopped = 80.0 + (gained if method == EXACT else 0.0)
+            numbers = {"validation": stopped / 2.0, "epoch": 3.0, "stopped": stopped, "last": 70.0, "train": 90.0}
+            found.append(({"set": name, "noise": noise, "method": method, "seed": seed}, numbers))
+    return found
+
+
+GAINS = {
+    ("car", "symmetric 20 %", 0): 1.0,
+    ("car", "symmetric 20 %", 1): 3.0,
+    ("car", "pair 40 %", 0): 5.0,
+    ("car", "pair 40 %", 1): 3.0,
+    ("trec", "symmetric 20 %", 0): -1.0,
+    ("trec", "pair 40 %", 0): -3.0,
+    ("trec", "none", 0): 50.0,
+}
+
+
+def test_sets_are_units_however_many_seeds_they_have():
+    """Car gains 3 and 3 by seed, trec loses 2: the mean over sets is 0.5, and its half width 12.7 times 2.5."""
+    scores = _noise_gains.by_method(results(GAINS))
+    found = _noise_gains.gain(scores[EXACT], scores["cross-entropy"], _noise_findings.WRONG)
+    assert found.by_set == {"car": [3.0, 3.0], "trec": [-2.0]}
+    estimate = found.over_sets
+    assert (estimate.mean, estimate.high) == pytest.approx((0.5, 0.5 + 12.706 * 2.5), rel=1e-4)
+    assert (found.worst, found.wilcoxon) == ("trec", 1.0)
+
+
+def test_validation_accuracy_chooses_in_each_run():
+    scores = _noise_gains.by_method(results(GAINS))
+    chosen = _noise_gains.choose(scores, (LEAKY, EXACT))
+    found = _noise_gains.gain(chosen, scores["cross-entropy"], _noise_findings.WRONG)
+    assert found.means == {"car": 3.0, "trec": 0.0}
+
+
+def test_summary_and_claims_tell_the_numbers():
+    found = results(GAINS)
+    text = _noise_findings.summary(found)
+    assert "| EXACT | +0.50 (-31.27 … +32.27) |" in text
+    assert "| 1 of 2 | -2.00 (trec) |" in text
+    assert "| cross-entropy | -10.00 (-10.00 … -10.00) |" in text.split("## What stopping does")[1]
+    assert "| car, pair 40 % | 80.0 / 70.0 | " in text
+    claims = {one.text.split(",")[0]: one for one in _noise_findings.claims(found) if "20 and 40 %" in one.text}
+    exact = claims["EXACT over cross-entropy"]
+    assert (exact.published, exact.ours) == (1.5, 0.5)  # car +2, trec -1
+
+
+def test_equal_seeds_have_no_width_and_one_seed_has_no_interval():
+    assert _noise_gains.Gain({"a": [1.0, 1.0], "b": [3.0, 3.0]}).over_seeds == (2.0, 2.0)
+    assert _noise_gains.Gain({"a": [1.0]}).over_seeds == (-math.inf, math.inf)
