@@ -1,5 +1,6 @@
 """Readers of the papers' pictures, sentences and trees, from files as their authors publish them."""
 
+from metricfit.datasets._augment import augmentation
 from metricfit.datasets._cifar import CIFAR10_CLASSES, cifar10
 from metricfit.datasets._conll import Sentence, read_conll, read_conllu
 from metricfit.datasets._idx import mnist
@@ -16,6 +17,7 @@ __all__ = [
     "Question",
     "Sentence",
     "Vocabulary",
+    "augmentation",
     "cifar10",
     "cifar10_strips",
     "mnist",
