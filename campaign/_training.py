@@ -1,4 +1,4 @@
-"""A training that can be resumed: ``python -m campaign._training FOLDER`` saves a checkpoint after every epoch."""
+"""A training that can be resumed: ``python -m campaign._training FOLDER`` saves a checkpoint every seven steps."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ def train(folder: Path) -> None:
     checkpoint = folder / CHECKPOINT
     if checkpoint.exists():
         trainer.load(checkpoint, batches)
-    while trainer.epoch < N_EPOCHS:
-        trainer.fit(batches, (x, y), epochs=trainer.epoch + 1)
-        trainer.save(checkpoint, batches)
+    trainer.fit(batches, (x, y), epochs=N_EPOCHS, checkpoint=checkpoint, checkpoint_every=7)
     with new_file(folder / WEIGHTS) as file, file.open("wb") as stream:
         np.save(stream, np.concatenate([weight.detach().numpy().ravel() for weight in module.parameters()]))
 

@@ -19,12 +19,13 @@ from torch import Tensor, nn
 
 import metricfit as mf
 from campaign._tally import Outcome, Tally
-from metricfit.training import Batches, Trainer
+from metricfit.training import Batches, Trainer, anneal
 from metricfit.training._checkpoint import FORMAT, read_state, write_state
 from metricfit.training._fabric import Fabric
 
 LIMIT = 2**24
 PARTS = ("step", "epoch", "since_best", "history", "best", "best_value")
+POSITIONS = ("unfinished", "annealing")
 ODD: tuple[Any, ...] = (
     None,
     True,
@@ -45,8 +46,16 @@ ODD: tuple[Any, ...] = (
 )
 
 
+class Unfinished(Trainer):
+    """Saves only in the middle of an epoch, so that this is what a file keeps."""
+
+    def save(self, file: str | Path, batches: Any = None) -> None:
+        if self.unfinished is not None:
+            super().save(file, batches)
+
+
 class Run:
-    """A small training, and all that a load may change."""
+    """A small annealing, and all that a load may change."""
 
     def __init__(self, seed: int) -> None:
         random = torch.manual_seed(seed)  # the weights are drawn from it, too
@@ -54,25 +63,28 @@ class Run:
         self.module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
         loss, optimizer = mf.MetricLoss("f1", memory=0.5), torch.optim.AdamW(self.module.parameters(), lr=0.01)
         fabric, self.normalizer = Fabric(accelerator="cpu", devices=1), mf.GradientNormalizer()
-        self.trainer = Trainer(self.module, loss, optimizer, normalizer=self.normalizer, fabric=fabric)
+        self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 50)
+        self.trainer = Unfinished(self.module, loss, optimizer, lr=self.schedule, normalizer=self.normalizer, fabric=fabric)
         self.loss, self.batches = loss, Batches(*self.rows, size=20, seed=seed)
 
-    def train(self, epochs: int) -> Run:
-        self.trainer.fit(self.batches, self.rows, epochs=self.trainer.epoch + epochs, patience=10**6)
+    def train(self, epochs: int, file: Path | None = None) -> Run:
+        """Train so many epochs more; a file is saved in the middle of each."""
+        options = {"epochs": self.trainer.epoch + epochs, "patience": 10**6}
+        anneal(self.trainer, self.batches, self.rows, **options, checkpoint=file, checkpoint_every=None if file is None else 1)
         return self
 
     def state(self) -> dict[str, Any]:
         state = {name: getattr(self.trainer, name) for name in PARTS} | {"random": torch.get_rng_state()}
         stateful = {"module": self.module, "optimizer": self.trainer.optimizer, "batches": self.batches}
-        stateful |= {"loss": self.loss, "normalizer": self.normalizer}
-        return copy.deepcopy(state | {name: one.state_dict() for name, one in stateful.items()})
+        stateful |= {"loss": self.loss, "normalizer": self.normalizer, "schedule": self.schedule}
+        stateful |= {name: getattr(self.trainer, name) for name in POSITIONS}
+        return copy.deepcopy(state | {name: None if one is None else one.state_dict() for name, one in stateful.items()})
 
 
 def run(random: Generator, n_cases: int, folder: Path) -> Tally:
     """Save one checkpoint, and load ``n_cases`` changed copies of it into another training."""
     tally, original, file, ran = Tally("checkpoints"), folder / "original", folder / "changed", folder / "code-ran"
-    saved = Run(0).train(2)
-    saved.trainer.save(original, saved.batches)
+    Run(0).train(2, original)
     for case in range(n_cases):
         name, damage, must_refuse = ATTACKS[case % len(ATTACKS)]
         what = f"case {case}, {name}: {damage(random, original, file, ran)}"

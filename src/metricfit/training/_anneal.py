@@ -6,11 +6,13 @@ Li et al. 2024, arXiv 2405.20954.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from metricfit import schedules
 from metricfit._checks import check_number
 from metricfit.training._held_out import HeldOut
+from metricfit.training._position import Annealing
 from metricfit.training._trainer import Row, Trainer
 
 
@@ -24,6 +26,8 @@ def anneal(
     patience: int = 10,
     give_up_after: int = 3,
     epochs: int = 1000,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int | None = None,
 ) -> list[Row]:
     """Train at decreasing temperatures; the module ends with the best weights of all temperatures.
 
@@ -33,14 +37,27 @@ def anneal(
         patience: number of epochs without gain after which a temperature ends.
         give_up_after: number of successive temperatures without gain after which the training ends.
         epochs: maximum number of epochs in total.
+        checkpoint, checkpoint_every: as in :meth:`Trainer.fit`. After :meth:`Trainer.load` the same call resumes.
     """
     check_number(start, "start", 0.0, open_low=True)
     check_number(rate, "rate", 0.0, 1.0, open_low=True)
     temperature, without_gain = start, 0
-    while without_gain < give_up_after and trainer.epoch < epochs:
-        before = trainer.best_value
-        trainer.scale, trainer.since_best = schedules.constant(temperature), 0
-        trainer.fit(batches, held_out, epochs=epochs, patience=patience)  # ends with the best weights so far
-        without_gain = 0 if trainer.best_value > before else without_gain + 1
-        temperature *= rate
+    current = trainer.annealing  # of a checkpoint: its temperature continues
+    try:
+        while current is not None or (without_gain < give_up_after and trainer.epoch < epochs):
+            if current is None:
+                current, trainer.since_best = Annealing(temperature, without_gain, trainer.best_value), 0
+            trainer.annealing, trainer.scale = current, schedules.constant(current.temperature)
+            trainer.fit(  # ends with the best weights so far
+                batches,
+                held_out,
+                epochs=epochs,
+                patience=patience,
+                checkpoint=checkpoint,
+                checkpoint_every=checkpoint_every,
+            )
+            without_gain = 0 if trainer.best_value > current.before else current.without_gain + 1
+            temperature, current = current.temperature * rate, None
+    finally:
+        trainer.annealing = None
     return trainer.history

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from metricfit._files import new_file
 from metricfit.training._checkpoint import one_line, read_state, write_state
 from metricfit.training._fabric import SHARDED, Fabric
+from metricfit.training._position import Annealing, Epoch, batches_state, check_annealing, check_epoch
 from metricfit.training._rate import check_schedule, load_schedule
 from metricfit.training._state import (
     COUNTERS,
@@ -31,6 +32,7 @@ from metricfit.training._state import (
 if TYPE_CHECKING:
     from metricfit.training._trainer import Trainer
 
+POSITIONS = ("unfinished", "annealing")  # files of earlier versions lack them
 LEAST_LIMIT, MOST_COPIES = 2**28, 256  # bytes of a file, and copies of the weights in it: LBFGS keeps 200
 
 
@@ -38,6 +40,8 @@ def save_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
     """Write the state by the first process; an error in one process is one in all."""
     _check_strategy(trainer.fabric)
     state = _current(trainer, batches)
+    if trainer.unfinished is not None and trainer.unfinished.batches is not None:
+        state["batches"] = trainer.unfinished.batches
     state["optimizer"] = trainer.optimizer.state_dict()  # of all processes, where they share it
 
     def write() -> None:
@@ -88,21 +92,30 @@ def _current(trainer: Trainer, batches: Any) -> State:
         state["normalizer"] = trainer.normalizer.state_dict()
     if isinstance(trainer.lr, LRScheduler):
         state["schedule"] = trainer.lr.state_dict()
-    if batches is not None:
-        state["batches"] = batches.state_dict()
+    if (of_batches := batches_state(batches)) is not None:
+        state["batches"] = of_batches
+    for name in POSITIONS:
+        position = getattr(trainer, name)
+        state[name] = None if position is None else position.state_dict()
     return state
 
 
 def _check(state: Any, trainer: Trainer, batches: Any) -> None:
     """Raise a ValueError unless this state is one of this trainer."""
     own = _current(trainer, batches)
-    check_names(state, set(own), "it", () if "batches" in own else ("batches",))
+    check_names(state, set(own) - {*POSITIONS}, "it", (*POSITIONS, *(() if "batches" in own else ("batches",))))
     check_module(state["module"], own["module"], "the module")
     if state["best"] is not None:
         check_module(state["best"], own["module"], "the best module")
     check_optimizer(state["optimizer"], trainer.optimizer.optimizer)
     check_counters(state)
     check_random(state["random"])
+    if state.get("unfinished") is not None:
+        if "batches" in state and "batches" not in own:
+            raise ValueError("it is in the middle of an epoch and needs its batches, `load(file, batches)`")
+        check_epoch(state["unfinished"], len(batches) if isinstance(batches, Sized) else None)
+    if state.get("annealing") is not None:
+        check_annealing(state["annealing"], state["history"])
     if "loss" in own:
         check_loss(state["loss"], own["loss"])
     if "normalizer" in own:
@@ -120,11 +133,15 @@ def _apply(state: State, trainer: Trainer, batches: Any) -> None:
         _load_module(trainer.normalizer, state["normalizer"])
     if isinstance(trainer.lr, LRScheduler):
         load_schedule(trainer.lr, state["schedule"])
-    if batches is not None:
+    if batches_state(batches) is not None:
         batches.load_state_dict(state["batches"])
     for name in COUNTERS:
         setattr(trainer, name, state[name])
     trainer.best_value, trainer.best = tuple(state["best_value"]), state["best"]
+    epoch, annealing = (state.get(name) for name in POSITIONS)
+    start = copy.deepcopy(state.get("batches"))
+    trainer.unfinished = None if epoch is None else Epoch.from_state_dict(epoch, start, trainer.fabric.device)
+    trainer.annealing = None if annealing is None else Annealing.from_state_dict(annealing)
     torch.set_rng_state(state["random"])
 
 

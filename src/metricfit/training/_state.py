@@ -94,19 +94,31 @@ def check_counters(state: State) -> None:
     """Counters that a training can have, and a history of as many epochs."""
     step, epoch, since_best, history, best_value = (state[name] for name in COUNTERS)
     for name in ("step", "epoch", "since_best"):
-        if type(state[name]) is not int or not 0 <= state[name] < 2**63:
-            raise ValueError(f"{name!r} should be a count, got {one_line(state[name])}")
+        check_count(state[name], name)
     if since_best > epoch:
         raise ValueError(f"'since_best' should be at most 'epoch', {epoch}, got {since_best}")
     if not isinstance(history, list) or len(history) != epoch:
         raise ValueError(f"the history should have a row for each of {epoch} epochs")
     for place, row in enumerate(history):
         _check_row(row, history[place - 1]["step"] if place else 0, step, f"row {place} of the history")
-    if not isinstance(best_value, list | tuple) or len(best_value) != 2 or not all(type(one) is float for one in best_value):
-        raise ValueError("'best_value' should be two floats")
-    known = [(row["metric"], -row["surrogate"]) for row in history]
-    if tuple(best_value) != UNBEATEN and not any(_same(one, best_value) for one in known):
+    check_value(best_value, "best_value")
+    if tuple(best_value) != UNBEATEN and not is_value_of(best_value, history):
         raise ValueError("'best_value' should be that of a row of the history")
+
+
+def check_count(found: Any, name: str) -> None:
+    if type(found) is not int or not 0 <= found < 2**63:
+        raise ValueError(f"{name!r} should be a count, got {one_line(found)}")
+
+
+def check_value(found: Any, name: str) -> None:
+    """A metric and a negative surrogate, by which epochs are compared."""
+    if not isinstance(found, list | tuple) or len(found) != 2 or not all(type(one) is float for one in found):
+        raise ValueError(f"{name!r} should be two floats")
+
+
+def is_value_of(value: Sequence[float], history: list[State]) -> bool:
+    return any(_same((row["metric"], -row["surrogate"]), value) for row in history)
 
 
 def check_optimizer(found: Any, optimizer: Optimizer) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sized
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,35 +30,12 @@ from metricfit.training._held_out import (
     held_out_batches,
     score_function,
 )
+from metricfit.training._position import Annealing, Epoch, begin_epoch, remaining_batches
 from metricfit.training._rate import Rate, check_rate
 from metricfit.training._resume import load_trainer, save_trainer
-from metricfit.training._step import Taken, expand_binary, take_step, takes_two_steps
+from metricfit.training._step import expand_binary, take_step, takes_two_steps
 
 Row = dict[str, Any]
-
-
-@dataclass
-class Epoch:
-    """What an epoch has done so far."""
-
-    total: Tensor  # of the losses of rows
-    n_rows: Tensor | int = 0
-    n_batches: int = 0
-    scale: float = math.nan
-    lr: float = math.nan
-    gradient_norm: float = math.nan
-    live: float = math.nan
-
-    def add(self, taken: Taken, n_rows: Tensor | int, scale: float | None, lr: float) -> None:
-        self.total += taken.loss * n_rows
-        self.n_rows += n_rows
-        self.scale, self.lr = math.nan if scale is None else scale, lr
-        self.gradient_norm, self.live = taken.gradient_norm, taken.live
-
-    def row(self) -> Row:
-        surrogate = float(self.total) / max(int(self.n_rows), 1)
-        names = ("scale", "lr", "gradient_norm", "live")
-        return {"surrogate": surrogate, **{name: getattr(self, name) for name in names}}
 
 
 class Trainer:
@@ -123,6 +99,8 @@ class Trainer:
         self.history: list[Row] = []
         self.best: dict[str, Tensor] | None = None
         self.best_value = (-math.inf, -math.inf)
+        self.unfinished: Epoch | None = None
+        self.annealing: Annealing | None = None
 
     def fit(
         self,
@@ -132,6 +110,8 @@ class Trainer:
         epochs: int,
         patience: int | None = None,
         least_epochs: int = 0,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: int | None = None,
     ) -> list[Row]:
         """Train for ``epochs`` in total, or until ``patience`` epochs bring no gain, but for at least ``least_epochs``.
 
@@ -139,12 +119,29 @@ class Trainer:
         lowest surrogate), else with the last weights. Call it again with more epochs to continue. ``held_out`` is a pair of
         features and labels, or batches of them, such as a ``DataLoader``: then one batch is in memory at a time.
 
+        ``checkpoint`` is a file to save to after every epoch, or every ``checkpoint_every`` steps, and at the end. To resume,
+        :meth:`load` it with the same batches, and make the same call again.
+
         Returns one row per epoch: ``surrogate`` and ``gradient_norm`` in training, ``metric`` of the held-out rows, ``gap``
         (their surrogate minus their 1 - metric), ``scale``, ``lr``, ``live`` (share of the last batch with a live gradient).
         """
         judged = held_out_batches(held_out)
+        if checkpoint_every is not None:
+            check_number(checkpoint_every, "checkpoint_every", 1)
+            if checkpoint is None:
+                raise ValueError("`checkpoint` should be a file with `checkpoint_every`, got None.")
+
+        def save_if(due: bool) -> None:
+            if checkpoint is not None and due:
+                self.save(checkpoint, batches)
+
+        def after_step() -> None:
+            save_if(checkpoint_every is not None and self.step % checkpoint_every == 0)
+
         while self.epoch < epochs and not (self.since_best >= (patience or math.inf) and self.epoch >= least_epochs):
-            row = self._train_epoch(batches)
+            row = self._train_epoch(
+                batches, lambda: save_if(checkpoint_every is not None and not self.step % checkpoint_every)
+            )
             row |= self._evaluate(judged, row["scale"])
             self.history.append(row)
             self.epoch += 1
@@ -155,8 +152,10 @@ class Trainer:
                 if patience is not None:
                     self.best = copy.deepcopy(self.module.state_dict())
             self.progress.step(f"{self.name}, epoch {self.epoch}", max(self.best_value[0], row["metric"]))
+            save_if(checkpoint_every is None)
         if self.best is not None:
             self.module.load_state_dict(self.best)
+        save_if(True)
         return self.history
 
     def scores(self, features: Any) -> Tensor:
@@ -170,7 +169,9 @@ class Trainer:
         return collect_rows(map(self._to_device, held_out_batches(held_out)), self.scores, self.ignore_index)
 
     def save(self, file: str | Path, batches: Any = None) -> None:
-        """Save what is needed to continue: weights, optimiser, loss, random state, history, and the state of the batches.
+        """Save what is needed to continue: weights, optimizer, loss, schedule, random state, history, and the batches' state.
+
+        In the middle of an epoch, or of an annealing, it also saves how far these are.
 
         The file has a checksum and no code. With several processes all of them call this, and the first one writes.
         """
@@ -184,19 +185,28 @@ class Trainer:
         """
         load_trainer(self, Path(file), batches)
 
-    def _train_epoch(self, batches: Iterable[Any]) -> Row:
+    def _train_epoch(self, batches: Iterable[Any], after_step: Callable[[], None]) -> Row:
+        """One epoch, or the rest of one that a checkpoint left unfinished."""
         self.module.train()
-        epoch = Epoch(torch.zeros((), device=self.fabric.device))
+        if self.unfinished is None:
+            epoch, remaining = begin_epoch(batches, self.fabric.device)
+        else:
+            epoch, remaining = self.unfinished, remaining_batches(self.unfinished, batches)
         n_batches = len(batches) if isinstance(batches, Sized) else None
-        for group in map(self._to_device, _in_groups(batches, self.accumulate)):
-            self._set_rate()
-            scale = None if self.scale is None else self.scale(self.step)
-            epoch.n_batches += len(group)
-            taken = take_step(self, group, scale, measure=epoch.n_batches == n_batches)
-            epoch.add(taken, sum(count_rows(labels, self.ignore_index) for _, labels, *_ in group), scale, self._rate())
-            self.step += 1
-            if isinstance(self.lr, LRScheduler):
-                self.lr.step()
+        self.unfinished = epoch
+        try:
+            for group in map(self._to_device, _in_groups(remaining, self.accumulate)):
+                self._set_rate()
+                scale = None if self.scale is None else self.scale(self.step)
+                epoch.n_batches += len(group)
+                taken = take_step(self, group, scale, measure=epoch.n_batches == n_batches)
+                epoch.add(taken, sum(count_rows(labels, self.ignore_index) for _, labels, *_ in group), scale, self._rate())
+                self.step += 1
+                if isinstance(self.lr, LRScheduler):
+                    self.lr.step()
+                after_step()
+        finally:
+            self.unfinished = None
         return {"step": self.step, **epoch.row()}
 
     def _set_rate(self) -> None:
@@ -238,8 +248,7 @@ def _without_memory(loss: Callable[..., Tensor]) -> Iterator[None]:
         loss.memory = memory  # type: ignore[attr-defined]
 
 
-def _in_groups(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
+def _in_groups(batches: Iterator[Any], size: int) -> Iterator[list[Any]]:
     """So many batches at a time; the last group may be smaller."""
-    iterator = iter(batches)
-    while group := list(islice(iterator, size)):
+    while group := list(islice(batches, size)):
         yield group

@@ -1,0 +1,243 @@
+"""Checkpoints in the middle of an epoch, of a group of batches and of an annealing: training resumes with the same bits."""
+
+import multiprocessing
+import random
+import time
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+from pytorch_optimizer import SAM
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+import metricfit as mf
+from metricfit.training import Batches, Trainer, anneal
+from metricfit.training._checkpoint import read_state, write_state
+from tests.training import killed_worker
+from tests.training.test_checkpoints import drop, put, same
+
+LIMIT = 2**24
+
+
+def data(n=70):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(n, 5, generator=generator)
+    return x, (x[:, :3] + 0.7 * torch.randn(n, 3, generator=generator)).argmax(1)
+
+
+class Augmented(Dataset):
+    """Rows with noise, drawn when they are loaded."""
+
+    def __len__(self):
+        return 70
+
+    def __getitem__(self, place):
+        x, y = data()
+        return x[place] + 0.1 * torch.randn(5), y[place]
+
+
+BATCHES = {
+    "Batches": lambda: Batches(*data(), size=10, seed=2),
+    "Batches with steps": lambda: Batches(*data(), size=20, steps=7, seed=2),
+    "list": lambda: [*zip(*(one.split(10) for one in data()), strict=True)],
+    "DataLoader": lambda: DataLoader(TensorDataset(*data()), batch_size=10, shuffle=True),
+    "DataLoader that draws": lambda: DataLoader(Augmented(), batch_size=10, shuffle=True),
+}
+
+
+class Kept(Trainer):
+    """Keeps every checkpoint that a training writes."""
+
+    def save(self, file, batches=None):
+        self.n_saved = getattr(self, "n_saved", 0) + 1
+        super().save(f"{file}{self.n_saved}", batches)
+
+
+def made(kind=Trainer, sharp=False, **options):
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(5, 6), nn.BatchNorm1d(6), nn.Dropout(0.4), nn.Linear(6, 3))
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.05, momentum=0.9)
+    if sharp:
+        optimizer = SAM(module.parameters(), torch.optim.SGD, lr=0.05, momentum=0.9)
+    lr = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 12)
+    loss = mf.MetricLoss("f1_macro", memory=0.8)
+    options |= {"lr": lr, "normalizer": mf.GradientNormalizer(), "fabric": Fabric(accelerator="cpu", devices=1)}
+    return kind(module, loss, optimizer, **options)
+
+
+def end_of(trainer):
+    """All that is left of a training."""
+    states = [one.state_dict() for one in (trainer.module, trainer.optimizer, trainer.loss, trainer.normalizer, trainer.lr)]
+    return *states, trainer.history, trainer.best, trainer.best_value, trainer.since_best, torch.get_rng_state()
+
+
+def resume_from_many(tmp_path, run, new_batches, **options):
+    """Train with many checkpoints; then resume from every other, and end as the first did."""
+    trainer = made(Kept, **options)
+    run(trainer, new_batches(), tmp_path / "checkpoint")
+    expected = end_of(trainer)
+    for number in range(1, trainer.n_saved + 1, 2):
+        other, batches = made(**options), new_batches()
+        torch.manual_seed(number)
+        other.load(tmp_path / f"checkpoint{number}", batches)
+        run(other, batches, tmp_path / "again")
+        assert same(end_of(other), expected), number
+    return trainer
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_from_any_step(tmp_path, name):
+    def run(trainer, batches, file):
+        trainer.fit(batches, data(), epochs=2, patience=1, checkpoint=file, checkpoint_every=1)
+
+    trainer = resume_from_many(tmp_path, run, BATCHES[name])
+    assert trainer.n_saved == trainer.step + 1 == 15
+
+
+@pytest.mark.parametrize("sharp", [False, True])
+def test_with_accumulation(tmp_path, sharp):
+    """Seven batches in groups of three: 3, 3 and 1."""
+
+    def run(trainer, batches, file):
+        trainer.fit(batches, data(), epochs=2, checkpoint=file, checkpoint_every=1)
+
+    trainer = resume_from_many(tmp_path, run, BATCHES["Batches"], accumulate=3, sharp=sharp)
+    assert trainer.step == 6
+
+
+def test_an_annealing(tmp_path):
+    def run(trainer, batches, file):
+        options = {"start": 0.5, "rate": 0.5, "patience": 1, "give_up_after": 2, "epochs": 9}
+        anneal(trainer, batches, data(), **options, checkpoint=file, checkpoint_every=4)
+
+    trainer = resume_from_many(tmp_path, run, BATCHES["Batches"])
+    assert len({row["scale"] for row in trainer.history}) > 1
+    assert trainer.annealing is None
+
+
+def test_after_every_epoch(tmp_path):
+    """The last checkpoint has the best weights, the others the last ones."""
+    trainer = made(Kept)
+    trainer.fit(BATCHES["Batches"](), data(), epochs=3, patience=9, checkpoint=tmp_path / "checkpoint")
+    states = [read_state(tmp_path / f"checkpoint{number}", LIMIT) for number in range(1, 5)]
+    assert [state["epoch"] for state in states] == [1, 2, 3, 3]
+    assert all(state["unfinished"] is None for state in states)
+    assert same(states[3]["module"], dict(trainer.best))
+
+
+class TestCrafted:
+    @pytest.fixture
+    def file(self, tmp_path):
+        trainer = made(Kept)
+        options = {"start": 0.5, "patience": 9, "epochs": 2}
+        anneal(trainer, BATCHES["Batches"](), data(), **options, checkpoint=tmp_path / "checkpoint", checkpoint_every=4)
+        return tmp_path / "checkpoint2"  # after eight steps: one of the second epoch
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (put("unfinished", [1]), "the unfinished epoch should be a dictionary"),
+            (drop("unfinished", "total"), "the unfinished epoch lacks 'total'"),
+            (put("unfinished", "more", 1), "the unfinished epoch has 'more'"),
+            (put("unfinished", "total", "1"), "a float as 'total'"),
+            (put("unfinished", "n_rows", -1), "'n_rows' should be a count, got -1"),
+            (put("unfinished", "n_batches", 1.5), "'n_batches' should be a count, got 1.5"),
+            (put("unfinished", "n_batches", 10**9), "1000000000 batches, and there are 7 here"),
+            (put("unfinished", "lr", -1.0), "a finite 'lr' that is not negative, got -1.0"),
+            (put("unfinished", "scale", float("inf")), "a finite 'scale'"),
+            (put("unfinished", "random", torch.zeros(7)), "the random state"),
+            (put("annealing", 0.5), "the annealing should be a dictionary"),
+            (drop("annealing", "before"), "the annealing lacks 'before'"),
+            (put("annealing", "temperature", 0.0), "a temperature that is positive and finite"),
+            (put("annealing", "temperature", float("nan")), "a temperature that is positive and finite"),
+            (put("annealing", "without_gain", True), "'without_gain' should be a count"),
+            (put("annealing", "before", (0.5,)), "'before' should be two floats"),
+            (put("annealing", "before", (0.5, 0.5)), "'before' should be the value of a row"),
+        ],
+    )
+    def test_change(self, file, change, message):
+        state = read_state(file, LIMIT)
+        assert state["unfinished"]["n_batches"] == 1
+        change(state)
+        write_state(file, state)
+        trainer, batches = made(), BATCHES["Batches"]()
+        before = end_of(trainer)
+        with pytest.raises(ValueError, match="Nothing was changed") as found:
+            trainer.load(file, batches)
+        assert message in str(found.value)
+        assert same(end_of(trainer), before)
+        assert trainer.unfinished is trainer.annealing is None
+
+    def test_without_its_batches(self, file):
+        with pytest.raises(ValueError, match=r"in the middle of an epoch and needs its batches, `load\(file, batches\)`"):
+            made().load(file)
+
+    def test_fewer_batches_without_a_length(self, file):
+        class Few(Batches):
+            __len__ = None
+
+            def __iter__(self):
+                yield from ()
+
+        trainer, batches = made(), Few(*data(), size=10)
+        trainer.load(file, batches)
+        with pytest.raises(ValueError, match="`batches` should be those of the checkpoint, 1 or more, got 0"):
+            trainer.fit(batches, data(), epochs=2)
+
+    def test_of_an_earlier_version(self, file):
+        state = read_state(file, LIMIT)
+        for name in ("unfinished", "annealing"):
+            del state[name]
+        write_state(file, state)
+        trainer = made()
+        trainer.load(file, BATCHES["Batches"]())
+        assert trainer.step == 8
+        assert trainer.unfinished is trainer.annealing is None
+
+
+def test_bad_arguments(tmp_path):
+    with pytest.raises(ValueError, match="`checkpoint` should be a file with `checkpoint_every`, got None"):
+        made().fit(BATCHES["list"](), data(), epochs=1, checkpoint_every=5)
+    with pytest.raises(ValueError, match="`checkpoint_every` should be at least 1"):
+        made().fit(BATCHES["list"](), data(), epochs=1, checkpoint=tmp_path / "file", checkpoint_every=0)
+
+
+def test_an_epoch_that_fails_is_left(tmp_path):
+    """A new call begins a new epoch, as after any error."""
+    trainer, failing = made(), [*BATCHES["list"](), (None, None)]
+    with pytest.raises(TypeError):
+        trainer.fit(failing, data(), epochs=1)
+    assert trainer.unfinished is None
+    assert trainer.fit(failing[:-1], data(), epochs=1)[0]["step"] == 14
+
+
+def test_killed_at_random_moments(tmp_path):
+    """A process that is killed five times ends with the weights of one that is not, bit for bit."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([killed_worker.__name__])
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    whole.mkdir()
+    killed.mkdir()
+    process = context.Process(target=killed_worker.train, args=(whole,))
+    process.start()
+    process.join(120)
+    assert process.exitcode == 0
+    file, moments = killed / "checkpoint", random.Random()
+    for _ in range(5):
+        before = file.stat().st_mtime_ns if file.exists() else 0
+        process = context.Process(target=killed_worker.train, args=(killed,))
+        process.start()
+        while process.is_alive() and (not file.exists() or file.stat().st_mtime_ns == before):
+            time.sleep(0.001)  # until it has got further than the one before
+        time.sleep(moments.uniform(0.0, 0.03))
+        process.kill()
+        process.join()
+        assert process.exitcode == -9
+    process = context.Process(target=killed_worker.train, args=(killed,))
+    process.start()
+    process.join(120)
+    assert process.exitcode == 0
+    weights = [torch.load(folder / "weights") for folder in (whole, killed)]
+    assert same(*weights)
+    assert len(weights[0]["temperatures"].unique()) > 1
