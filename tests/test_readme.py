@@ -24,7 +24,8 @@ def _keep_registry():
 
 
 @pytest.mark.parametrize(("page", "block"), [(page, place) for page, blocks in BLOCKS.items() for place in range(len(blocks))])
-def test_block_runs(page, block):
+def test_block_runs(page, block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a block may write a file
     exec(compile(BLOCKS[page][block], page, "exec"), {})
 
 
