@@ -17,7 +17,6 @@ Wilcoxon's.
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import sys
 import time
@@ -29,34 +28,33 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import sklearn
-from scipy import stats
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, TunedThresholdClassifierCV
 from threadpoolctl import threadpool_limits
 
 import metricfit as mf
 from benchmarks import _autogluon
+from benchmarks._cells import (
+    METRICS,
+    TIE,
+    Judge,
+    Results,
+    Row,
+    seconds_ratio,
+    tabulate_cells,
+    tabulate_differences,
+    tabulate_means,
+)
 from metricfit._typing import Ints
-from metricfit.comparison._outcome import score_of
-from metricfit.comparison._statistics import corrected_estimate, holm
 from metricfit.estimators._shared import SharedFits, Wanted
 from reproductions import _tables as tables
 from reproductions._machine import processor
 
-METRICS = {
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced_accuracy",
-    "f1_macro": "f1_macro",
-    "mcc": "matthews_corrcoef",
-}
+SCORING = {**dict(zip(METRICS, METRICS, strict=True)), "mcc": "matthews_corrcoef"}  # in scikit-learn
 OURS, BOOSTING = "ensemble", "HistGradientBoosting + offsets"
 MODELS = {OURS: "auto", BOOSTING: "boosting", "linear": "linear"}
 LIGHTGBM, THRESHOLD = "LightGBM + offsets", "TunedThresholdClassifierCV"
 LEFT_OUT = ("wine", "satellite47")  # nothing to gain; a part of another set
-FIELDS = ("set", "seed", "metric", "method", "score", "seconds", "n_train", "n_test", "n_classes", "note")
-TIE = 0.2  # points
-
-Row = dict[str, Any]
 
 
 def load_split(name: str, seed: int, rows: int) -> tuple[pd.DataFrame, Any, pd.DataFrame, Any]:
@@ -74,20 +72,13 @@ def load_split(name: str, seed: int, rows: int) -> tuple[pd.DataFrame, Any, pd.D
 def evaluate_split(name: str, seed: int, rows: int) -> Iterator[Row]:
     """All models and metrics but AutoGluon on one split of one set."""
     train, y, test, truth = load_split(name, seed, rows)
-    classes, labels = np.unique(np.concatenate([y, truth]), return_inverse=True)
-    labels, known = labels[len(y) :], labels[: len(y)]
-    about = {"set": name, "seed": seed, "n_train": len(y), "n_test": len(truth), "n_classes": len(classes), "note": ""}
-
-    def judged(method: str, metric: str, predicted: Any, seconds: float) -> Row:
-        places = np.searchsorted(classes, predicted)
-        score = score_of(mf.metrics.get(metric), places, labels, len(classes))
-        return {**about, "metric": metric, "method": method, "score": score, "seconds": seconds}
-
+    judge = Judge(name, seed, y, truth)
+    classes, known = judge.classes, judge.known
     wanted = {(m, metric): Wanted(model, "auto", metric) for m, model in MODELS.items() for metric in METRICS}
     shared = SharedFits(mf.MetricClassifier(random_state=seed), train, y, list(wanted.values()))
     for (method, metric), one in wanted.items():
         fitted, seconds = shared.fit(one)
-        yield judged(method, metric, fitted.predict(test), seconds)
+        yield judge.row(method, metric, fitted.predict(test), seconds)
     begin = time.perf_counter()
     scores, held_out = lightgbm_scores(train, known, test, len(classes), seed)
     fit_seconds = time.perf_counter() - begin
@@ -95,12 +86,12 @@ def evaluate_split(name: str, seed: int, rows: int) -> Iterator[Row]:
         begin = time.perf_counter()
         offsets = mf.tune_offsets(scores, known, metric, smooth=False)
         predicted = classes[mf.decide(held_out, offsets)]
-        yield judged(LIGHTGBM, metric, predicted, fit_seconds + time.perf_counter() - begin)
-    for metric, scoring in METRICS.items() if len(classes) == 2 else ():
+        yield judge.row(LIGHTGBM, metric, predicted, fit_seconds + time.perf_counter() - begin)
+    for metric, scoring in SCORING.items() if len(classes) == 2 else ():
         begin = time.perf_counter()
         trees = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=seed)
         tuned = TunedThresholdClassifierCV(trees, scoring=scoring, random_state=seed).fit(train, y)
-        yield judged(THRESHOLD, metric, tuned.predict(test), time.perf_counter() - begin)
+        yield judge.row(THRESHOLD, metric, tuned.predict(test), time.perf_counter() - begin)
 
 
 def lightgbm_scores(train: pd.DataFrame, y: Ints, test: pd.DataFrame, n_classes: int, seed: int) -> tuple[Any, Any]:
@@ -127,17 +118,8 @@ def evaluate_autogluon(name: str, seed: int, rows: int, metric: str, method: str
     """AutoGluon on one split for one metric, with a limit in seconds."""
     train, y, test, truth = load_split(name, seed, rows)
     answer = _autogluon.fit_predict(train, y, test, metric, None, seconds, seed)
-    classes, labels = np.unique(np.concatenate([y, truth]), return_inverse=True)
-    score = score_of(mf.metrics.get(metric), np.searchsorted(classes, answer.predicted), labels[len(y) :], len(classes))
     note = answer.failed or f"{len(answer.models)} models, {answer.fit_cpu_seconds:.0f} s of CPU"
-    about = {"set": name, "seed": seed, "n_train": len(y), "n_test": len(truth), "n_classes": len(classes), "note": note}
-    return {
-        **about,
-        "metric": metric,
-        "method": method,
-        "score": score,
-        "seconds": answer.fit_seconds,
-    }
+    return Judge(name, seed, y, truth).row(method, metric, answer.predicted, answer.fit_seconds, note)
 
 
 def autogluon_limits(ours: float, times: list[float], seconds: float | None) -> dict[str, float]:
@@ -147,107 +129,27 @@ def autogluon_limits(ours: float, times: list[float], seconds: float | None) -> 
     return {f"AutoGluon, {one:g} x the ensemble's time": one * ours for one in times}
 
 
-class Results:
-    """Rows in a CSV file, written as they come."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "quality.csv"
-        self.rows: list[Row] = []
-        if self.path.exists():
-            with self.path.open(newline="") as file:
-                self.rows = [_typed(row) for row in csv.DictReader(file)]
-
-    def add(self, row: Row) -> None:
-        fresh = not self.path.exists()
-        with self.path.open("a", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-            if fresh:
-                writer.writeheader()
-            writer.writerow(row)
-        self.rows.append(row)
-
-    def find(self, **wanted: Any) -> list[Row]:
-        return [row for row in self.rows if all(row[key] == value for key, value in wanted.items())]
-
-
-def _typed(row: dict[str, str]) -> Row:
-    whole = {key: int(row[key]) for key in ("seed", "n_train", "n_test", "n_classes")}
-    return {**row, **whole, "score": float(row["score"]), "seconds": float(row["seconds"])}
-
-
 def report(results: Results) -> str:
     """Means, wins, ties and losses, tests, worst cells and times."""
-    methods = list(dict.fromkeys(row["method"] for row in results.rows))
+    ratio = seconds_ratio(results, OURS, BOOSTING)
     lines = [
         "Written by `python -m benchmarks.quality report`, from quality.csv.",
         "",
         f"{processor()}, scikit-learn {sklearn.__version__}, Python {platform.python_version()}, one core",
         "",
-        "| method | sets | splits | " + " | ".join(METRICS) + " | median fit, s |",
-        "|---|---:|---:|" + "---:|" * (len(METRICS) + 1),
+        *tabulate_means(results),
+        "",
+        f"The {OURS} against each, on the splits that both have, in points (win, tie, loss by {TIE}):",
+        "",
+        *tabulate_differences(results, OURS),
+        "",
+        f"The {OURS} takes {ratio:.2f} times as long as {BOOSTING} in the median.",
+        "",
+        "All cells:",
+        "",
+        *tabulate_cells(results),
     ]
-    for method in methods:
-        rows = results.find(method=method)
-        per_metric = [
-            np.mean([_cell(results, name, metric, method)[0] for name in _sets(results.find(method=method, metric=metric))])
-            for metric in METRICS
-        ]
-        splits = len({row["seed"] for row in rows})
-        seconds = np.median([row["seconds"] for row in rows])
-        shown = " | ".join("" if np.isnan(value) else f"{value:.2f}" for value in per_metric)
-        lines.append(f"| {method} | {len(_sets(rows))} | {splits} | {shown} | {seconds:.1f} |")
-    lines += ["", f"The {OURS} against each, on the splits that both have, in points (win, tie, loss by {TIE}):", ""]
-    heads = "mean | without its best set | win/tie/loss | significant +/- | worst cell | over sets, p"
-    lines += ["| against | " + " | ".join(METRICS) + f" | {heads} |", "|---|" + "---:|" * (len(METRICS) + 6)]
-    lines += [_against(results, method) for method in methods if method != OURS]
-    ratio = [
-        one["seconds"] / other[0]["seconds"]
-        for one in results.find(method=OURS)
-        if (other := results.find(method=BOOSTING, set=one["set"], seed=one["seed"], metric=one["metric"]))
-    ]
-    lines += ["", f"The {OURS} takes {np.median(ratio):.2f} times as long as {BOOSTING} in the median.", "", "All cells:", ""]
-    lines += ["| set | metric | " + " | ".join(methods) + " |", "|---|---|" + "---:|" * len(methods)]
-    for name in _sets(results.rows):
-        for metric in METRICS:
-            cells = [_cell(results, name, metric, method)[0] for method in methods]
-            lines.append(f"| {name} | {metric} | " + " | ".join("" if np.isnan(c) else f"{c:.2f}" for c in cells) + " |")
     return "\n".join(lines) + "\n"
-
-
-def _sets(rows: list[Row]) -> list[str]:
-    return list(dict.fromkeys(row["set"] for row in rows))
-
-
-def _cell(results: Results, name: str, metric: str, method: str) -> tuple[float, dict[int, float]]:
-    """The mean in points over the splits of a set, and the points by split."""
-    by_seed = {row["seed"]: 100.0 * row["score"] for row in results.find(set=name, metric=metric, method=method)}
-    return (float(np.mean(list(by_seed.values()))) if by_seed else float("nan")), by_seed
-
-
-def _against(results: Results, method: str) -> str:
-    cells, p_values, shares = {}, [], results.find(method=method)
-    for name in _sets(shares):
-        for metric in METRICS:
-            ours, other = _cell(results, name, metric, OURS)[1], _cell(results, name, metric, method)[1]
-            both = sorted(set(ours) & set(other))
-            if not both:
-                continue
-            difference = [ours[seed] - other[seed] for seed in both]
-            row = results.find(set=name, metric=metric, method=method)[0]
-            cells[name, metric] = float(np.mean(difference))
-            p_values.append(corrected_estimate(difference, row["n_test"] / row["n_train"]).p)
-    values, adjusted = np.array(list(cells.values())), np.array(holm(p_values))
-    found_for = {metric: [value for (_, m), value in cells.items() if m == metric] for metric in METRICS}
-    by_metric = " | ".join(f"{np.mean(found):+.2f}" if found else "" for found in found_for.values())
-    by_set = sorted(float(np.mean([v for (name, _), v in cells.items() if name == one])) for one in _sets(shares))
-    p = f"{stats.wilcoxon(by_set).pvalue:.3f}" if len(by_set) > 5 else "few sets"
-    worst = min(cells, key=lambda cell: cells[cell])
-    wins = f"{int((values > TIE).sum())}/{int((np.abs(values) <= TIE).sum())}/{int((values < -TIE).sum())}"
-    found = f"{int(((adjusted < 0.05) & (values > 0)).sum())}/{int(((adjusted < 0.05) & (values < 0)).sum())}"
-    return (
-        f"| {method} | {by_metric} | {values.mean():+.2f} | {np.mean(by_set[:-1] or by_set):+.2f} | {wins} | {found} | "
-        f"{worst[0]}, {worst[1]} {cells[worst]:+.2f} | {p} |"
-    )
 
 
 def main() -> None:
@@ -255,14 +157,14 @@ def main() -> None:
     parser.add_argument("what", choices=("run", "autogluon", "report"))
     parser.add_argument("--sets", nargs="+", default=[n for n in tables.SETS if n not in LEFT_OUT], metavar="SET")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--metrics", nargs="+", default=list(METRICS), choices=list(METRICS), metavar="METRIC")
+    parser.add_argument("--metrics", nargs="+", default=METRICS, choices=METRICS, metavar="METRIC")
     parser.add_argument("--seconds", type=float, help="AutoGluon's limit, instead of multiples of the ensemble's time")
     parser.add_argument("--times", type=float, nargs="+", default=[1.0, 4.0])
     parser.add_argument("--rows", type=int, default=5000)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    results = Results(options.out)
+    results = Results(options.out / "quality.csv")
     for seed in options.seeds if options.what != "report" else ():
         for name in options.sets:
             with threadpool_limits(1):
