@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import torch
@@ -104,6 +104,13 @@ def check_number(value: Any, name: str, low: float, high: float = math.inf, *, o
         most = f" and at most {high:g}" if high < math.inf else ""
         raise ValueError(f"`{name}` should be {least}{most}, got {value!r}.")
     return float(value)
+
+
+def check_count(value: Any, name: str, most: int) -> int:
+    """Check for a whole number within [1, most]."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"`{name}` should be a whole number, got {value!r}.")
+    return int(check_number(value, name, 1, most))
 
 
 def check_option(value: Any, name: str, options: Iterable[str]) -> str:

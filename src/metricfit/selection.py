@@ -2,28 +2,35 @@
 
 1. The learner trains cross-entropy on every split: where methods start. Held-out cross-entropy chooses its setting.
 2. Every candidate decides the rows that its model has not seen. It is trained on the same splits.
-3. For these the guard (:mod:`metricfit.decisions`) compares the decisions and chooses. For all others the tuned offsets stand.
-4. The chosen method is trained on all rows, and calibrated on held-out scores.
+3. For linear models the guard (:mod:`metricfit.decisions`) compares the decisions and chooses. For all others the tuned
+   offsets stand. A choice of the user's own is guarded for networks too.
+4. The chosen method is trained on all rows; of networks and boosted trees, the mean of the splits' models predicts. It is
+   calibrated on held-out scores.
+
+Where labels are wrong, networks are chosen by the accuracy of held-out rows instead, and no cross-entropy is looked at.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+from sklearn.model_selection import StratifiedKFold
 
+from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import Guard, cross_fit_offsets, fit_offsets, fit_smooth_offsets, fit_temperature
-from metricfit.learners import EnsembleLearner, Fold, History, Learner, MetricLearner, Task, Trained, TrainingRows
-from metricfit.methods import BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method
+from metricfit.learners import EnsembleLearner, Fold, History, Learner, MeanModel, MetricLearner, Task, Trained
+from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method
 
-__all__ = ["Fitted", "fit_method", "hold_out"]
+__all__ = ["Fitted", "fit_method", "starts_at_cross_entropy", "stratified_folds"]
 
-HELD_OUT = 0.2  # share of rows that learners hold out which train only once
-OFFSET_FOLDS = 5  # parts of these rows, to judge offsets
+OffsetSearch = Callable[..., Floats]  # of scores, labels, metric and weights
+OFFSET_FOLDS = 5  # parts of the held-out rows of a single split, to judge offsets
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,9 @@ def fit_method(task: Task, learner: Learner, method: Method | Choice, start: Tra
     if not isinstance(learner, EnsembleLearner):  # whose members read each their own
         task = task.in_form(learner.reads)
     with learner.session():
-        if not isinstance(learner, MetricLearner):
+        if isinstance(method, Choice) and method.by_accuracy:
+            fitted = _choose_by_accuracy(task, learner, method)
+        elif not isinstance(learner, MetricLearner) or (not learner.refits and _is_plain(method)):
             fitted = _decide(task, learner, method, start)
         elif isinstance(method, Choice):
             fitted = _choose(task, learner, _candidates(learner, method), start)
@@ -73,17 +82,29 @@ def fit_method(task: Task, learner: Learner, method: Method | Choice, start: Tra
     return fitted
 
 
-def hold_out(rows: TrainingRows, seed: int) -> list[tuple[Ints, Ints]]:
-    """One split into training and held-out rows; by class where every class has two rows or more."""
-    counts = np.bincount(rows.labels, minlength=rows.n_classes)
-    stratified = counts.min() >= 2 and len(rows.labels) * HELD_OUT >= rows.n_classes
-    splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
-    return list(splitter(1, test_size=HELD_OUT, random_state=seed).split(np.empty((len(rows.labels), 1)), rows.labels))
+def starts_at_cross_entropy(learner: Learner, method: Method | Choice) -> bool:
+    """Whether a fit needs the learner trained by cross-entropy."""
+    if isinstance(method, Choice):
+        return not method.by_accuracy
+    return not isinstance(learner, MetricLearner) or learner.refits or _is_plain(method) or method.start != SCRATCH
+
+
+def stratified_folds(labels: Ints, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """Training and test rows of shuffled folds; a class may have fewer rows than there are folds."""
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")
+        return list(folds.split(np.empty((len(labels), 1)), labels))
+
+
+def _is_plain(method: Method | Choice) -> bool:
+    """Whether a network is trained by cross-entropy alone; in the automatic choice it is, as fine-tuning gains nothing."""
+    return method.name == AUTO if isinstance(method, Choice) else method.loss == "cross_entropy"
 
 
 def _decide(task: Task, learner: Learner, method: Method | Choice, start: Trained | None) -> Fitted:
     """A learner of cross-entropy alone: tuned offsets stand where they are a candidate, and what else there is is listed."""
-    task.progress.start(learner.count_steps(len(task.splits)) + 1)
+    task.progress.start(learner.count_steps(task) + 1)
     start = start or learner.train(task)
     candidates = method.candidates if isinstance(method, Choice) else (method,)
     usable = [candidate for candidate in candidates if candidate.loss == "cross_entropy"]
@@ -92,26 +113,22 @@ def _decide(task: Task, learner: Learner, method: Method | Choice, start: Traine
     wanted = "none" if task.metric.counts_hits else "tuned"  # offsets have nothing to add to accuracy (docs/classifier.md)
     chosen = next((candidate for candidate in usable if candidate.offsets == wanted), usable[0])
     decided = {candidate.name: _decision(task, start, candidate) for candidate in usable}
-    model = start.model.with_offsets(np.mean(decided[chosen.name].tuned or [np.zeros(task.rows.n_classes)], 0))
+    model = _with_mean_offsets(start.model, decided[chosen.name].tuned)
     table = _list_candidates(task, start, chosen, decided) if isinstance(method, Choice) else []
-    return Fitted(model, chosen, start.learner.strength, _temperature(task, start.logits, model), table, History())
+    return Fitted(model, chosen, start.learner.strength, _temperature(task, start.logits, model), table, start.history)
 
 
 def _decision(task: Task, start: Trained, method: Method) -> _Candidate:
     """How a learner of cross-entropy decides the held-out rows: each part with offsets that the other parts gave."""
     if start.logits is None:
         return _Candidate(method, [], np.zeros((0, task.rows.n_classes)), np.zeros((0, task.rows.n_classes)), [])
-    held_out, parts, tuned = task.held_out, task.held_out_parts, list[Floats]()
-    if method.offsets == "tuned":
-        given = start.logits, held_out.labels, task.metric, held_out.weight, parts
-        tuned = cross_fit_offsets(*given, fit=fit_smooth_offsets)
-    return _Candidate(method, [], start.logits, _by_row(start.logits, parts, tuned), tuned)
+    tuned = _tune(task, start.logits, fit_smooth_offsets) if method.offsets == "tuned" else []
+    return _Candidate(method, [], start.logits, _by_row(task, start.logits, tuned), tuned)
 
 
 def _list_candidates(task: Task, start: Trained, chosen: Method, decided: dict[str, _Candidate]) -> list[dict[str, Any]]:
     """The held-out metric of the chosen method, of the other methods, and of the members of an ensemble with that method."""
-    held_out = task.held_out
-    guard = Guard(held_out.labels, held_out.weight, held_out.n_classes, task.metric)
+    guard = _guard(task)
     members = {f"{one.learner.name}, {chosen.name}": _decision(task, one, chosen) for one in start.members}
     predictions = {name: one.predicted for name, one in ({chosen.name: decided[chosen.name]} | decided | members).items()}
     stands = guard.value(predictions[chosen.name])
@@ -122,51 +139,74 @@ def _list_candidates(task: Task, start: Trained, chosen: Method, decided: dict[s
 def _fit_one(task: Task, learner: MetricLearner, method: Method, start: Trained | None) -> Fitted:
     """One method without a guard."""
     history, plain = History(), method.loss == "cross_entropy"
-    starts = learner.refits or plain or method.start != SCRATCH
-    task.progress.start((learner.steps + 1) * len(task.splits) * (2 if starts and not plain and not learner.refits else 1) + 1)
+    starts = starts_at_cross_entropy(learner, method)
+    n_trained = 2 if starts and not plain and not learner.refits else 1
+    task.progress.start((task.steps_of(learner) + 1) * len(task.splits) * n_trained + 1)
     if start is None and starts:
-        start = learner.train(task, method.offsets != "none", history)
+        start = learner.train(task)
+        history += start.history
     learner = start.learner if start else learner
     if learner.refits and start:
         folds = start.folds if plain else []
         model = learner.fit(Fold(task.rows, task.metric, history=history), method, start.model)
     else:
-        before = start.folds if start else None
-        folds = before if plain and before else _fit_splits(task, learner, method, before, history)
-        (model,) = folds
+        folds = _fit_splits(task, learner, method, start.folds if start else None, history)
+        model = MeanModel.of(folds)
     logits = task.held_out_logits(folds) if folds else None
     if method.offsets == "none":
-        model = model.with_offsets(np.zeros(task.rows.n_classes))
-    elif method.offsets == "tuned" and learner.refits:
-        model = model.with_offsets(_final_offsets(task, learner, logits, model))
+        model = _with_mean_offsets(model, [])
+    elif method.offsets == "tuned":
+        model = _with_mean_offsets(model, _final_offsets(task, learner, logits, model))
     return Fitted(model, method, learner.strength, _temperature(task, logits, model), [], history)
 
 
 def _choose(task: Task, learner: MetricLearner, candidates: list[Method], start: Trained | None) -> Fitted:
     """The candidate that the guard trusts, trained on all rows."""
-    history, n_trained = History(), 1 + sum(method.loss != "cross_entropy" for method in candidates)
-    task.progress.start((learner.steps + 1) * len(task.splits) * n_trained + 1)
-    start = start or learner.train(task, any(method.offsets != "none" for method in candidates), history)
-    learner, tried = start.learner, dict[str, _Candidate]()
+    n_trained = 1 + sum(method.loss != "cross_entropy" for method in candidates)
+    task.progress.start((task.steps_of(learner) + 1) * len(task.splits) * n_trained + 1)
+    start = start or learner.train(task)
+    learner, tried, history = start.learner, dict[str, _Candidate](), History(start.history)
     for method in candidates:
         before = tried[method.start].models if method.start in tried else start.folds
         plain = start.logits if method.loss == "cross_entropy" else None
         tried[method.name] = _try(task, learner, method, before, plain, history)
-    held_out = task.held_out
-    guard = Guard(held_out.labels, held_out.weight, held_out.n_classes, task.metric)
+    guard = _guard(task)
     predictions = {name: candidate.predicted for name, candidate in tried.items()}
     chosen, reasons = guard.choose(predictions)
     winner = tried[chosen]
-    model = start.model if learner.refits else winner.models[0]
+    model = start.model if learner.refits else MeanModel.of(winner.models)
     if learner.refits:
         for method in _path(winner.method, tried):
             model = learner.fit(Fold(task.rows, task.metric, history=history), method, model)
-        if winner.tuned:
-            model = model.with_offsets(np.mean(winner.tuned, 0))
-    if winner.method.offsets == "none":
-        model = model.with_offsets(np.zeros(task.rows.n_classes))
+    if winner.tuned or winner.method.offsets == "none":
+        model = _with_mean_offsets(model, winner.tuned)
     table, temperature = guard.table(predictions, reasons), _temperature(task, winner.logits, model)
     return Fitted(model, winner.method, learner.strength, temperature, table, history)
+
+
+def _choose_by_accuracy(task: Task, learner: Learner, choice: Choice) -> Fitted:
+    """The candidate with the most accurate decisions of held-out rows, by which each was stopped; then offsets for the metric.
+
+    Wrong labels are in the held-out rows too. They lower the accuracy of all candidates alike, while cross-entropy would be
+    that of the wrong labels.
+    """
+    assert isinstance(learner, MetricLearner)
+    task.progress.start((task.steps_of(learner) + 1) * len(task.splits) * len(choice.candidates) + 1)
+    for_accuracy, history, decided = replace(task, metric=metrics.get("accuracy")), History(), dict[str, _Candidate]()
+    for method in choice.candidates:
+        models = _fit_splits(for_accuracy, learner, method, None, history)
+        logits = task.held_out_logits(models)
+        tuned = [] if task.metric.counts_hits else _tune(task, logits, fit_smooth_offsets)
+        decided[method.name] = _Candidate(method, models, logits, _by_row(task, logits, tuned), tuned)
+    accuracy = {name: _guard(for_accuracy).value(one.logits.argmax(1)) for name, one in decided.items()}
+    chosen = max(accuracy, key=lambda name: accuracy[name])  # of equals the first, which is the plainest
+    reasons = {name: f"{value - accuracy[chosen]:+.4f} of accuracy against {chosen}" for name, value in accuracy.items()}
+    reasons[chosen] = "chosen: the best accuracy of held-out rows"
+    table = _guard(task).table({name: one.predicted for name, one in decided.items()}, reasons)
+    table = [{**row, "accuracy": accuracy[row["candidate"]]} for row in table]
+    winner = decided[chosen]
+    model = _with_mean_offsets(MeanModel.of(winner.models), winner.tuned)
+    return Fitted(model, winner.method, learner.strength, _temperature(task, winner.logits, model), table, history)
 
 
 def _try(task: Task, learner: MetricLearner, method: Method, start: Any, plain: Floats | None, history: History) -> _Candidate:
@@ -176,17 +216,17 @@ def _try(task: Task, learner: MetricLearner, method: Method, start: Any, plain: 
     tuned, offsets = list[Floats](), np.zeros_like(logits)
     # learners that do not refit tune their offsets on the held-out rows, which then cannot judge them
     if method.offsets == "tuned" or (method.leak and not learner.refits):
-        tuned = _tune(task, learner, logits)
-        offsets = _by_row(logits, _offset_parts(task, learner), tuned)
+        tuned = _tune(task, logits, _offset_search(learner))
+        offsets = _by_row(task, logits, tuned)
     elif method.offsets != "none":
         offsets = np.repeat([model.offsets for model in models], [len(test) for _, test in task.splits], axis=0)
     return _Candidate(method, models, logits, offsets, tuned)
 
 
-def _by_row(logits: Floats, parts: list[Ints], tuned: list[Floats]) -> Floats:
+def _by_row(task: Task, logits: Floats, tuned: list[Floats]) -> Floats:
     """The offsets that each held-out row is decided with: those of its part; none where none were tuned."""
     offsets = np.zeros_like(logits)
-    for part, own in zip(parts, tuned, strict=False):
+    for part, own in zip(_offset_parts(task) if tuned else [], tuned, strict=True):
         offsets[part] = own
     return offsets
 
@@ -214,29 +254,42 @@ def _path(method: Method, tried: dict[str, _Candidate]) -> list[Method]:
     return path
 
 
-def _offset_parts(task: Task, learner: MetricLearner) -> list[Ints]:
+def _guard(task: Task) -> Guard:
+    held_out = task.held_out
+    return Guard(held_out.labels, held_out.weight, held_out.n_classes, task.metric)
+
+
+def _offset_parts(task: Task) -> list[Ints]:
     """Parts of the held-out rows: each is decided with offsets that were tuned on the others."""
-    labels = task.held_out.labels
-    if learner.refits:
+    if len(task.splits) > 1:
         return task.held_out_parts
+    labels = task.held_out.labels
     n_folds = min(OFFSET_FOLDS, int(np.sort(np.bincount(labels, minlength=2))[-2]))
     if n_folds < 2:
         return []
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=task.seed)
-    return [part for _, part in folds.split(np.empty((len(labels), 1)), labels)]
+    return [part for _, part in stratified_folds(labels, n_folds, task.seed)]
 
 
-def _tune(task: Task, learner: MetricLearner, logits: Floats) -> list[Floats]:
+def _tune(task: Task, logits: Floats, fit: OffsetSearch) -> list[Floats]:
     """Offsets of every part. Their mean is steadier than the best of all rows would be."""
     held_out = task.held_out
-    return cross_fit_offsets(logits, held_out.labels, task.metric, held_out.weight, _offset_parts(task, learner))
+    return cross_fit_offsets(logits, held_out.labels, task.metric, held_out.weight, _offset_parts(task), fit)
 
 
-def _final_offsets(task: Task, learner: MetricLearner, logits: Floats | None, model: Any) -> Floats:
+def _offset_search(learner: Learner) -> OffsetSearch:
+    """Linear models have the best offsets for the metric itself, all others those under noise (docs/classifier.md)."""
+    return fit_offsets if isinstance(learner, MetricLearner) and learner.refits else fit_smooth_offsets
+
+
+def _with_mean_offsets(model: Any, tuned: Sequence[Floats]) -> Any:
+    return model.with_offsets(np.mean(tuned or [np.zeros_like(model.offsets)], 0))
+
+
+def _final_offsets(task: Task, learner: Learner, logits: Floats | None, model: Any) -> list[Floats]:
     if logits is not None:
-        return np.mean(_tune(task, learner, logits), 0)
+        return _tune(task, logits, _offset_search(learner))
     rows = task.rows
-    return fit_offsets(model.logits(rows.features), rows.labels, task.metric, rows.weight)
+    return [fit_offsets(model.logits(rows.features), rows.labels, task.metric, rows.weight)]
 
 
 def _temperature(task: Task, logits: Floats | None, model: Any) -> float:

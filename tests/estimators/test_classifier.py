@@ -129,7 +129,7 @@ def test_a_module_and_a_function_for_a_model():
         assert estimator.score(features, target) > 0.3
         if isinstance(model, nn.Module):
             assert (torch.get_rng_state() == before).all()
-            assert estimator.model_.module is not model
+            assert all(one.module is not model for one in estimator.model_.models)
     with pytest.raises(TypeError, match="`model` should be"):
         MetricClassifier("f1", model=lambda n, k: None).fit(features, target)
 

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from campaign._forge import read_description, seal, write_description
 from metricfit import MetricClassifier, _skops
 from metricfit.estimators._storage import OWN_FILE
+from metricfit.learners import Stored
 
 SECONDS = 30.0  # a refusal takes milliseconds; what hangs takes minutes
 
@@ -33,9 +34,10 @@ def saved(tmp_path_factory):
     words = random.choice(["red", "green", "blue", "grey", "pink"], (90, 5))
     frame = pd.DataFrame({"size": numbers[:, 0], "colour": words[:, 0], "text": [" ".join(row) for row in words]})
     frame["text"] += [f" {place}" for place in range(90)]
-    for name, model, data in (("linear", "linear", numbers), ("mlp", "mlp", numbers), ("frame", "linear", frame)):
+    networks = {"mlp": {"model": "mlp", "n_members": 1}, "members": {"model": "mlp", "n_members": 2}}
+    for name, model, data in (("linear", {}, numbers), *((*one, numbers) for one in networks.items()), ("frame", {}, frame)):
         options = {"method": "cross_entropy", "max_epochs": 2, "hidden_layer_sizes": (4, 3), "random_state": 0}
-        MetricClassifier(model=model, **options).fit(data, labels).save(folder / name)
+        MetricClassifier(**{"model": "linear", **options, **model}).fit(data, labels).save(folder / name)
     own = MetricClassifier(model="linear", method="cross_entropy", preprocess=StandardScaler()).fit(numbers, labels)
     with pytest.warns(UserWarning, match="cannot hold preprocess"):
         own.save(folder / "own")
@@ -193,6 +195,35 @@ class TestNetworks:
         before = torch.get_rng_state()
         MetricClassifier.load(folder)
         assert torch.equal(torch.get_rng_state(), before)
+
+
+@of("members")
+class TestMembers:
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda models: models[:0], "it has 0 members"),
+            (lambda models: models * 501, "it has 1,002 members, 1 ... 1,000 are read"),
+            (lambda models: [*models, models[0]], "is missing"),
+            (lambda models: [{**models[0], "kind": "unknown"}, models[1]], "models of the kind 'unknown' are not known"),
+            (lambda models: [{**models[0], "hidden_layer_sizes": [5, 3]}, models[1]], "the shapes of its parts do not fit"),
+            (lambda models: [{"kind": "mean", "models": models}, models[1]], "is missing"),
+            (lambda models: [{"kind": "linear"}, models[1]], "is missing"),
+            (lambda models: {"0": models[0]}, "damaged model"),
+            (lambda models: None, "damaged model"),
+        ],
+    )
+    def test_other_members(self, folder, change, message):
+        found = read_description(folder)
+        found["model"]["models"] = change(found["model"]["models"])
+        write_description(folder, found)
+        assert_refused(folder, message)
+
+    @pytest.mark.parametrize("name", ["offsets", "0.offsets", "1.module.2.bias"])
+    def test_numbers(self, folder, name):
+        tensor = load_file(folder / "weights.safetensors")[name]
+        change_weights(folder, **{name: torch.full_like(tensor, np.nan)})
+        assert_refused(folder, "a number is not finite")
 
 
 class TestDescriptions:
@@ -388,3 +419,18 @@ class TestTransformersOfYourOwn:
             name = next(name for name in parts.namelist() if name.endswith(".npy"))
         self.rewrite(folder, lambda schema: None, **{name: stream.getvalue()})
         assert_refused(folder, "an array", trusted=self.NEEDED)
+
+
+def test_the_tensors_of_a_file_are_not_searched_for_every_member():
+    class Counted(dict):
+        n_searches = 0
+
+        def items(self):
+            self.n_searches += 1
+            return super().items()
+
+    tensors = Counted({f"1.{place}.{name}": torch.zeros(1) for place in range(50) for name in "ab"})
+    stored = Stored({"models": [{}, {"models": [{}] * 50}]}, tensors, None)
+    inside = stored.inside()[1].inside()
+    assert [sorted(one.tensors) for one in inside] == [["a", "b"]] * 50
+    assert tensors.n_searches == 1

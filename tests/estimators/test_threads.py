@@ -82,12 +82,13 @@ def test_an_mlp_does_not_touch_the_global_generator_meanwhile(monkeypatch):
 
 
 def test_an_mlp_is_drawn_as_torch_draws_it():
-    network = MetricClassifier("f1", model="mlp", method="cross_entropy", max_epochs=1, learning_rate=1e-30, random_state=0)
-    layer = network.fit(X, Y).model_.module[0]
-    torch.manual_seed(np.random.RandomState(0).randint(2**31))
-    expected = nn.Linear(8, 128)
-    assert torch.equal(layer.weight, expected.weight)
-    assert torch.equal(layer.bias, expected.bias)
+    options = {"method": "cross_entropy", "max_epochs": 1, "learning_rate": 1e-30, "n_members": 2, "random_state": 0}
+    fitted = MetricClassifier("f1", model="mlp", **options).fit(X, Y)
+    for place, network in enumerate(fitted.model_.models):
+        torch.manual_seed(np.random.RandomState(0).randint(2**31) + place)
+        expected = nn.Linear(8, 128)
+        assert torch.equal(network.module[0].weight, expected.weight)
+        assert torch.equal(network.module[0].bias, expected.bias)
 
 
 def test_the_threads_of_torch_are_those_of_each_thread():

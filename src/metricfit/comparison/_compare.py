@@ -81,7 +81,7 @@ def compare(
         random_state: seed of splits and fits.
         importance: also compute the permutation importance of every column, for one method of each model.
         groups: (n,), rows of one group are never split between training and test rows, for example the rows of one person.
-            Folds inside a fit keep groups together as well; only networks hold out single rows there.
+            Folds inside a fit keep groups together as well.
         time: (n,), dates or numbers. Every test block comes after all of its training rows, which grow from split to split.
             Rows of the same moment stay together. Tuning inside a fit uses ordinary folds of the training rows.
         test: features and labels of a test set. Models are fitted to all rows of ``X`` and judged on the test set once.

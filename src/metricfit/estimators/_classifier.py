@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,23 +13,24 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.special import softmax
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state, compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from metricfit import methods, metrics
-from metricfit._checks import check_number, check_option
+from metricfit._checks import check_count, check_flag, check_number, check_option
 from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
-from metricfit.estimators._checks import check_cv_argument, check_target, check_weight, read_splits
+from metricfit.estimators._checks import check_target, check_weight
 from metricfit.estimators._decision import DecidesByScores, OutOfReachError, check_computed
+from metricfit.estimators._folds import build_splits, count_folds, network_splits
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._kinds import check_size
 from metricfit.estimators._preprocess import as_frame, is_frame, library_of
 from metricfit.learners import (
     COLUMNS,
     MATRIX,
+    MAX_MEMBERS,
     Given,
     Learner,
     LinearLearner,
@@ -43,7 +43,7 @@ from metricfit.learners import (
     takes_sparse,
 )
 from metricfit.metrics._resolve import order_of, resolve_metric
-from metricfit.selection import Fitted, fit_method, hold_out
+from metricfit.selection import Fitted, fit_method
 
 SMOOTHINGS = ("auto", "normal", "softmax")
 
@@ -54,7 +54,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
     By default it trains an ensemble: logistic regression, boosted trees and extremely randomised trees, with a logistic head
     on their out-of-fold probabilities. Offsets then move its decision to do best on the metric. ``model="linear"`` is faster
     and has coefficients: there a model trained for the metric is chosen where it beats the others by more than chance.
-    ``candidates_`` lists every candidate with its metric on held-out rows.
+    ``model="mlp"``, or your own network, is the mean of ``n_members`` networks with offsets. ``candidates_`` lists every
+    candidate with its metric on held-out rows.
 
     **Decisions and probabilities.** ``predict`` gives the best decision for the metric, ``predict_proba`` gives calibrated
     probabilities. The best decision is not always the most probable class, so ``predict_proba`` with ``argmax`` is not
@@ -81,9 +82,19 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             scikit-learn transformer takes its place; None leaves a matrix of numbers as it is.
         C: inverse strength of the linear model's L2 penalty as in ``LogisticRegression``, or None to choose it by held-out
             cross-entropy.
-        max_epochs, batch_size, learning_rate, patience, hidden_layer_sizes: for networks.
-        warm_start: start from the weights of the last fit.
-        n_jobs: number of folds in parallel. The result is the same, bit for bit, for any number.
+        max_epochs, batch_size, learning_rate, patience, hidden_layer_sizes: for networks. Training by cross-entropy ends when
+            the cross-entropy of the rows that a network holds out has not fallen for ``patience`` epochs.
+        n_members: for a network alone: the number of networks, one per fold. The mean of their probabilities predicts. Offsets
+            and temperature come from out-of-fold scores, each of one network. A mean is less extreme than one network, but
+            its logarithms have the same units, so offsets and temperature are taken as they are. 1 is four times faster:
+            one network, which holds out a fifth of the rows. With ``cv`` of your own, the first splits are taken.
+        noisy_labels: for a network alone whose labels are partly wrong: also trains leaky expected error and EXACT, all three
+            for accuracy. The accuracy of held-out rows, with their wrong labels, stops and chooses them. Offsets for another
+            metric come after, from the same labels. It takes three times as long or more.
+        warm_start: start from the weights of the last fit. Keep ``random_state``: with other folds a network has seen its
+            held-out rows before.
+        n_jobs: number of folds in parallel. The result is the same, bit for bit, for any number. Networks of your own run one
+            after the other, because each uses all threads.
         random_state: seed of the folds, of trees and of networks. It gives the same model while other threads fit others, and
             torch's global generator is left as it was. A module of yours draws from that one: while it is fitted, other
             modules wait, and no other thread should draw.
@@ -115,6 +126,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         learning_rate: float = 1e-3,
         patience: int = 15,
         hidden_layer_sizes: tuple[int, ...] = (128, 64),
+        n_members: int = 4,
+        noisy_labels: bool = False,
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -136,6 +149,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self.learning_rate = learning_rate
         self.patience = patience
         self.hidden_layer_sizes = hidden_layer_sizes
+        self.n_members = n_members
+        self.noisy_labels = noisy_labels
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -240,6 +255,11 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
         for name in ("max_epochs", "batch_size", "patience"):
             check_number(getattr(self, name), name, 1)
+        check_count(self.n_members, "n_members", MAX_MEMBERS)
+        if check_flag(self.noisy_labels, "noisy_labels") and self.method != methods.AUTO:
+            raise ValueError(
+                f"`noisy_labels=True` has methods of its own to choose from: leave `method` at 'auto', got {self.method!r}."
+            )
         check_number(self.learning_rate, "learning_rate", 0.0, open_low=True)
         order = order_of(y) if self.class_order is None else self.class_order
         data, labels, weight, used = self._training_data(X, y, sample_weight)
@@ -263,7 +283,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         return tuple(found)
 
     def _learner(self, table: _Table) -> Learner:
-        given = Given(len(table.labels), len(self.classes_), issparse(table.data), self._count_folds(table.labels))
+        given = Given(len(table.labels), len(self.classes_), issparse(table.data), count_folds(self.cv, table.labels))
         return build_learner(self.get_params(deep=False), self._method(), table.seed, given)
 
     def _fit_forms(self, table: _Table, forms: set[str]) -> TrainingRows:
@@ -280,16 +300,17 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self, table: _Table, learner: Learner, rows: TrainingRows, warm: Any = None, progress: Progress | None = None
     ) -> Task:
         """The rows, and the splits that methods are judged by."""
+        given = table.labels, table.used, self.classes_, table.seed
         if isinstance(learner, MetricLearner) and not learner.refits:
-            splits = hold_out(rows, table.seed)
+            splits = network_splits(self.n_members, self.cv, *given)
         elif self.C is not None and isinstance(learner, LinearLearner) and isinstance(self._method(), methods.Method):
             splits = []  # nothing to choose
         else:
-            splits = self._splits(table)
+            splits = build_splits(self.cv, *given)
         return Task(rows, self.metric_, splits, self.n_jobs, warm, table.seed, progress or Progress())
 
     def _method(self) -> methods.Method | methods.Choice:
-        return methods.get(self.method).with_smoothing(self.smoothing)
+        return (methods.NOISY_LABELS if self.noisy_labels else methods.get(self.method)).with_smoothing(self.smoothing)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Ints, Floats, NDArray[np.bool_]]:  # noqa: N803
         """Checked features, labels 0 ... k - 1 and weights of the rows with a positive weight; and which rows these are."""
@@ -345,43 +366,6 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             if unknown:
                 raise ValueError(f"`class_weight` should name classes of y, got {unknown[0]!r}, which is not one of them.")
         return compute_class_weight(given, classes=self.classes_, y=self.classes_[labels])
-
-    def _count_folds(self, labels: Ints) -> int:
-        """How many folds there will be; 0 for too few rows."""
-        check_cv_argument(self.cv)
-        if not isinstance(self.cv, int | np.integer):
-            return 2  # or more: the user's own
-        n_folds = min(int(self.cv), int(np.sort(np.bincount(labels))[-2]))
-        return n_folds if n_folds >= 2 else 0
-
-    def _splits(self, table: _Table) -> list[tuple[Any, Any]]:
-        """Folds; none for too few rows."""
-        labels, used = table.labels, table.used
-        if not isinstance(self.cv, int | np.integer):
-            given = np.zeros(len(used), np.int64)
-            given[used] = labels
-            place = np.cumsum(used) - 1
-            indices = read_splits(self.cv, given)
-            splits = [(place[train[used[train]]], place[test[used[test]]]) for train, test in indices]
-            if not all(len(part) for split in splits for part in split):
-                raise ValueError("`cv` should have rows of positive weight in both parts of every split, got a part without.")
-            return splits
-        n_folds, counts = self._count_folds(labels), np.bincount(labels)
-        if not n_folds:
-            warnings.warn(f"{len(labels)} rows are too few to hold any out: candidates are not compared.", stacklevel=3)
-            return []
-        if counts.min() < self.cv:
-            rare = self.classes_.tolist()[counts.argmin()]
-            warnings.warn(
-                f"Class {rare!r} has {counts.min()} rows for {self.cv} folds: using {n_folds} folds. A class that is "
-                "missing in a training fold counts as missed in its test fold.",
-                stacklevel=3,
-            )
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=table.seed)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The least populated class")
-            splits = folds.split(np.empty((len(labels), 1)), labels)
-            return [(train.astype(np.int32), test.astype(np.int32)) for train, test in splits]  # half the memory
 
     def _keep(self, fitted: Fitted, learner: Learner) -> None:
         self.learner_, self.forms_ = learner.name, sorted(learner.forms())

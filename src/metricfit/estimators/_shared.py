@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 import time
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from metricfit.estimators._classifier import MetricClassifier
-from metricfit.learners import EnsembleLearner, Learner, MetricLearner, Task, Trained
+from metricfit.learners import EnsembleLearner, History, Learner, Task, Trained
 from metricfit.methods import MethodLike
-from metricfit.metrics import MetricLike
+from metricfit.metrics import Metric, MetricLike
 from metricfit.metrics._resolve import Resolved
-from metricfit.selection import fit_method
+from metricfit.selection import fit_method, starts_at_cross_entropy
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,14 @@ class Wanted:
     metric: MetricLike | Resolved
 
 
+class _SharedTraining(NamedTuple):
+    """A learner that was trained by cross-entropy, its seconds, and the metric in its history."""
+
+    trained: Trained
+    seconds: float
+    metric: Metric
+
+
 @dataclass
 class SharedFits:
     """Fits of a classifier to the same rows. Preprocessing is shared, and so are models trained by cross-entropy."""
@@ -32,7 +40,7 @@ class SharedFits:
     data: Any
     y: Any
     wanted: list[Wanted]
-    _trained: dict[Learner, tuple[Trained, float]] = field(default_factory=dict)
+    _trained: dict[tuple[Learner, int], _SharedTraining] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         begin = time.perf_counter()
@@ -45,9 +53,13 @@ class SharedFits:
         """The fitted classifier, and the seconds that it would take alone."""
         one, learner = self._with(wanted)
         task = one._task(self._table, learner, self._rows)
-        shared, seconds = self._train(task, learner) if _is_shared(learner) else (None, 0.0)
+        method = one._method()
+        shared, seconds = None, 0.0
+        if starts_at_cross_entropy(learner, method):
+            shared, seconds, metric = self._train(task, learner)
+            shared = shared if metric is task.metric else replace(shared, history=History())  # that is of another metric
         begin = time.perf_counter()
-        one._keep(fit_method(task, learner, one._method(), shared), learner)
+        one._keep(fit_method(task, learner, method, shared), learner)
         return one, self._reading + seconds + time.perf_counter() - begin
 
     def _with(self, wanted: Wanted) -> tuple[MetricClassifier, Learner]:
@@ -55,14 +67,18 @@ class SharedFits:
         one._find_metric(self._table)
         return one, one._learner(self._table)
 
-    def _train(self, task: Task, learner: Learner) -> tuple[Trained, float]:
-        """The learner trained by cross-entropy, and its seconds; those of its members are counted in."""
-        if learner in self._trained:
-            return self._trained[learner]
+    def _train(self, task: Task, learner: Learner) -> _SharedTraining:
+        """The learner trained by cross-entropy; the seconds of its members are counted in.
+
+        A network alone has other splits than one in an ensemble. In one table, as many splits are the same splits.
+        """
+        known = learner, len(task.splits)
+        if known in self._trained:
+            return self._trained[known]
         before, members = 0.0, list[Trained]()
         if isinstance(learner, EnsembleLearner):
             for member in learner.members:
-                trained, seconds = self._train(task, member)
+                trained, seconds, _ = self._train(task, member)
                 members.append(trained)
                 before += seconds
         begin = time.perf_counter()
@@ -71,11 +87,5 @@ class SharedFits:
                 trained = learner.join(task, members)
             else:
                 trained = learner.train(task.in_form(learner.reads))
-        self._trained[learner] = trained, before + time.perf_counter() - begin
-        return self._trained[learner]
-
-
-def _is_shared(learner: Learner) -> bool:
-    """Whether training does not depend on metric and method: that of networks stops by the metric."""
-    members = learner.members if isinstance(learner, EnsembleLearner) else (learner,)
-    return all(not isinstance(member, MetricLearner) or member.refits for member in members)
+        self._trained[known] = _SharedTraining(trained, before + time.perf_counter() - begin, task.metric)
+        return self._trained[known]

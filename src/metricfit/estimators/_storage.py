@@ -54,6 +54,7 @@ from metricfit.estimators._forms import FormReader
 from metricfit.estimators._plain import keep_transformer, restore_transformer
 from metricfit.estimators._preprocess import TableTransformer
 from metricfit.learners import COLUMNS, GIVEN, MATRIX, LinearModel, NotInFileError, Shape, Stored, restore_model
+from metricfit.methods import NOISY_LABELS
 from metricfit.metrics import Metric
 
 WEIGHTS_FILE, PREPROCESSOR_FILE, OWN_FILE = "weights.safetensors", "preprocessor.json", "preprocessor.skops"
@@ -132,7 +133,7 @@ def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metri
         estimator.coef_, estimator.intercept_ = estimator.model_.weight.T, estimator.model_.intercept
     for name in ("temperature", "n_iter", "C"):
         setattr(estimator, f"{name}_", found[name])
-    estimator.method_ = restore_method(found["method"], estimator.method)
+    estimator.method_ = restore_method(found["method"], NOISY_LABELS if estimator.noisy_labels else estimator.method)
     estimator.chosen_ = estimator.method_.name
     estimator.candidates_, estimator.history_ = Table(found["candidates"]), Table(found["history"])
     return estimator

@@ -5,6 +5,7 @@ from metricfit.learners._ensemble import EnsembleLearner
 from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._linear_model import LinearModel
+from metricfit.learners._mean_model import MAX_MEMBERS, MeanModel
 from metricfit.learners._parts import Parts, Stored
 from metricfit.learners._restore import NotInFileError, Shape, restore_model
 from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, Forms, TrainingRows
@@ -14,6 +15,7 @@ __all__ = [
     "COLUMNS",
     "GIVEN",
     "MATRIX",
+    "MAX_MEMBERS",
     "MODELS",
     "EnsembleLearner",
     "Fold",
@@ -23,6 +25,7 @@ __all__ = [
     "Learner",
     "LinearLearner",
     "LinearModel",
+    "MeanModel",
     "MetricLearner",
     "Model",
     "NotInFileError",

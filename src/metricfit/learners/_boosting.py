@@ -15,7 +15,7 @@ from metricfit.learners._estimator_model import EstimatorModel
 from metricfit.learners._learner import Learner
 from metricfit.learners._mean_model import MeanModel
 from metricfit.learners._rows import COLUMNS, TrainingRows
-from metricfit.learners._task import Fold, History, Task, Trained
+from metricfit.learners._task import Fold, Task, Trained
 
 MAX_ROUNDS, PATIENCE = 500, 20
 FEW_ROWS, FEW_ROUNDS = 100, 50  # below so many rows, leaves of 20 would leave nothing to split
@@ -31,7 +31,7 @@ class BoostingLearner(Learner):
     reads = COLUMNS
     stops_early = True
 
-    def train(self, task: Task, tuned: bool = True, history: History | None = None) -> Trained:
+    def train(self, task: Task) -> Trained:
         if not task.splits:
             return Trained(self, _fit(self.seed, Fold(task.rows, task.metric), None))
         models = task.over_splits(self, partial(_fit, self.seed), self.name)

@@ -40,6 +40,11 @@ class Given:
 def build_learner(options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
     """The learner for the options of ``MetricClassifier``."""
     learner = _build(options["model"], options, method, seed, given)
+    if isinstance(method, Choice) and method.by_accuracy and (not isinstance(learner, MetricLearner) or learner.refits):
+        raise ValueError(
+            f"`{method.name}` is for networks, `model` {learner.name!r} is none. Pass model='mlp', an nn.Module or a function "
+            "that returns one."
+        )
     if isinstance(method, Method) and method.loss != "cross_entropy" and not isinstance(learner, MetricLearner):
         raise ValueError(
             f"`model` {learner.name!r} is trained by cross-entropy, `method` {method.name!r} is not for it. Pass "

@@ -15,7 +15,7 @@ from metricfit.learners._linear import LinearLearner
 from metricfit.learners._linear_model import LinearModel
 from metricfit.learners._parts import Parts
 from metricfit.learners._rows import Forms
-from metricfit.learners._task import History, Task, Trained
+from metricfit.learners._task import Task, Trained
 
 HEAD_STRENGTHS = tuple(10.0**power for power in range(-3, 3))
 LEAST_LOG = float(np.log(1e-4))  # log-probability that a head reads: trees say 0 and 1 too easily
@@ -28,11 +28,11 @@ class EnsembleLearner(Learner):
     members: tuple[Learner, ...]
     name: str = field(default="ensemble", kw_only=True)
 
-    def train(self, task: Task, tuned: bool = True, history: History | None = None) -> Trained:
+    def train(self, task: Task) -> Trained:
         members = []
         for member in self.members:
             with member.session():
-                members.append(member.train(task.in_form(member.reads), tuned, history))
+                members.append(member.train(task.in_form(member.reads)))
         return self.join(task, members)
 
     def join(self, task: Task, members: Sequence[Trained]) -> Trained:
@@ -49,8 +49,8 @@ class EnsembleLearner(Learner):
         model = EnsembleModel(tuple(member.model for member in members), names, forms, head.model)
         return Trained(self, model, logits=head.logits, members=tuple(members))
 
-    def count_steps(self, n_splits: int) -> int:
-        return sum(member.count_steps(n_splits) for member in self.members)
+    def count_steps(self, task: Task) -> int:
+        return sum(member.count_steps(task) for member in self.members)
 
     def forms(self) -> set[str]:
         return set().union(*(member.forms() for member in self.members))

@@ -15,7 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from metricfit.learners._estimator_model import EstimatorModel
 from metricfit.learners._learner import Learner
 from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, TrainingRows
-from metricfit.learners._task import Fold, History, Task, Trained
+from metricfit.learners._task import Fold, Task, Trained
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,15 @@ class EstimatorLearner(Learner):
             return GIVEN
         return COLUMNS if get_tags(self.estimator).input_tags.allow_nan else MATRIX
 
-    def train(self, task: Task, tuned: bool = True, history: History | None = None) -> Trained:
+    def train(self, task: Task) -> Trained:
         fit = partial(_fit, self.estimator, self.name, self.seed)
         folds = task.over_splits(self, fit, self.name) if task.splits else []
         model = fit(Fold(task.rows, task.metric), None)
         task.progress.step(self.name, None)
         return Trained(self, model, folds, task.held_out_logits(folds) if folds else None)
 
-    def count_steps(self, n_splits: int) -> int:
-        return n_splits + 1
+    def count_steps(self, task: Task) -> int:
+        return len(task.splits) + 1
 
 
 def _fit(estimator: Any, name: str, seed: int, fold: Fold, start: Any) -> EstimatorModel:

@@ -12,7 +12,7 @@ from metricfit.learners._estimator import fit_estimator
 from metricfit.learners._estimator_model import LEAST, EstimatorModel
 from metricfit.learners._learner import Learner
 from metricfit.learners._rows import COLUMNS
-from metricfit.learners._task import History, Task, Trained
+from metricfit.learners._task import Task, Trained
 
 N_TREES = 200
 MAX_ROWS = 20_000  # that a tree sees: memory grows with them, and the trees differ anyway
@@ -26,7 +26,7 @@ class ForestLearner(Learner):
     name: str = field(default="extra_trees", kw_only=True)
     reads = COLUMNS
 
-    def train(self, task: Task, tuned: bool = True, history: History | None = None) -> Trained:
+    def train(self, task: Task) -> Trained:
         rows = task.rows
         forest = ExtraTreesClassifier(
             N_TREES,
@@ -43,7 +43,7 @@ class ForestLearner(Learner):
             return Trained(self, model)
         return Trained(self, model, logits=_out_of_bag(model)[task.held_out_index])
 
-    def count_steps(self, n_splits: int) -> int:
+    def count_steps(self, task: Task) -> int:
         return 1
 
 

@@ -29,17 +29,22 @@ class Learner(ABC):
     stops_early: ClassVar[bool] = False  # whether it needs the held-out rows of a split to stop
     steps: ClassVar[int] = 0  # of progress within one training
 
-    def session(self) -> AbstractContextManager[Any]:
-        """What a fit runs in: threads, random numbers."""
+    @property
+    def runs_in_parallel(self) -> bool:
+        """Whether splits may be trained in several processes; those of a user's module have all threads instead."""
+        return True
+
+    def session(self, place: int = 0) -> AbstractContextManager[Any]:
+        """What a fit runs in: threads, random numbers; those of a split by its place."""
         return single_threaded()
 
     @abstractmethod
-    def train(self, task: Task, tuned: bool = True, history: History | None = None) -> Trained:
-        """Train cross-entropy. ``tuned`` says that offsets will be tuned afterwards."""
+    def train(self, task: Task) -> Trained:
+        """Train cross-entropy. It does not depend on the task's metric."""
 
-    def count_steps(self, n_splits: int) -> int:
+    def count_steps(self, task: Task) -> int:
         """The steps of progress that :meth:`train` reports."""
-        return (self.steps + 1) * n_splits
+        return (task.steps_of(self) + 1) * len(task.splits)
 
     def forms(self) -> set[str]:
         """The forms of rows that it takes."""
@@ -54,10 +59,12 @@ class Learner(ABC):
 class MetricLearner(Learner):
     """Trains every method: it goes on from cross-entropy, one fold at a time."""
 
-    refits: ClassVar[bool]  # whether fits are cheap: candidates start from each other, the chosen one is trained on all rows
+    # whether fits are cheap: candidates start from each other, and the chosen one is trained on all rows.
+    # Otherwise each starts at cross-entropy, and the mean of the splits' models predicts
+    refits: ClassVar[bool]
 
     @abstractmethod
-    def fit_cross_entropy(self, fold: Fold, tuned: bool) -> Sequence[Any]:
+    def fit_cross_entropy(self, fold: Fold) -> Sequence[Any]:
         """One model per setting, for example per penalty."""
 
     @abstractmethod
@@ -68,23 +75,24 @@ class MetricLearner(Learner):
         """With the setting at this place alone; None takes the one in the middle."""
         return self
 
-    def train(self, task: Task, tuned: bool = True, history: History | None = None) -> Trained:
+    def train(self, task: Task) -> Trained:
         """Of several settings, the one with the least held-out cross-entropy is kept."""
         if not task.splits:
             learner = self.with_setting(None)
-            return Trained(learner, learner.fit_cross_entropy(_all_rows(task), tuned)[-1])
-        paths = task.over_splits(self, partial(_fit_path, self, tuned), CROSS_ENTROPY, history)
+            return Trained(learner, learner.fit_cross_entropy(_all_rows(task))[-1])
+        history = History()
+        paths = task.over_splits(self, partial(_fit_path, self), CROSS_ENTROPY, history)
         settings = [task.held_out_logits(models) for models in zip(*paths, strict=True)]
         labels, weight = task.held_out.labels, task.held_out.training_weight
         losses = [cross_entropy(*known_rows(logits, labels, weight)) for logits in settings] if len(settings) > 1 else [0.0]
         best = int(np.argmin(losses))
         folds, learner = [path[best] for path in paths], self.with_setting(best)
-        model = learner.fit_cross_entropy(_all_rows(task), tuned)[-1] if self.refits else MeanModel.of(folds)
-        return Trained(learner, model, folds, settings[best])
+        model = learner.fit_cross_entropy(_all_rows(task))[-1] if self.refits else MeanModel.of(folds)
+        return Trained(learner, model, folds, settings[best], history)
 
 
-def _fit_path(learner: MetricLearner, tuned: bool, fold: Fold, start: Any) -> Sequence[Any]:
-    return learner.fit_cross_entropy(fold, tuned)
+def _fit_path(learner: MetricLearner, fold: Fold, start: Any) -> Sequence[Any]:
+    return learner.fit_cross_entropy(fold)
 
 
 def _all_rows(task: Task) -> Fold:

@@ -42,7 +42,7 @@ class LinearLearner(MetricLearner):
     def strength(self) -> float:
         return self.strengths[-1]
 
-    def fit_cross_entropy(self, fold: Fold, tuned: bool) -> list[LinearModel]:
+    def fit_cross_entropy(self, fold: Fold) -> list[LinearModel]:
         return _fit_cross_entropy(fold.rows, self.strengths, fold.warm if isinstance(fold.warm, LinearModel) else None)
 
     def fit(self, fold: Fold, method: Method, start: LinearModel) -> LinearModel:

@@ -14,18 +14,26 @@ from metricfit._typing import Floats
 from metricfit.decisions import NEVER
 from metricfit.learners._parts import Parts
 
+MAX_MEMBERS = 1000  # that a file may have
+
 
 @dataclass(frozen=True)
 class MeanModel:
-    """Models of the folds of one learner: their mean is steadier than each, and needs no further training."""
+    """Models of the folds of one learner: their mean is steadier than each, and needs no further training.
+
+    Offsets and temperature come from out-of-fold scores, and each of these is of one model. They are taken as they are: the
+    logarithm of a mean probability has the same units, and is close to a model's own wherever the models agree. Where they
+    disagree the mean is nearer to a tie, so an offset changes more of these rows. The mean of networks' logits, which keeps
+    their scale, did as well on metrics.
+    """
 
     models: tuple[Any, ...]
     offsets: Floats
 
     @classmethod
     def of(cls, models: Sequence[Any]) -> Any:
-        """The mean; of one model, the model itself."""
-        return models[0] if len(models) == 1 else cls(tuple(models), np.zeros_like(models[0].offsets))
+        """The mean, also of the offsets; of one model, the model itself."""
+        return models[0] if len(models) == 1 else cls(tuple(models), np.mean([model.offsets for model in models], 0))
 
     def logits(self, features: Any) -> Floats:
         """Logarithms of the mean probabilities."""

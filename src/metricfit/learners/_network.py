@@ -1,4 +1,7 @@
-"""Networks: minibatches, early stopping on the metric of held-out rows. Needs ``metricfit[train]``.
+"""Networks: minibatches, early stopping on held-out rows. Needs ``metricfit[train]``.
+
+There is one network per split. Cross-entropy stops by the cross-entropy of the held-out rows, whatever the metric is; every
+other method stops by their metric. A network of one split has other random numbers than the next.
 
 A seed gives the same network whatever other threads fit, and torch's global generator is as before after the fit. The layers
 of ``"mlp"`` are drawn from a generator of their own. A user's module, and a loss that samples, draw from the global generator.
@@ -10,7 +13,7 @@ from __future__ import annotations
 import copy
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,11 +23,13 @@ import torch
 from torch import Tensor, nn
 
 from metricfit import schedules
+from metricfit._progress import Progress
 from metricfit._threads import free_threads, single_threaded
 from metricfit._typing import Floats
-from metricfit.decisions import Guard, fit_offsets
+from metricfit.decisions import Guard, cross_entropy, fit_smooth_offsets
 from metricfit.gradients import GradientNormalizer
 from metricfit.learners._learner import MetricLearner
+from metricfit.learners._mean_model import MeanModel
 from metricfit.learners._network_model import NetworkModel, as_tensor, build_module
 from metricfit.learners._rows import TrainingRows
 from metricfit.learners._task import Fold
@@ -38,7 +43,7 @@ _GLOBAL_GENERATOR = threading.RLock()
 
 @dataclass(frozen=True)
 class NetworkLearner(MetricLearner):
-    """Trains networks. The model of the one split is kept: its held-out rows were needed to stop."""
+    """Trains networks. The mean of the splits' networks predicts: the held-out rows of each were needed to stop it."""
 
     model: Any
     max_epochs: int
@@ -49,23 +54,32 @@ class NetworkLearner(MetricLearner):
     seed: int
     name: str = field(default="mlp", kw_only=True)
     refits = False
+    stops_early = True
 
     @property
     def steps(self) -> int:  # type: ignore[override]
         return self.max_epochs
 
-    def session(self) -> AbstractContextManager[Any]:
-        return single_threaded() if isinstance(self.model, str) else _seeded(self.seed)
+    @property
+    def runs_in_parallel(self) -> bool:
+        return isinstance(self.model, str)
 
-    def fit_cross_entropy(self, fold: Fold, tuned: bool) -> list[NetworkModel]:
+    def session(self, place: int = 0) -> AbstractContextManager[Any]:
+        return single_threaded() if isinstance(self.model, str) else _seeded(self.seed + place)
+
+    def fit_cross_entropy(self, fold: Fold) -> list[NetworkModel]:
         method = find(CROSS_ENTROPY)
         assert method is not None
-        return [self._train(fold, self._fresh_module(fold), method, None if tuned else _no_offsets(fold))]
+        return [self._train(fold, self._fresh_module(fold), method, _no_offsets(fold), by_metric=False)]
 
     def fit(self, fold: Fold, method: Method, start: NetworkModel | None) -> NetworkModel:
+        """With a leak, the offsets are those that do best at the start; otherwise there are none: the bias is enough."""
         if start is None or method.start == SCRATCH:
             return self._train(fold, self._fresh_module(fold), method, _no_offsets(fold))
-        offsets = start.offsets if method.leak else _no_offsets(fold)
+        test, offsets = fold.held_out, _no_offsets(fold)
+        assert test is not None
+        if method.leak:
+            offsets = fit_smooth_offsets(start.logits(test.features), test.labels, fold.metric, test.weight)
         return self._train(fold, copy.deepcopy(start.module), method, offsets)
 
     def _fresh_module(self, fold: Fold) -> nn.Module:
@@ -73,29 +87,27 @@ class NetworkLearner(MetricLearner):
         with torch.device("meta") if isinstance(self.model, str) else nullcontext():
             module = build_module(self.model, rows.features.shape[1], rows.n_classes, self.hidden_layer_sizes)
         if isinstance(self.model, str):
-            module = _initialized(module, self.seed)
-        if isinstance(fold.warm, NetworkModel):
-            before = fold.warm.module.state_dict()
+            module = _initialized(module, self.seed + fold.place)
+        if (warm := _member(fold.warm, fold.place)) is not None:
+            before = warm.module.state_dict()
             if _shapes(before) == _shapes(module.state_dict()):
                 module.load_state_dict(before)
         return module
 
-    def _train(self, fold: Fold, module: nn.Module, method: Method, offsets: Floats | None) -> NetworkModel:
-        """AdamW until the metric of held-out rows stops rising; offsets of None are tuned after every epoch."""
+    def _train(self, fold: Fold, module: nn.Module, method: Method, offsets: Floats, by_metric: bool = True) -> NetworkModel:
+        """AdamW until the held-out rows stop gaining: by the metric with these offsets, or by cross-entropy."""
         rows, test, metric = fold.rows, fold.held_out, fold.metric
         assert test is not None
-        guard = Guard(test.labels, test.weight, test.n_classes, metric)
-
-        def offsets_for(logits: Floats) -> Floats:
-            return fit_offsets(logits, test.labels, metric, test.weight) if offsets is None else offsets
+        guard, seed, metrics = Guard(test.labels, test.weight, test.n_classes, metric), self.seed + fold.place, list[float]()
 
         def score(scores: Tensor, labels: Tensor) -> float:
             logits = scores.double().numpy()
-            return guard.value((logits + offsets_for(logits)).argmax(1))
+            metrics.append(guard.value((logits + offsets).argmax(1)))
+            return metrics[-1] if by_metric else -cross_entropy(logits, test.labels, test.training_weight)
 
         class_weight = None if (rows.class_weight == 1.0).all() else torch.from_numpy(rows.class_weight).float()
-        shift = None if offsets is None or not method.leak else torch.from_numpy(offsets).float()
-        batches = _RowBatches(rows, self.batch_size, self.seed)
+        shift = torch.from_numpy(offsets).float() if method.leak else None
+        batches = _RowBatches(rows, self.batch_size, seed)
         trainer = Trainer(
             module,
             method.build_loss(metric, rows.n_classes, class_weight, shift),
@@ -104,19 +116,36 @@ class NetworkLearner(MetricLearner):
             scale=_width_schedule(method, self.max_epochs * len(batches)),
             normalizer=GradientNormalizer() if method.normalize_gradients else None,
             fabric=Fabric(accelerator="cpu", devices=1),
-            progress=fold.progress,
-            name=method.name,
+            progress=_MetricShown(fold.progress, metrics),
+            name=f"network {fold.place + 1}, {method.name}",
         )
         held_out = as_tensor(test.features), torch.from_numpy(test.labels)
-        with _seeded(self.seed) if isinstance(self.model, str) and _samples(method, rows.n_classes) else nullcontext():
+        with _seeded(seed) if isinstance(self.model, str) and _samples(method, rows.n_classes) else nullcontext():
             history = trainer.fit(batches, held_out, epochs=self.max_epochs, patience=self.patience)
-        for row in history:
+        for row, value in zip(history, metrics, strict=True):
             width = None if np.isnan(row["scale"]) else row["scale"]
-            fold.record(method.name, row["surrogate"], row["metric"], row["gradient_norm"], width)
+            fold.record(method.name, row["surrogate"], value, row["gradient_norm"], width)
         sizes = self.hidden_layer_sizes if isinstance(self.model, str) else None
-        best = NetworkModel(copy.deepcopy(module), _no_offsets(fold), sizes)
+        best = NetworkModel(copy.deepcopy(module), offsets, sizes)
         best.module.eval()
-        return best.with_offsets(offsets_for(best.logits(test.features)))
+        return best
+
+
+class _MetricShown(Progress):
+    """Reports the metric after each epoch, also where the trainer stops by something else."""
+
+    def __init__(self, progress: Progress, metrics: Sequence[float]) -> None:
+        self.progress, self.metrics = progress, metrics
+
+    def step(self, stage: str, value: float | None) -> None:
+        self.progress.step(stage, self.metrics[-1])
+
+
+def _member(warm: Any, place: int) -> NetworkModel | None:
+    """The network of an earlier fit that had the same place."""
+    models = warm.models if isinstance(warm, MeanModel) else (warm,)
+    found = models[place] if place < len(models) else None
+    return found if isinstance(found, NetworkModel) else None
 
 
 def _no_offsets(fold: Fold) -> Floats:

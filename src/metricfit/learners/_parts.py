@@ -57,9 +57,14 @@ class Stored:
         return self.read(self.prefix + name)
 
     def inside(self) -> list[Stored]:
-        """The models inside."""
-        given = enumerate(self.description["models"])
-        return [replace(self, description=one, prefix=f"{self.prefix}{place}.") for place, one in given]
+        """The models inside, each with its own tensors: a file that names many models is not searched for each of them."""
+        own = dict[str, dict[str, Tensor]]()
+        for name, tensor in self.all_tensors.items():
+            own.setdefault(name.removeprefix(self.prefix).split(".", 1)[0], {})[name] = tensor
+        return [
+            replace(self, description=one, all_tensors=own.get(str(place), {}), prefix=f"{self.prefix}{place}.")
+            for place, one in enumerate(self.description["models"])
+        ]
 
 
 def checked_numbers(tensor: Tensor, shape: Sequence[int]) -> Floats:

@@ -14,7 +14,7 @@ from metricfit.learners._ensemble import EnsembleModel
 from metricfit.learners._estimator_model import EstimatorModel
 from metricfit.learners._formats import restore_estimator
 from metricfit.learners._linear_model import LinearModel
-from metricfit.learners._mean_model import MeanModel
+from metricfit.learners._mean_model import MAX_MEMBERS, MeanModel
 from metricfit.learners._network_model import NetworkModel, build_module
 from metricfit.learners._parts import Stored, checked_numbers
 
@@ -61,9 +61,9 @@ def _network(stored: Stored, given: Any, shape: Shape) -> NetworkModel:
 
 
 def _mean(stored: Stored, given: Any, shape: Shape) -> MeanModel:
-    models = tuple(restore_model(one, given, shape) for one in stored.inside())
-    check(models, "there is no model in it")
-    return MeanModel(models, _offsets(stored, shape))
+    inside = stored.inside()
+    check(0 < len(inside) <= MAX_MEMBERS, f"it has {len(inside):,} members, 1 ... {MAX_MEMBERS:,} are read")
+    return MeanModel(tuple(restore_model(one, given, shape) for one in inside), _offsets(stored, shape))
 
 
 def _estimator(stored: Stored, given: Any, shape: Shape) -> EstimatorModel:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
 from metricfit._progress import Progress
@@ -47,6 +48,7 @@ class Fold:
     warm: Any = None  # a model of an earlier fit to go on from
     history: History | None = None  # where steps are recorded, if anywhere
     progress: Progress = field(default_factory=Progress)
+    place: int = 0  # of the split among the splits
 
     def record(self, stage: str, surrogate: float, metric: float, gradient_norm: float, width: float | None = None) -> None:
         """Add a row to the history."""
@@ -94,6 +96,11 @@ class Task:
         """With the rows in the form that a learner reads."""
         return replace(self, rows=self.rows.in_form(name))
 
+    def steps_of(self, learner: Learner) -> int:
+        """Steps of progress within one training; none where trainings run in parallel."""
+        alone = not learner.runs_in_parallel or effective_n_jobs(self.n_jobs) == 1
+        return learner.steps if alone else 0
+
     def over_splits(
         self,
         learner: Learner,
@@ -102,27 +109,32 @@ class Task:
         history: History | None = None,
         starts: Sequence[Any] | None = None,
     ) -> list[Any]:
-        """``fit(fold, start)`` of every split; in parallel unless the learner shows its own progress."""
-        given, results = zip(self.splits, starts or [None] * len(self.splits), strict=True), []
-        if learner.steps:
-            for (train, test), start in given:
-                parts = self.rows.take(train), self.metric, self.rows.take(test), self.warm
-                results.append(fit(Fold(*parts, history, self.progress), start))
-            return results
-        jobs = (delayed(_on_split)(learner, fit, self.rows, self.metric, split, start) for split, start in given)
-        for result in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
+        """``fit(fold, start)`` of every split; one after the other where the learner reports steps of its own."""
+        given = enumerate(zip(self.splits, starts or [None] * len(self.splits), strict=True))
+        if self.steps_of(learner):
+            found = (_on_split(self, learner, fit, *split, start, place) for place, (split, start) in given)
+        else:
+            sent = replace(self, progress=Progress(), splits=())
+            jobs = (delayed(_on_split)(sent, learner, fit, *split, start, place) for place, (split, start) in given)
+            found = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
+        results = []
+        for result, steps in found:
             results.append(result)
-            self.progress.step(stage, None)
+            if history is not None:
+                history += [{**row, "step": len(history) + place} for place, row in enumerate(steps, 1)]
+            if not self.steps_of(learner):
+                self.progress.step(stage, None)
         return results
 
 
 def _on_split(
-    learner: Learner, fit: Callable[..., Any], rows: TrainingRows, metric: Metric, split: tuple[Ints, Ints], start: Any
-) -> Any:
-    train, test = split
-    held_out = rows.take(test) if learner.stops_early else None
-    with learner.session():
-        return fit(Fold(rows.take(train), metric, held_out), start)
+    task: Task, learner: Learner, fit: Callable[..., Any], train: Ints, test: Ints, start: Any, place: int
+) -> tuple[Any, History]:
+    """The result of one split, and its steps."""
+    steps, held_out = History(), task.rows.take(test) if learner.stops_early else None
+    own = (task.warm, steps, task.progress, place) if learner.steps else ()
+    with learner.session(place):
+        return fit(Fold(task.rows.take(train), task.metric, held_out, *own), start), steps
 
 
 @dataclass(frozen=True)
@@ -133,4 +145,5 @@ class Trained:
     model: Any
     folds: Sequence[Any] = ()  # one model per split, where methods for the metric start
     logits: Floats | None = None  # (n, k), of the held-out rows; None without splits
+    history: History = field(default_factory=History)  # of networks
     members: tuple[Trained, ...] = ()  # of an ensemble

@@ -1,11 +1,13 @@
 """Methods: every way of training, by name. What is trained is the learner's question (:mod:`metricfit.learners`)."""
 
 from metricfit.methods._method import CROSS_ENTROPY, SCRATCH, Choice, Method
-from metricfit.methods._registry import BASELINE, MethodLike, find, get, is_registered, names, register
+from metricfit.methods._registry import AUTO, BASELINE, NOISY_LABELS, MethodLike, find, get, is_registered, names, register
 
 __all__ = [
+    "AUTO",
     "BASELINE",
     "CROSS_ENTROPY",
+    "NOISY_LABELS",
     "SCRATCH",
     "Choice",
     "Method",

@@ -123,6 +123,8 @@ class Choice:
 
     Args:
         candidates: the plainest first; each has to beat the one that stands (:mod:`metricfit.decisions`).
+        by_accuracy: for networks: the candidates are trained for accuracy, each from scratch, stopped by the accuracy of
+            held-out rows, and the most accurate is chosen. Offsets for the metric come after.
     """
 
     name: str
@@ -130,6 +132,7 @@ class Choice:
     title: str = ""
     summary: str = ""
     papers: tuple[str, ...] = ()
+    by_accuracy: bool = False
 
     def __post_init__(self) -> None:
         _check_name(self.name)

@@ -8,6 +8,7 @@ from metricfit._words import did_you_mean
 from metricfit.methods._method import CROSS_ENTROPY, Choice, Method
 from metricfit.smoothing import Normal, Softmax, SoftSet
 
+AUTO = "auto"
 MethodLike = str | Method | Choice
 
 EXACT_PAPER = "Karpukhin et al. 2022, EXACT, arXiv 2205.09615"
@@ -74,7 +75,7 @@ REGISTRY: dict[str, Method | Choice] = {
             widths=(0.2, 0.16, 0.128, 0.1024, 0.0819, 0.0655, 0.0524),  # T0 = 0.2, rate 0.8
         ),
         Choice(
-            "auto",
+            AUTO,
             (
                 _PLAIN,
                 _THRESHOLD,
@@ -86,6 +87,34 @@ REGISTRY: dict[str, Method | Choice] = {
         ),
     )
 }
+NOISY_LABELS = Choice(
+    "noisy_labels",
+    (
+        replace(_PLAIN, summary="cross-entropy, stopped by the accuracy of held-out rows", offsets="tuned"),
+        Method(
+            "leaky_accuracy",
+            "leaky expected error",
+            "expected accuracy under the softmax plus a leak of cross-entropy",
+            (LEAKY_PAPER,),
+            smoothing=Softmax(),
+            leak=0.1,
+            offsets="tuned",
+        ),
+        Method(
+            "exact_accuracy",
+            "EXACT",
+            "accuracy under normal noise on normalised scores",
+            (EXACT_PAPER,),
+            smoothing=Normal(),
+            margin=5.0,
+            normalize_scores=True,
+            offsets="tuned",
+        ),
+    ),
+    "the choice for wrong labels",
+    "chooses between cross-entropy, leaky expected error and EXACT by the accuracy of held-out rows",
+    by_accuracy=True,
+)
 BASELINE = "threshold"  # what everything is compared with: the cheap thing that people can do today
 
 
