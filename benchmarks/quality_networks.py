@@ -1,0 +1,134 @@
+"""Is the recipe for networks better than one network with tuned offsets: as shipped, and at equal cost?
+
+    python -m benchmarks.quality_networks run [--sets pima car] [--seeds 0 1 2 3 4] [--rows 3000] [--out benchmarks/results]
+    python -m benchmarks.quality_networks report [--out benchmarks/results]
+
+Every set (rows cut to ``--rows``) x accuracy, balanced accuracy, macro F1 and MCC, stratified splits with a fifth of the rows
+held out. All networks are those of ``MetricClassifier(model="mlp")`` with its defaults: AdamW on cross-entropy, stopped by the
+cross-entropy of rows that they hold out, smoothed offsets from these rows (none for accuracy).
+
+- four members: as shipped, four fold networks, offsets from their out-of-fold scores.
+- one network: ``n_members=1``.
+- one network, four times longer: the same with four times the epochs and the patience. It costs what four members may cost.
+- four members at the cost of one: their epochs together pass over as many rows as those of the one network.
+- without offsets: four members and one network that predict the most probable class.
+
+Training does not depend on the metric, so that each network serves all metrics. Rows are written as they come, and a command
+that was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from threadpoolctl import threadpool_limits
+
+import metricfit as mf
+from benchmarks._cells import (
+    METRICS,
+    TIE,
+    Judge,
+    Results,
+    Row,
+    seconds_ratio,
+    tabulate_cells,
+    tabulate_differences,
+    tabulate_means,
+)
+from benchmarks.quality import LEFT_OUT, load_split
+from metricfit.estimators._folds import HELD_OUT
+from metricfit.estimators._shared import SharedFits, Wanted
+from reproductions import _tables as tables
+from reproductions._machine import processor
+
+OURS, ONE = "four members", "one network"
+LONGER, CHEAPER = "one network, four times longer", "four members at the cost of one"
+TIMES = 4
+
+
+def evaluate_split(name: str, seed: int, rows: int) -> Iterator[Row]:
+    """All recipes and metrics on one split of one set."""
+    train, y, test, truth = load_split(name, seed, rows)
+    judge, fresh = Judge(name, seed, y, truth), mf.MetricClassifier(random_state=seed)
+
+    def fit(method: str, without_offsets: bool = False, **options: Any) -> tuple[list[Row], int]:
+        """Rows of all metrics, and the epochs of all networks together."""
+        ways = {method: "threshold"} | ({f"{method}, without offsets": "cross_entropy"} if without_offsets else {})
+        classifier = mf.MetricClassifier(random_state=seed, **options)
+        found, epochs = list[Row](), 0
+        shared = SharedFits(classifier, train, y, [Wanted("mlp", "auto", METRICS[0])])
+        for way, decision in ways.items():
+            for metric in METRICS:
+                plain = "cross_entropy" if metric == "accuracy" else decision
+                fitted, seconds = shared.fit(Wanted("mlp", plain, metric))
+                epochs = epochs or fitted.n_iter_  # the first fit has the history
+                found.append(judge.row(way, metric, fitted.predict(test), seconds, f"{epochs} epochs"))
+        return found, epochs
+
+    yield from fit(OURS, without_offsets=True)[0]
+    one, epochs = fit(ONE, without_offsets=True, n_members=1)
+    yield from one
+    yield from fit(LONGER, n_members=1, max_epochs=TIMES * fresh.max_epochs, patience=TIMES * fresh.patience)[0]
+    share = (1.0 - HELD_OUT) / (fresh.n_members - 1.0)  # of the rows: one network sees 0.8, four members see 4 x 0.75
+    yield from fit(CHEAPER, max_epochs=max(1, round(share * epochs)))[0]
+
+
+def report(results: Results) -> str:
+    """Means, wins, ties and losses, tests, worst cells and times; ours as shipped, and at the cost of one network."""
+    lines = [
+        "Written by `python -m benchmarks.quality_networks report`, from quality_networks.csv.",
+        "",
+        f"{processor()}, torch {torch.__version__}, Python {platform.python_version()}, one core",
+        "",
+        *tabulate_means(results),
+        "",
+        f"As shipped: {OURS} against each, in points (win, tie, loss by {TIE}):",
+        "",
+        *tabulate_differences(results, OURS),
+        "",
+        f"{CHEAPER.capitalize()} against each:",
+        "",
+        *tabulate_differences(results, CHEAPER),
+        "",
+        f"In the median, {OURS} take {seconds_ratio(results, OURS, ONE):.1f} times as long as {ONE}, {LONGER} takes "
+        f"{seconds_ratio(results, LONGER, ONE):.1f} times and {CHEAPER} {seconds_ratio(results, CHEAPER, ONE):.1f} times.",
+        "",
+        "All cells:",
+        "",
+        *tabulate_cells(results),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "report"))
+    parser.add_argument("--sets", nargs="+", default=[n for n in tables.SETS if n not in LEFT_OUT], metavar="SET")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    parser.add_argument("--rows", type=int, default=3000)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    results = Results(options.out / "quality_networks.csv")
+    for seed in options.seeds if options.what == "run" else ():
+        for name in options.sets:
+            if results.find(set=name, seed=seed):
+                continue
+            with threadpool_limits(1):
+                for row in list(evaluate_split(name, seed, options.rows)):
+                    results.add(row)
+            print(f"split {seed}: {name}", file=sys.stderr, flush=True)
+    text = report(results)
+    print(text)
+    (options.out / "quality_networks.md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()
