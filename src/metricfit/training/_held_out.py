@@ -59,7 +59,10 @@ def used_rows(scores: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor
 
 def count_rows(labels: Tensor, ignore_index: int) -> Tensor | int:
     """The number of labels that are not ``ignore_index``; the number of rows if they are class probabilities."""
-    return len(labels) if labels.is_floating_point() else (labels != ignore_index).sum()
+    if labels.is_floating_point():
+        return len(labels)
+    count = (labels != ignore_index).sum()
+    return int(count) if count.is_cpu else count  # reading it from a GPU would wait for all work there
 
 
 def score_function(metric: metrics.Metric) -> Score:
