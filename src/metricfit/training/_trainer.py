@@ -139,9 +139,7 @@ class Trainer:
             save_if(checkpoint_every is not None and self.step % checkpoint_every == 0)
 
         while self.epoch < epochs and not (self.since_best >= (patience or math.inf) and self.epoch >= least_epochs):
-            row = self._train_epoch(
-                batches, lambda: save_if(checkpoint_every is not None and not self.step % checkpoint_every)
-            )
+            row = self._train_epoch(batches, after_step)
             row |= self._evaluate(judged, row["scale"])
             self.history.append(row)
             self.epoch += 1
