@@ -17,13 +17,13 @@ def train(folder):
     x = torch.randn(200, 6)
     y = (x[:, 0] + 0.8 * torch.randn(200) > 0.5).long()
     module = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 2))
-    optimizer = torch.optim.AdamW(module.parameters(), lr=3e-3)
+    optimizer = torch.optim.AdamW(module.parameters(), lr=3e-2)
     fabric = Fabric(accelerator="cpu", devices=1)
     trainer = Trainer(module, mf.EastLoss("f1_macro"), optimizer, metric="f1_macro", fabric=fabric)
     batches, file = Batches(x, y, size=20, seed=1), Path(folder, "checkpoint")
     if file.exists():
         trainer.load(file, batches)
-    options = {"patience": 8, "give_up_after": 3, "epochs": 40, "rate": 0.5}
+    options = {"patience": 1, "give_up_after": 40, "epochs": 40, "rate": 0.8}
     anneal(trainer, batches, (x, y), **options, checkpoint=file, checkpoint_every=13)
     state = {**module.state_dict(), "temperatures": torch.tensor([row["scale"] for row in trainer.history])}
     torch.save(state, Path(folder, "weights"))

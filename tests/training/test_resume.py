@@ -225,10 +225,10 @@ def test_killed_at_random_moments(tmp_path):
     assert process.exitcode == 0
     file, moments = killed / "checkpoint", random.Random()
     for _ in range(5):
-        before = file.stat().st_mtime_ns if file.exists() else 0
+        before = file.read_bytes() if file.exists() else b""
         process = context.Process(target=killed_worker.train, args=(killed,))
         process.start()
-        while process.is_alive() and (not file.exists() or file.stat().st_mtime_ns == before):
+        while process.is_alive() and (not file.exists() or file.read_bytes() == before):
             time.sleep(0.001)  # until it has got further than the one before
         time.sleep(moments.uniform(0.0, 0.03))
         process.kill()
