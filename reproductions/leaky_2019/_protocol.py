@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+from lightning_fabric import Fabric
 from torch import nn
 
 import metricfit as mf
@@ -21,19 +22,20 @@ LOSSES: dict[str, Callable[[], nn.Module]] = {
 
 
 def by_xavier(module: nn.Module) -> nn.Module:
-    """Weights uniform as Glorot and Bengio advise; biases, of which the paper says nothing, zero."""
-    for parameter in module.parameters():
-        if parameter.ndim > 1:
-            nn.init.xavier_uniform_(parameter)
-        else:
-            nn.init.zeros_(parameter)
+    """Weights uniform as Glorot and Bengio advise; biases, of which the paper says nothing, zero; normalisations unchanged."""
+    for part in module.modules():
+        for parameter in () if isinstance(part, nn.BatchNorm2d) else part.parameters(recurse=False):
+            if parameter.ndim > 1:
+                nn.init.xavier_uniform_(parameter)
+            else:
+                nn.init.zeros_(parameter)
     return module
 
 
-def adam(module: nn.Module, method: str, rate: float) -> Trainer:
-    """A trainer that looks at the accuracy after every epoch."""
+def adam(module: nn.Module, method: str, rate: float, fabric: Fabric | None = None) -> Trainer:
+    """A trainer that looks at the accuracy after every epoch; on the CPU if there is no ``fabric``."""
     optimizer = torch.optim.Adam(module.parameters(), lr=rate, fused=True)
-    return Trainer(module, LOSSES[method](), optimizer, fabric=cpu_fabric())
+    return Trainer(module, LOSSES[method](), optimizer, fabric=fabric or cpu_fabric())
 
 
 def error(trainer: Trainer, rows: Rows) -> float:
