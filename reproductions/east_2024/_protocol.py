@@ -7,14 +7,25 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 import metricfit as mf
 from metricfit.training import Batches, Trainer, anneal
 from reproductions._experiment import Numbers, Results
-from reproductions._training import Rows, best_epoch, cpu_fabric
+from reproductions._training import Rows, best_epoch, cpu_fabric, in_batches
 
 FIRST_TEMPERATURE = 0.2
+
+Grid = dict[str, tuple[float, ...]]  # the choices for each of the options
+
+# E.4, with the batch sizes for tables
+GRID: Grid = {
+    "batch": (128, 256, 512, 1024, 2048),
+    "rate": (0.01, 0.001, 0.0001),
+    "dropout": (0.25, 0.5),
+    "decay": (0.8, 0.9),
+}
 
 
 @dataclass(frozen=True)
@@ -57,10 +68,14 @@ def train_network(
     effort: Effort,
     seed: int,
     start: float = FIRST_TEMPERATURE,
+    *,
+    fabric: Fabric | None = None,
+    at_once: int | None = None,
 ) -> Trainer:
     """AdamW; stops by, and goes back to, the least validation loss, at its own temperature where there is one.
 
-    A loss for a metric is annealed from ``start``.
+    A loss for a metric is annealed from ``start``. Validation rows are scored ``at_once`` so many, or all; on the CPU if there
+    is no ``fabric``.
 
     The paper stops by the validation loss (E.1), so this does too, not by the metric: of mammography's validation rows 42 are
     positive, and a metric of so few jumps.
@@ -77,14 +92,15 @@ def train_network(
         loss,
         torch.optim.AdamW(module.parameters(), lr=options.rate, fused=True),
         score=judge,
-        fabric=cpu_fabric(),
+        fabric=fabric or cpu_fabric(),
     )
     batches = Batches(*parts.train, size=options.batch, seed=seed)
+    held_out = parts.validation if at_once is None else in_batches(parts.validation, at_once)
     if isinstance(loss, mf.MetricLoss):
         anneal(
             trainer,
             batches,
-            parts.validation,
+            held_out,
             start=start,
             rate=options.decay,
             patience=effort.patience,
@@ -92,8 +108,21 @@ def train_network(
             epochs=effort.epochs,
         )
     else:
-        trainer.fit(batches, parts.validation, epochs=effort.epochs, patience=effort.patience * effort.give_up_after)
+        trainer.fit(batches, held_out, epochs=effort.epochs, patience=effort.patience * effort.give_up_after)
     return trainer
+
+
+def search_options(grid: Grid, n_draws: int, validation_loss: Callable[[Options], float]) -> Options:
+    """The options with the least validation loss, of so many random points of the grid."""
+    random = np.random.default_rng(0)
+    best, least = Options(), np.inf
+    for _ in range(n_draws):
+        drawn = {option: choices[random.integers(len(choices))] for option, choices in grid.items()}
+        options = Options(int(drawn["batch"]), drawn["rate"], drawn["dropout"], drawn["decay"])
+        loss = validation_loss(options)
+        if loss < least:
+            best, least = options, loss
+    return best
 
 
 def course(trainer: Trainer, effort: Effort) -> Numbers:

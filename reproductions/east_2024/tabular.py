@@ -20,7 +20,7 @@ from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._markdown import LEGEND, mean_and_std, table, with_agreement
 from reproductions._results import differences, distinct_values, values
 from reproductions.east_2024 import published
-from reproductions.east_2024._protocol import Effort, Options, Parts, course, courses, train_network
+from reproductions.east_2024._protocol import GRID, Effort, Options, Parts, course, courses, search_options, train_network
 from reproductions.east_2024._sets import KAGGLE, load_data
 
 SETS = ("adult", "mammography", "kaggle")
@@ -35,14 +35,7 @@ LOSSES: dict[str, Callable[[], nn.Module]] = {
 GAINS = (("F1*", "CE", "f1"), ("Acc*", "CE", "accuracy"), ("MCC*", "CE", "mcc"), ("F1*", "Dice", "f1"))
 SCORES = {"f1": "F1", "accuracy": "accuracy", "mcc": "MCC"}
 
-# E.4, and the additional batch sizes for the rare positives of kaggle
-GRID: dict[str, tuple[float, ...]] = {
-    "batch": (128, 256, 512, 1024, 2048),
-    "rate": (0.01, 0.001, 0.0001),
-    "dropout": (0.25, 0.5),
-    "decay": (0.8, 0.9),
-}
-RARE_BATCH = 8192
+RARE_BATCH = 8192  # E.4: additional batch sizes for the rare positives of kaggle
 
 QUICK = Effort(epochs=3, patience=1, give_up_after=1)
 QUICK_ROWS = 2000
@@ -95,16 +88,9 @@ def effort_for(name: str) -> Effort:
 @cache
 def _search(name: str, method: str, effort: Effort, scope: Scope) -> Options:
     """The least validation loss of so many random points of the grid."""
-    parts, random = load_data(name, scope.data, QUICK_ROWS if scope.quick else None), np.random.default_rng(0)
-    best, least = Options(), np.inf
-    for _ in range(scope.search):
-        grid = GRID | ({"batch": (*GRID["batch"], 4096, RARE_BATCH)} if name == "kaggle" else {})
-        drawn = {option: choices[random.integers(len(choices))] for option, choices in grid.items()}
-        options = Options(int(drawn["batch"]), drawn["rate"], drawn["dropout"], drawn["decay"])
-        loss = -_train(parts, method, options, effort, seed=0).best_value[0]
-        if loss < least:
-            best, least = options, loss
-    return best
+    parts = load_data(name, scope.data, QUICK_ROWS if scope.quick else None)
+    grid = GRID | ({"batch": (*GRID["batch"], 4096, RARE_BATCH)} if name == "kaggle" else {})
+    return search_options(grid, scope.search, lambda options: -_train(parts, method, options, effort, seed=0).best_value[0])
 
 
 def _train(parts: Parts, method: str, options: Options, effort: Effort, seed: int) -> Trainer:

@@ -1,0 +1,175 @@
+"""CIFAR-10 by ResNet-18 (leaky expected error) and by Darknet-19 (EAST): augmentation, folds, the choice of a rate, offsets."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from reproductions._experiment import Scope, get_experiment
+from reproductions._pictures import Standardise
+from reproductions._training import accuracy, in_batches
+from reproductions.east_2024 import image
+from reproductions.leaky_2019 import images
+from reproductions.leaky_2019._augment import SHIFT, ShiftAndFlip
+from reproductions.leaky_2019._protocol import adam, by_xavier
+
+
+def results(experiment, numbers_of):
+    """Three seeds of every cell, whose numbers are those of a function of the cell."""
+    return [(cell, numbers_of(cell)) for cell in experiment.cells(Scope(Path(), seeds=3))]
+
+
+def test_a_shifted_picture_is_one_of_162():
+    """Nine shifts each way, flipped or not, with black where there was nothing."""
+    torch.manual_seed(0)
+    picture = torch.randint(1, 256, (2, 12, 10), dtype=torch.uint8)
+    changed = ShiftAndFlip()(picture.expand(300, -1, -1, -1))
+    expected = set()
+    for down, right, flip in itertools.product(range(-SHIFT, SHIFT + 1), range(-SHIFT, SHIFT + 1), (False, True)):
+        moved = np.zeros((2, 12, 10), np.uint8)
+        source = picture.numpy()
+        for row, column in itertools.product(range(12), range(10)):
+            if 0 <= row - down < 12 and 0 <= column - right < 10:
+                moved[:, row, column] = source[:, row - down, column - right]
+        expected.add((moved[:, :, ::-1] if flip else moved).tobytes())
+    drawn = {one.numpy().tobytes() for one in changed}
+    assert drawn <= expected
+    assert len(drawn) > 100  # 137 in the mean
+    assert torch.equal(ShiftAndFlip().eval()(picture[None]), picture[None])
+
+
+def test_a_picture_of_one_colour_is_standardised_to_finite_numbers():
+    values = Standardise(torch.full((3, 3, 4, 4), 7, dtype=torch.uint8))(torch.full((1, 3, 4, 4), 9, dtype=torch.uint8))
+    assert torch.equal(values, torch.full((1, 3, 4, 4), 2.0))
+
+
+def test_xavier_leaves_normalisation_as_it_is():
+    module = by_xavier(nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)))
+    assert module[0].bias.abs().max() == 0.0
+    assert torch.equal(module[1].weight, torch.ones(4))
+
+
+def test_accuracy_of_batches_is_that_of_all_rows():
+    rows = torch.tensor([[-1.0], [-2.0], [1.0], [2.0], [3.0]]), torch.tensor([0, 1, 1, 1, 1])
+    module = nn.Linear(1, 1)
+    nn.init.ones_(module.weight)
+    nn.init.zeros_(module.bias)
+    trainer = adam(module, "NegLog", 1.0)
+    assert accuracy(trainer, in_batches(rows, 2)) == accuracy(trainer, rows) == 80.0
+
+
+def test_folds_of_pictures_share_none_with_development_and_few_with_each_other(data):
+    size = images.Size(0.1, 90, 15, 30, epochs=1, batch=20, rates=(0.01,))
+    (train, labels), (development, _), (test, test_labels) = images.fold(data, 1, size)
+    assert (len(train), len(development), len(test)) == (90, 15, 30)
+    seen = {one.numpy().tobytes() for one in train}
+    assert not seen & {one.numpy().tobytes() for one in development}
+    other = images.fold(data, 2, size)[0][0]
+    assert len(seen & {one.numpy().tobytes() for one in other}) < 70  # half of 180 each: 45 in the mean
+    (same, noisy), _, (_, still_clean) = images.fold(data, 1, size, noisy=True)
+    assert torch.equal(same, train)
+    assert 0 < (noisy != labels).sum() < 15  # 4.5 % of them are 4
+    assert torch.equal(still_clean, test_labels)
+
+
+def test_resnet_learns_the_colours(data, monkeypatch):
+    size = images.Size(0.125, 180, 20, None, epochs=6, batch=20, rates=(0.01,))
+    monkeypatch.setitem(images.SIZES, "quick", size)
+    cell = {"set": "cifar10", "labels": "clean", "method": "LEErr", "seed": 0}
+    assert images.run(cell, Scope(data, quick=True))["test_accuracy"] > 50.0
+
+
+def test_of_several_rates_the_best_on_development_is_reported(data, monkeypatch):
+    held = iter([0.2, 0.6, 0.4])
+
+    def fake(trainer, *_):
+        trainer.best_value = (next(held), 0.0)
+        trainer.history = [{"metric": trainer.best_value[0], "surrogate": 0.0}]
+
+    monkeypatch.setattr(images, "_fit", fake)
+    monkeypatch.setitem(images.SIZES, "quick", images.Size(0.05, 20, 20, 20, epochs=1, batch=20, rates=(0.1, 0.2, 0.3)))
+    found = images.run({"set": "cifar10", "labels": "noisy", "method": "NegLog", "seed": 0}, Scope(data, quick=True))
+    assert (found["rate"], found["development_accuracy"]) == (0.2, 60.0)
+
+
+def test_claims_of_leaky_expected_error_are_about_accuracy():
+    """LEErr is 0.2 points better with clean labels and 2 with noisy ones."""
+    gains = {"clean": 0.2, "noisy": 2.0}
+
+    def numbers(cell):
+        gain = gains[cell["labels"]] if cell["method"] == "LEErr" else 0.0
+        return {"test_accuracy": 55.0 + cell["seed"] + gain, "best_epoch": 3.0}
+
+    experiment = get_experiment("leaky-images")
+    found = results(experiment, numbers)
+    clean, noisy = experiment.claims(found)
+    assert (round(clean.published, 2), round(clean.ours, 2), clean.verdict) == (0.19, 0.2, "holds: no difference")
+    assert (noisy.published, round(noisy.ours, 2), noisy.verdict) == (None, 2.0, "holds")
+    text = experiment.summary(found)
+    assert "| CIFAR-10 | 92.20 ± 0.25 | 56.00 ± 0.82 | 92.39 ± 0.20 | 56.20 ± 0.82 | +0.19 | +0.20 |" in text
+    assert "| CIFAR-10* |  | 56.00 ± 0.82 |  | 58.00 ± 0.82 |  | +2.00 |" in text
+
+
+def test_published_gains_of_east_on_pictures():
+    experiment = get_experiment("east-image")
+    names = [*image.SCORES, *(f"{score}_offsets" for score in image.SCORES)]
+    gains = {
+        claim.text: claim.published for claim in experiment.claims(results(experiment, lambda _: dict.fromkeys(names, 50.0)))
+    }
+    assert gains == {
+        "F1* over CE, macro F1, CIFAR-10": 1.0,
+        "Acc* over CE, accuracy, CIFAR-10": 1.3,
+        "MCC* over CE, MCC, CIFAR-10": 0.7,
+        "F1* over Dice, macro F1, CIFAR-10": 62.8,
+    }
+
+
+def test_offsets_have_their_own_row():
+    """The offsets gain 2 points of macro F1, F1* gains 1."""
+
+    def numbers(cell):
+        base = 50.0 + cell["seed"]
+        found = {"f1": base + (cell["method"] == "F1*"), "accuracy": base, "mcc": base, "capped": 0.0}
+        return found | {"f1_offsets": base + 2.0, "accuracy_offsets": base, "mcc_offsets": base}
+
+    experiment = get_experiment("east-image")
+    text = experiment.summary(results(experiment, numbers))
+    assert "| CE + offsets |  | 53.00 ± 0.82 |  | 51.00 ± 0.82 |  | 51.00 ± 0.82 |" in text
+    assert "| macro F1 | F1* | -1.00 (-1.00 … -1.00) | -2.00 (-2.00 … -2.00) |" in text
+
+
+def test_scores_of_pictures_by_hand():
+    """Class 0: precision 1/2, recall 1; class 1: 1 and 1/2; class 2: both 1."""
+    found = image.scores_of(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2]))
+    assert found["accuracy"] == 75.0
+    assert found["f1"] == pytest.approx(100.0 * (2 / 3 + 2 / 3 + 1.0) / 3)
+
+
+def test_offsets_of_pictures_are_tuned_on_validation_pictures(data, monkeypatch):
+    """A network whose first class is far too loud says nothing else; offsets that validation pictures tell repair it."""
+
+    def fake(parts, *_, **__):
+        class Loud:
+            history, epoch, scale = [], 1, None
+
+            def scores_and_labels(self, batches):
+                labels = torch.cat([labels for _, labels in batches])
+                scores = torch.nn.functional.one_hot(labels, 10).double()
+                scores[:, 0] += 5.0
+                return scores, labels
+
+        return Loud()
+
+    monkeypatch.setattr(image, "_train", fake)
+    found = image.run({"set": "cifar10", "method": "CE", "seed": 0}, Scope(data, quick=True))
+    assert found["accuracy"] == 10.0
+    assert (found["f1_offsets"], found["mcc_offsets"]) == (100.0, pytest.approx(100.0))
+
+
+def test_dropout_is_before_the_last_layer():
+    layers = image.network(torch.zeros(2, 3, 32, 32, dtype=torch.uint8), 0.05, 0.25)
+    assert layers[1].body[-1].p == 0.25
+    assert layers.eval()(torch.zeros(2, 3, 32, 32, dtype=torch.uint8)).shape == (2, 10)
