@@ -21,6 +21,7 @@ import torch
 from sklearn.model_selection import KFold
 from torch import nn
 
+from metricfit import schedules
 from metricfit.comparison._statistics import corrected_estimate
 from metricfit.models import ResNet18
 from metricfit.training import Batches, Trainer
@@ -49,11 +50,12 @@ class Size:
     epochs: int
     batch: int
     rates: tuple[float, ...]
+    falling: bool = False  # whether the rate falls to zero, by half a cosine wave
 
 
 SIZES = {
     "full": Size(1.0, None, None, None, epochs=200, batch=128, rates=(0.0003, 0.001, 0.003)),
-    "scaled": Size(0.125, 5000, 2000, None, epochs=12, batch=64, rates=(0.003,)),
+    "scaled": Size(0.125, 5000, 2000, None, epochs=12, batch=64, rates=(0.003,), falling=True),
     "quick": Size(0.05, 100, 20, 20, epochs=1, batch=20, rates=(0.003,)),
 }
 
@@ -76,7 +78,7 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     for rate in size.rates:
         torch.manual_seed(place)
         trainer = adam(network(train[0], size.width), str(cell["method"]), rate, fabric_for(scope))
-        _fit(trainer, train, development, place, size)
+        _fit(trainer, train, development, rate, place, size)
         trainers.append(trainer)
     chosen = max(range(len(trainers)), key=lambda one: trainers[one].best_value)
     best = trainers[chosen]
@@ -105,9 +107,11 @@ def network(pictures: torch.Tensor, width: float) -> nn.Module:
     return nn.Sequential(ShiftAndFlip(), from_bytes(by_xavier(ResNet18(width=width)), pictures))
 
 
-def _fit(trainer: Trainer, train: Rows, development: Rows, seed: int, size: Size) -> None:
+def _fit(trainer: Trainer, train: Rows, development: Rows, rate: float, seed: int, size: Size) -> None:
     """All epochs, then the best weights: a patience of all epochs never ends a run."""
     batches = Batches(*train, size=size.batch, seed=seed)
+    if size.falling:
+        trainer.lr = schedules.cosine(rate, 0.0, size.epochs * len(batches))
     trainer.fit(batches, in_batches(development), epochs=size.epochs, patience=size.epochs)
 
 
