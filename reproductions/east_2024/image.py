@@ -5,8 +5,8 @@ network (:func:`metricfit.tune_offsets`), one set of offsets for each metric. Th
 
 What differs from the paper, or is left open by it:
 
-- ``scaled`` has an eighth of the channels, fewer pictures, fewer epochs and less patience. ``full`` has all. The paper has ten
-  seeds: ``--full --seeds 10``.
+- ``scaled`` has a quarter of the channels, 8,000 training pictures, 20 epochs at most, and a patience of 3 epochs instead of
+  50. ``full`` has all. The paper has ten seeds: ``--full --seeds 10``.
 - The paper searches batch, rate, dropout and decay for each loss. ``--search N`` draws from its grid. Without it, batch and
   rate are those of :func:`options_for`.
 - It drops units, but does not say which. Here they are those before the last layer.
@@ -66,7 +66,7 @@ class Size:
 
 SIZES = {
     "full": Size(1.0, None, None, Effort(epochs=10_000, patience=50)),
-    "scaled": Size(0.125, 12_500, None, Effort(epochs=20, patience=2)),
+    "scaled": Size(0.25, 10_000, None, Effort(epochs=20, patience=3)),
     "quick": Size(0.05, 200, 60, Effort(epochs=2, patience=1, give_up_after=1)),
 }
 
@@ -109,8 +109,15 @@ def load_data(data: Path, size: Size) -> Parts:
 
 
 def options_for(method: str) -> Options:
-    """Chosen by validation loss at seed 0, without a look at test pictures."""
-    return Options(batch=64, rate=0.001)
+    """Chosen by validation loss at seed 0, without a look at test pictures; the scaled network, 8 epochs.
+
+    F1* with a rate of 0.001: 0.631, 0.609 and 0.622 with batches of 64, 128 and 256. MCC*: 0.752, 0.754 and 0.715.
+    Cross-entropy: 1.51 and 1.56 with 64 and 128. Other rates were worse: F1* has 0.776 with 0.01 and 0.794 with 0.0001 instead
+    of 0.669 (an eighth of the channels, 6 epochs, batch 128), MCC* 0.833 with 0.0001. Acc* takes the batch of F1*, and Dice
+    that of cross-entropy. Dropout and decay were not searched.
+    """
+    batches = {"F1*": 128, "Acc*": 128, "MCC*": 256, "Dice": 64, "CE": 64}
+    return Options(batch=batches[method], rate=0.001)
 
 
 @cache
