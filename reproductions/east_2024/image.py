@@ -5,7 +5,7 @@ network (:func:`metricfit.tune_offsets`), one set of offsets for each metric. Th
 
 What differs from the paper, or is left open by it:
 
-- ``scaled`` has a quarter of the channels, 8,000 training pictures, 20 epochs at most, and a patience of 3 epochs instead of
+- ``scaled`` has a quarter of the channels, 8,000 training pictures, 14 epochs at most, and a patience of 3 epochs instead of
   50. ``full`` has all. The paper has ten seeds: ``--full --seeds 10``.
 - The paper searches batch, rate, dropout and decay for each loss. ``--search N`` draws from its grid. Without it, batch and
   rate are those of :func:`options_for`.
@@ -66,7 +66,7 @@ class Size:
 
 SIZES = {
     "full": Size(1.0, None, None, Effort(epochs=10_000, patience=50)),
-    "scaled": Size(0.25, 10_000, None, Effort(epochs=20, patience=3)),
+    "scaled": Size(0.25, 10_000, None, Effort(epochs=14, patience=3)),
     "quick": Size(0.05, 200, 60, Effort(epochs=2, patience=1, give_up_after=1)),
 }
 
