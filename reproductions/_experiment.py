@@ -24,10 +24,8 @@ _MODULES = {
     "exact-integral": "exact_2022.integral",
     "leaky-tabular": "leaky_2019.tabular",
     "leaky-mnist": "leaky_2019.mnist",
-    "leaky-images": "leaky_2019.images",
     "east-tabular": "east_2024.tabular",
     "east-beta": "east_2024.beta",
-    "east-image": "east_2024.image",
     "critique": "critique_2022.critique",
     "beyond": "beyond.tables",
 }

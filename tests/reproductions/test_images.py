@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from reproductions._experiment import Scope, get_experiment
+from reproductions._experiment import Scope
 from reproductions._pictures import Standardise
 from reproductions._training import accuracy, in_batches
 from reproductions.east_2024 import image
@@ -106,7 +106,7 @@ def test_claims_of_leaky_expected_error_are_about_accuracy():
         gain = gains[cell["labels"]] if cell["method"] == "LEErr" else 0.0
         return {"test_accuracy": 55.0 + cell["seed"] + gain, "best_epoch": 3.0}
 
-    experiment = get_experiment("leaky-images")
+    experiment = images.EXPERIMENT
     found = results(experiment, numbers)
     clean, noisy = experiment.claims(found)
     assert (round(clean.published, 2), round(clean.ours, 2), clean.verdict) == (0.19, 0.2, "holds: no difference")
@@ -117,7 +117,7 @@ def test_claims_of_leaky_expected_error_are_about_accuracy():
 
 
 def test_published_gains_of_east_on_pictures():
-    experiment = get_experiment("east-image")
+    experiment = image.EXPERIMENT
     names = [*image.SCORES, *(f"{score}_offsets" for score in image.SCORES)]
     gains = {
         claim.text: claim.published for claim in experiment.claims(results(experiment, lambda _: dict.fromkeys(names, 50.0)))
@@ -138,7 +138,7 @@ def test_offsets_have_their_own_row():
         found = {"f1": base + (cell["method"] == "F1*"), "accuracy": base, "mcc": base, "capped": 0.0}
         return found | {"f1_offsets": base + 2.0, "accuracy_offsets": base, "mcc_offsets": base}
 
-    experiment = get_experiment("east-image")
+    experiment = image.EXPERIMENT
     text = experiment.summary(results(experiment, numbers))
     assert "| CE + offsets |  | 53.00 ± 0.82 |  | 51.00 ± 0.82 |  | 51.00 ± 0.82 |" in text
     assert "| macro F1 | F1* | -1.00 (-1.00 … -1.00) | -2.00 (-2.00 … -2.00) |" in text
