@@ -7,6 +7,8 @@ Bengio) and for the number of cells (Holm). Over sets the test is Wilcoxon's.
 from __future__ import annotations
 
 import csv
+import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from scipy import stats
 from metricfit import metrics
 from metricfit.comparison._outcome import score_of
 from metricfit.comparison._statistics import corrected_estimate, holm
+from reproductions._machine import processor
 
 METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "mcc")
 FIELDS = ("set", "seed", "metric", "method", "score", "seconds", "n_train", "n_test", "n_classes", "note")
@@ -70,7 +73,16 @@ def _typed(row: dict[str, str]) -> Row:
     return {**row, **whole, "score": float(row["score"]), "seconds": float(row["seconds"])}
 
 
-def tabulate_means(results: Results) -> list[str]:
+def build_report(results: Results, command: str, library: str, against: Mapping[str, str], cost: str) -> str:
+    """Means, wins, ties and losses, tests, worst cells and times; ``against`` has a sentence for every method to compare."""
+    lines = [f"Written by `{command}`, from {results.path.name}.", ""]
+    lines += [f"{processor()}, {library}, Python {platform.python_version()}, one core", "", *_tabulate_means(results), ""]
+    for sentence, ours in against.items():
+        lines += [sentence, "", *_tabulate_differences(results, ours), ""]
+    return "\n".join([*lines, cost, "", "All cells:", "", *_tabulate_cells(results)]) + "\n"
+
+
+def _tabulate_means(results: Results) -> list[str]:
     """The mean over sets of every method and metric, and the median seconds of a fit."""
     lines = ["| method | sets | splits | " + " | ".join(METRICS) + " | median fit, s |"]
     lines += ["|---|---:|---:|" + "---:|" * (len(METRICS) + 1)]
@@ -87,14 +99,14 @@ def tabulate_means(results: Results) -> list[str]:
     return lines
 
 
-def tabulate_differences(results: Results, ours: str) -> list[str]:
+def _tabulate_differences(results: Results, ours: str) -> list[str]:
     """The method ``ours`` against each other one, on the splits that both have."""
     heads = "mean | without its best set | win/tie/loss | significant +/- | worst cell | over sets, p"
     lines = ["| against | " + " | ".join(METRICS) + f" | {heads} |", "|---|" + "---:|" * (len(METRICS) + 6)]
     return lines + [_against(results, ours, method) for method in results.methods if method != ours]
 
 
-def tabulate_cells(results: Results) -> list[str]:
+def _tabulate_cells(results: Results) -> list[str]:
     """Every set and metric."""
     methods = results.methods
     lines = ["| set | metric | " + " | ".join(methods) + " |", "|---|---|" + "---:|" * len(methods)]

@@ -17,7 +17,6 @@ Wilcoxon's.
 from __future__ import annotations
 
 import argparse
-import platform
 import sys
 import time
 import warnings
@@ -34,21 +33,10 @@ from threadpoolctl import threadpool_limits
 
 import metricfit as mf
 from benchmarks import _autogluon
-from benchmarks._cells import (
-    METRICS,
-    TIE,
-    Judge,
-    Results,
-    Row,
-    seconds_ratio,
-    tabulate_cells,
-    tabulate_differences,
-    tabulate_means,
-)
+from benchmarks._cells import METRICS, TIE, Judge, Results, Row, build_report, seconds_ratio
 from metricfit._typing import Ints
 from metricfit.estimators._shared import SharedFits, Wanted
 from reproductions import _tables as tables
-from reproductions._machine import processor
 
 SCORING = {**dict(zip(METRICS, METRICS, strict=True)), "mcc": "matthews_corrcoef"}  # in scikit-learn
 OURS, BOOSTING = "ensemble", "HistGradientBoosting + offsets"
@@ -130,26 +118,11 @@ def autogluon_limits(ours: float, times: list[float], seconds: float | None) -> 
 
 
 def report(results: Results) -> str:
-    """Means, wins, ties and losses, tests, worst cells and times."""
+    command, library = "python -m benchmarks.quality report", f"scikit-learn {sklearn.__version__}"
+    against = f"The {OURS} against each, on the splits that both have, in points (win, tie, loss by {TIE}):"
     ratio = seconds_ratio(results, OURS, BOOSTING)
-    lines = [
-        "Written by `python -m benchmarks.quality report`, from quality.csv.",
-        "",
-        f"{processor()}, scikit-learn {sklearn.__version__}, Python {platform.python_version()}, one core",
-        "",
-        *tabulate_means(results),
-        "",
-        f"The {OURS} against each, on the splits that both have, in points (win, tie, loss by {TIE}):",
-        "",
-        *tabulate_differences(results, OURS),
-        "",
-        f"The {OURS} takes {ratio:.2f} times as long as {BOOSTING} in the median.",
-        "",
-        "All cells:",
-        "",
-        *tabulate_cells(results),
-    ]
-    return "\n".join(lines) + "\n"
+    cost = f"The {OURS} takes {ratio:.2f} times as long as {BOOSTING} in the median."
+    return build_report(results, command, library, {against: OURS}, cost)
 
 
 def main() -> None:
