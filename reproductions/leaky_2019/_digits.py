@@ -24,10 +24,10 @@ def fold(data: Path, place: int, *, noisy: bool = False) -> tuple[Rows, Rows, Ro
     return (pixels[train], labels[train]), (pixels[development], labels[development]), test
 
 
-def with_noise(labels: torch.Tensor, seed: int) -> torch.Tensor:
-    """With a probability of 5 % a label is drawn anew from all ten, so that 4.5 % of them become wrong."""
+def with_noise(labels: torch.Tensor, seed: int, n_classes: int = N_CLASSES) -> torch.Tensor:
+    """With a probability of 5 % a label is drawn anew from all classes, so that of ten classes 4.5 % become wrong."""
     random = np.random.default_rng(seed)
-    struck, drawn = random.random(len(labels)) < NOISE, random.integers(0, N_CLASSES, len(labels))
+    struck, drawn = random.random(len(labels)) < NOISE, random.integers(0, n_classes, len(labels))
     return torch.where(torch.from_numpy(struck), torch.from_numpy(drawn), labels)
 
 

@@ -61,6 +61,9 @@ def data(tmp_path_factory):
     _cifar(folder / "cifar10-jpeg")
     _trec(folder / "trec")
     _satellite(folder / "satellite")
+    _parts_of_speech(folder / "ud-english-ewt")
+    _names(folder / "wnut17")
+    _trees(folder / "sst")
     return folder
 
 
@@ -165,3 +168,57 @@ def _satellite(folder):
         values = random.integers(40, 60, (n_rows, 36)) + 30 * (np.arange(36) % 8 == labels[:, None])
         rows = [" ".join(map(str, [*row, label])) for row, label in zip(values.tolist(), labels.tolist(), strict=True)]
         (folder / name).write_text("\n".join(rows) + "\n")
+
+
+def _parts_of_speech(folder):
+    """Sentences in CoNLL-U, in which the word tells its part of speech."""
+    random = np.random.default_rng(0)
+    words = {"NOUN": ["king", "river", "city"], "VERB": ["sees", "makes"], "DET": ["the", "a"], "ADJ": ["old", "new"]}
+    folder.mkdir()
+    for part, n_sentences in (("train", 60), ("dev", 15), ("test", 15)):
+        lines = []
+        for _ in range(n_sentences):
+            lines.append("# text = chatter")
+            for place in range(random.integers(2, 9)):
+                tag = random.choice(list(words))
+                lines.append("\t".join([str(place + 1), random.choice(words[tag]), "_", tag, *["_"] * 6]))
+            lines.append("")
+        (folder / f"en_ewt-ud-{part}.conllu.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+
+
+def _names(folder):
+    """A word and a tag per line; names of one or two words begin with a capital."""
+    random = np.random.default_rng(0)
+    pieces = [
+        [("the", "O")],
+        [("river", "O"), ("of", "O")],
+        [("Ann", "B-person"), ("Lee", "I-person")],
+        [("Rome", "B-location")],
+    ]
+    folder.mkdir()
+    for name, n_sentences in (("wnut17train.conll", 60), ("emerging.dev.conll", 15), ("emerging.test.annotated", 15)):
+        lines = []
+        for _ in range(n_sentences):
+            for place in random.integers(0, len(pieces), random.integers(1, 6)):
+                lines += [f"{word}\t{tag}" for word, tag in pieces[place]]
+            lines.append("\t" if "train" in name else "")
+        (folder / name).write_text("\n".join(lines) + "\n")
+
+
+def _trees(folder):
+    """Binary trees; the label of a node is the mean of its words' labels."""
+    random = np.random.default_rng(0)
+    labels = {"awful": 0, "dull": 1, "film": 2, "fine": 3, "great": 4}
+
+    def write(n_words):
+        if n_words == 1:
+            word = random.choice(list(labels))
+            return f"({labels[word]} {word})", [labels[word]]
+        n_left = random.integers(1, n_words)
+        (left, first), (right, second) = write(n_left), write(n_words - n_left)
+        return f"({round(np.mean(first + second))} {left} {right})", first + second
+
+    folder.mkdir()
+    for part, n_sentences in (("train", 40), ("dev", 10), ("test", 10)):
+        lines = [write(random.integers(1, 7))[0] for _ in range(n_sentences)]
+        (folder / f"{part}.txt.gz").write_bytes(gzip.compress("\n".join(lines).encode()))

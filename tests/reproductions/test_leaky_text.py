@@ -1,0 +1,310 @@
+"""Tables 6 and 7 of leaky expected error: counts by hand and by a second way, padding, folds, noise, and what is told."""
+
+import itertools
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from metricfit._errors import DataError
+from metricfit.datasets import pad_sentences
+from reproductions._experiment import Scope
+from reproductions._runner import run
+from reproductions.leaky_2019 import published, tagging, trees
+from reproductions.leaky_2019._counts import gain_error, item_counts, last_counts, percent, span_counts, spans
+from reproductions.leaky_2019._networks import Judged, SimilarLengths, compare, fold_of, train
+from reproductions.leaky_2019._protocol import adam
+from reproductions.leaky_2019._words import VECTORS, learn_words, shape
+
+TAGS = ("O", "B-a", "I-a", "B-b", "I-b")
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ([], set()),
+        (["O", "O"], set()),
+        (["B-a"], {("a", 0, 1)}),
+        (["B-a", "I-a", "O"], {("a", 0, 2)}),
+        (["B-a", "B-a"], {("a", 0, 1), ("a", 1, 2)}),
+        (["B-a", "I-b"], {("a", 0, 1), ("b", 1, 2)}),
+        (["O", "I-a", "I-a"], {("a", 1, 3)}),
+        (["I-a", "B-a", "I-a", "I-b"], {("a", 0, 1), ("a", 1, 3), ("b", 3, 4)}),
+        (["B-creative-work", "I-creative-work"], {("creative-work", 0, 2)}),
+    ],
+)
+def test_spans_by_hand(tags, expected):
+    assert spans(tags) == expected
+
+
+def spans_by_definition(tags):
+    """A second algorithm: any stretch is a span if its first tag begins one, the others continue it, and the next does not."""
+    tags = ["O", *tags, "O"]
+    found = set()
+    for first, end in itertools.combinations(range(1, len(tags)), 2):
+        kind = tags[first][2:]
+        begins = tags[first][0] == "B" or (tags[first][0] == "I" and tags[first - 1][2:] != kind)
+        if begins and all(tag == f"I-{kind}" for tag in tags[first + 1 : end]) and tags[end] != f"I-{kind}":
+            found.add((kind, first - 1, end - 1))
+    return found
+
+
+def test_spans_by_a_second_algorithm():
+    for length in range(5):
+        for tags in itertools.product(TAGS, repeat=length):
+            assert spans(tags) == spans_by_definition(tags)
+
+
+def test_f1_by_hand():
+    """Of three true spans two are found, and a third one has a wrong border: precision 2/3, recall 2/3."""
+    true = [np.array([1, 2, 0, 3]), np.array([1, 2, 2])]
+    predicted = [np.array([1, 2, 0, 3]), np.array([1, 2, 0])]
+    counts = span_counts(predicted, true, TAGS)
+    assert counts.tolist() == [[2, 2, 2], [0, 1, 1]]
+    assert percent(counts) == pytest.approx(200 / 3)
+    assert percent(span_counts([np.array([0])], [np.array([0])], TAGS)) == 0.0
+    assert percent(span_counts([np.array([1, 0])], [np.array([1, 3])], TAGS)) == pytest.approx(200 / 3)  # 1 and 1/2
+
+
+def test_a_span_does_not_cross_sentences():
+    predicted = [np.array([1]), np.array([2])]
+    assert span_counts(predicted, predicted, TAGS).tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_accuracy_of_words_and_of_roots():
+    true, predicted = [np.array([0, 1, 2]), np.array([3])], [np.array([0, 0, 2]), np.array([4])]
+    assert percent(item_counts(predicted, true)) == 50.0
+    assert last_counts(predicted, true).tolist() == [[1, 1, 1], [0, 1, 1]]
+
+
+def test_gain_error_is_that_of_the_bootstrap():
+    generator = np.random.default_rng(0)
+    true = generator.integers(1, 9, 400)
+    base, other = (
+        np.stack([generator.binomial(true, share), true + generator.integers(-1, 2, 400) * (true > 1), true], 1)
+        for share in (0.6, 0.7)
+    )
+    gains = []
+    for _ in range(2000):
+        drawn = generator.integers(0, 400, 400)
+        gains.append(percent(other[drawn]) - percent(base[drawn]))
+    assert gain_error(base, other) == pytest.approx(np.std(gains), rel=0.07)
+    assert gain_error(base, base) == 0.0
+
+
+def test_gain_error_of_single_words_is_the_paired_one():
+    """With one word per sentence: n10 right by one method only, n01 by the other; variance (n10 + n01 - (n10 - n01)² / n) / n²."""
+    base, other = (
+        np.array([[right, 1, 1] for right in rights]) for rights in ([1] * 5 + [0] * 5, [1] * 3 + [0] * 3 + [1] * 4)
+    )
+    expected = 100.0 * np.sqrt((2 + 4 - 2**2 / 10) / 10**2 * 10 / 9)
+    assert gain_error(base, other) == pytest.approx(expected)
+
+
+def test_folds_keep_the_published_sizes_and_share_no_development():
+    first, second = list(range(80)), list(range(80, 100))
+    seen = []
+    for place in range(5):
+        rest, held = fold_of(first, second, place)
+        assert (len(rest), len(held)) == (80, 20)
+        assert sorted(rest + held) == list(range(100))
+        seen += held
+    assert sorted(seen) == list(range(100))
+
+
+def examples(n=70, seed=0):
+    chance = random.Random(seed)
+    lengths = [chance.randrange(1, 30) for _ in range(n)]
+    return [(torch.randint(1, 9, (length,)), torch.full((length,), place)) for place, length in enumerate(lengths)]
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_every_sentence_once_in_each_epoch(size):
+    batches = SimilarLengths(examples(), size, pad_sentences, 0)
+    epochs = [[labels[labels >= 0].unique().tolist() for _, labels in batches] for _ in range(2)]
+    for epoch in epochs:
+        assert len(epoch) == len(batches) == -(-70 // size)
+        assert sorted(itertools.chain(*epoch)) == list(range(70))
+    assert size == 100 or epochs[0] != epochs[1]
+    assert epochs[0] == [
+        labels[labels >= 0].unique().tolist() for _, labels in SimilarLengths(examples(), size, pad_sentences, 0)
+    ]
+
+
+def test_sentences_of_a_batch_are_of_similar_length():
+    filled = [float((labels >= 0).double().mean()) for _, labels in SimilarLengths(examples(), 7, pad_sentences, 0)]
+    assert np.mean(filled) > 0.85
+
+
+class Echo(nn.Module):
+    """Scores that choose the class with the word's number; 0 for padding, which would be wrong or right by luck."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, words):
+        return self.scale * nn.functional.one_hot(words.flatten(), 9).float()
+
+
+def test_padding_is_in_no_count():
+    part = [(torch.tensor([1, 2, 3]), torch.tensor([1, 2, 0])), (torch.tensor([4]), torch.tensor([4]))]
+    judged = Judged(part, pad_sentences)
+    assert judged.batches[0][1].tolist() == [1, 2, 0, 4, -100, -100]
+    counts = judged.counts(adam(Echo(), "NegLog", 1.0), {"accuracy": item_counts})["accuracy"]
+    assert counts.tolist() == [[2, 3, 3], [1, 1, 1]]
+
+
+@pytest.mark.parametrize(("module", "name"), [(tagging, "wnut17"), (trees, "sst")])
+def test_the_epoch_is_chosen_on_development_for_each_measure(data, module, name):
+    """Against all epochs, trained again one by one; test is that of the chosen epoch."""
+    size = replace((tagging.QUICK if module is tagging else trees.SIZES["quick"]), epochs=4, patience=9, rates=(0.03,))
+    task = (
+        module.task_of(name, Scope(data), size, 0, noisy=False) if module is tagging else module.task_of(Scope(data), size, 0)
+    )
+    chosen = train(task, size, 0, "NegLog", 0.03, 0.0)
+    torch.manual_seed(0)
+    trainer = adam(task.build(0.0), "NegLog", 0.03)
+    batches = SimilarLengths(task.train, size.batch, task.collate, 0)
+    development, test = Judged(task.development, task.collate), Judged(task.test, task.collate)
+    rows = []
+    for epoch in range(1, 5):
+        trainer.fit(batches, development.batches, epochs=epoch)
+        rows.append([part.counts(trainer, task.measures) for part in (development, test)])
+    for measure, choice in chosen.items():
+        values = [percent(row[0][measure]) for row in rows]
+        assert choice.development == max(values)
+        assert choice.epoch == 1 + values.index(max(values))
+        assert choice.test.tolist() == rows[choice.epoch - 1][1][measure].tolist()
+
+
+def test_patience_ends_a_run(data, monkeypatch):
+    task = trees.task_of(Scope(data), trees.SIZES["quick"], 0)
+    size = replace(trees.SIZES["quick"], epochs=50, patience=2, rates=(1e-9,))  # nothing changes
+    calls = []
+    counts = Judged.counts
+    monkeypatch.setattr(Judged, "counts", lambda *arguments: calls.append(1) or counts(*arguments))
+    assert {choice.epoch for choice in train(task, size, 0, "NegLog", 1e-9, 0.0).values()} == {1}
+    assert len(calls) == 4  # development three times, test once
+
+
+def test_both_losses_start_alike_and_learn(data):
+    task = tagging.task_of("ud-english-ewt", Scope(data), tagging.QUICK, 0, noisy=False)
+    size = replace(tagging.QUICK, epochs=12, rates=(0.03,), n_dimensions=8)
+    found = compare(task, size, 0)
+    assert found["NegLog_accuracy"] > 95.0
+    assert found["LEErr_accuracy"] > 95.0
+    assert found["accuracy_sentence_error"] < 5.0
+
+
+def test_the_grid_keeps_the_best_on_development(data):
+    task = tagging.task_of("ud-english-ewt", Scope(data), tagging.QUICK, 0, noisy=False)
+    size = replace(tagging.QUICK, epochs=1, rates=(1e-9, 0.03), dropouts=(0.0, 0.2))
+    alone = [train(task, size, 0, "NegLog", rate, dropout)["accuracy"] for rate in size.rates for dropout in size.dropouts]
+    assert compare(task, size, 0)["NegLog_accuracy_development"] == max(choice.development for choice in alone)
+
+
+def test_noise_is_in_training_and_development_only(data):
+    size = replace(tagging.QUICK, n_sentences=None)
+    clean, noisy = (tagging.task_of("wnut17", Scope(data), size, 3, noisy=noisy) for noisy in (False, True))
+    changed = []
+    for part in ("train", "development", "test"):
+        before, after = (torch.cat([labels for _, labels in getattr(task, part)]) for task in (clean, noisy))
+        changed.append((before != after).double().mean().item())
+    assert 0.01 < changed[0] < 0.1
+    assert changed[1] > 0.0
+    assert changed[2] == 0.0
+
+
+def test_words_of_development_and_test_are_not_learned():
+    words = learn_words([["the", "the", "Aspen", "Denver"]], [["river", "Rome", "the"]], None, tagging.SCALED["wnut17"])
+    assert dict(words.vocabulary.places) == {"Xx": 2, "the": 3}
+    assert words.numbers(["the", "Rome", "Aspen", "river"]).tolist() == [3, 2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"), [("Aspen", "Xx"), ("2017", "d"), ("U.S.", "X.X."), ("été", "x"), ("", ""), ("_", "_")]
+)
+def test_shapes(word, expected):
+    assert shape(word) == expected
+
+
+def test_known_vectors_are_in_their_places(tmp_path):
+    size = replace(tagging.FULL, n_dimensions=2)
+    with pytest.raises(DataError, match=r"glove.840B.300d.txt is missing, and the paper's size needs it. Fetch it from"):
+        learn_words([["a"]], [], tmp_path, size)
+    (tmp_path / VECTORS).parent.mkdir()
+    (tmp_path / VECTORS).write_text("a 1 2\nnot asked for 3 4\nRome 5 6\n")
+    words = learn_words([["a", "b"]], [["Rome"]], tmp_path, size)
+    module = words.fill(tagging.Tagger(len(words.vocabulary), 3, n_dimensions=2))
+    assert module.embedding(words.numbers(["Rome", "a"])).tolist() == [[5.0, 6.0], [1.0, 2.0]]
+    assert words.numbers(["b"]) == words.numbers(["x"])  # a shape
+
+
+def test_published_gains():
+    gains = {
+        name: round(both["LEErr"][0] - both["NegLog"][0], 2) for name, both in (published.TAGGING | published.TREES).items()
+    }
+    assert gains == {"PTB": 0.13, "CoNLL03": 0.01, "CoNLL03*": 0.25, "sentences": -0.39, "phrases": -0.08}
+
+
+def test_full_is_the_papers_size():
+    for full in (tagging.FULL, trees.SIZES["full"]):
+        assert (full.n_dimensions, full.width, full.vectors, full.n_sentences) == (300, 1.0, True, None)
+    assert tagging.FULL.patience == 30
+    assert (trees.SIZES["full"].epochs, trees.SIZES["full"].batch) == (200, 1)
+    assert {cell["size"] for cell in tagging.cells(Scope(None, full=True))} == {"full"}
+
+
+def found_of(gains):
+    """Five seeds; LEErr gains so many points by each measure, give or take."""
+    rows = []
+    for (name, labels, measures), seed in itertools.product(gains, range(5)):
+        numbers = {}
+        for measure, gain in measures.items():
+            for method, own in (("NegLog", 0.0), ("LEErr", gain + 0.01 * (seed - 2))):
+                numbers |= {f"{method}_{measure}": 90.0 + own, f"{method}_{measure}_epoch": 7.0}
+            numbers[f"{measure}_sentence_error"] = 0.5
+        rows.append(({"set": name, "labels": labels, "size": "scaled", "seed": seed}, numbers))
+    return rows
+
+
+def test_claims_and_table_of_tagging():
+    found = found_of(
+        [
+            ("ud-english-ewt", "clean", {"accuracy": 0.2}),
+            ("wnut17", "clean", {"accuracy": 0.0, "f1": 1.0}),
+            ("wnut17", "noisy", {"accuracy": -0.3, "f1": -1.0}),
+        ]
+    )
+    claims = tagging.claims(found)
+    assert [(one.text, round(one.published, 2), round(one.ours, 2), one.verdict) for one in claims] == [
+        ("LEErr over NegLog, accuracy, parts of speech (scaled)", 0.13, 0.2, "holds"),
+        ("LEErr over NegLog, accuracy, names (scaled)", 0.01, 0.0, "holds: no difference"),
+        ("LEErr over NegLog, accuracy, names, noisy (scaled)", 0.25, -0.3, "reversed"),
+    ]
+    text = tagging.summary(found)
+    assert (
+        "| accuracy, parts of speech | 96.82 ± 0.05 | 90.00 ± 0.00 | 96.95 ± 0.03 | 90.20 ± 0.01 | +0.13 | +0.20 | 0.000 | -0.78 … +1.18 |"
+        in text
+    )
+    assert "| F1 of spans, names, noisy | — | 90.00 ± 0.00 | — | 89.00 ± 0.01 | — | -1.00 | 0.000 | -1.98 … -0.02 |" in text
+    assert text.count("ours, scaled") == 3
+    assert "In 10 of 50 choices the best epoch on development is the last one" in text  # seven epochs of parts of speech
+
+
+def test_one_set_alone(data, tmp_path):
+    text = run(tagging.EXPERIMENT, Scope(data, quick=True, datasets=("wnut17",)), tmp_path)
+    assert "parts of speech |" not in text
+    assert "| F1 of spans, names |" in text
+
+
+@pytest.mark.parametrize(
+    ("module", "call"), [(tagging, lambda path: tagging.read_parts("wnut17", path)), (trees, trees.read_parts)]
+)
+def test_missing_files_are_named(tmp_path, module, call):
+    with pytest.raises(DataError, match=r"is missing. Fetch .* by --data or METRICFIT_DATA"):
+        call(tmp_path)
