@@ -140,6 +140,20 @@ class TestMembers:
         assert (own != 0.0).any() == (method == "leaky")
         assert not isinstance(network(method=method, n_members=1, max_epochs=2).fit(X, Y).model_, MeanModel)
 
+    def test_a_row_has_the_same_score_alone_and_among_others(self):
+        fitted = network(n_members=2).fit(X, Y)
+        alone = np.concatenate([fitted.decision_function(X[place : place + 1]) for place in range(20)])
+        np.testing.assert_allclose(alone, fitted.decision_function(X)[:20], rtol=0, atol=1e-12)
+
+    def test_weights_of_rows_are_repeated_rows(self):
+        weight = np.arange(240) % 3 + 1
+        rows = np.repeat(np.arange(240), weight)
+        parts = [np.arange(240) % 2 == part for part in range(2)]
+        whole = {"n_members": 2, "batch_size": 1000, "method": "cross_entropy"}
+        one = network(cv=[(part, ~part) for part in parts], **whole).fit(X, Y, weight)
+        other = network(cv=[(part[rows], ~part[rows]) for part in parts], **whole).fit(X[rows], Y[rows])
+        np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-5)
+
     def test_a_warm_start_goes_on_from_the_same_member(self):
         fitted = network(n_members=2, warm_start=True).fit(X, Y)
         before = weights_of(fitted)

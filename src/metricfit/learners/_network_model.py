@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -31,11 +32,20 @@ class NetworkModel:
     hidden_layer_sizes: tuple[int, ...] | None = None  # of a module from `build_mlp`; None for a user's own
 
     def logits(self, features: Any) -> Floats:
-        """Scores (n, k) in evaluation mode, by blocks of rows."""
-        self.module.eval()
+        """Scores (n, k) in evaluation mode, by blocks of rows.
+
+        Those of a module from `build_mlp` are computed in double precision, so that a row has the same score alone and among
+        others up to 1e-13. A user's module computes in its own precision.
+        """
+        own = self.hidden_layer_sizes is None
+        module = self.module.eval() if own else self._double_module
         with torch.no_grad():
-            blocks = [spread_columns(self.module(block).double().numpy()) for block in _blocks(features)]
+            blocks = [spread_columns(module(b if own else b.double()).double().numpy()) for b in _blocks(features)]
         return np.concatenate(blocks)
+
+    @cached_property
+    def _double_module(self) -> nn.Module:
+        return copy.deepcopy(self.module).double().eval()
 
     def with_offsets(self, offsets: Floats) -> NetworkModel:
         return replace(self, offsets=offsets)
