@@ -35,7 +35,7 @@ def figure(found: Results) -> Figure:
         axes.set_title(name, fontsize=9)
         axes.grid(axis="y", alpha=0.25)
     panels[0].legend(frameon=False, fontsize=7, loc="upper left")
-    drawn.supxlabel("wrong labels, %", fontsize=9)
+    drawn.supxlabel("wrong labels, %; a thin line is a set", fontsize=9)
     drawn.supylabel("points over cross-entropy, both stopped", fontsize=9)
     return drawn
 
