@@ -28,6 +28,7 @@ _MODULES = {
     "east-beta": "east_2024.beta",
     "critique": "critique_2022.critique",
     "beyond": "beyond.tables",
+    "label-noise": "beyond.label_noise",
 }
 
 

@@ -86,6 +86,10 @@ class Gain:
         means = np.array([mean for mean in self.means.values() if mean != 0.0])
         return float(stats.wilcoxon(means, method="exact").pvalue) if len(means) else 1.0
 
+    def without(self, sets: Iterable[str]) -> Gain:
+        """The same on the other sets."""
+        return Gain({name: values for name, values in self.by_set.items() if name not in set(sets)})
+
     @property
     def worst(self) -> str:
         """The set where the method gains least."""

@@ -27,6 +27,7 @@ PICTURES = {"mnist": ("mnist",), "fashion-mnist": ("fashion-mnist",), "cifar10":
 DEBIAN = Path("/usr/share/datasets")  # where the package dataset-fashion-mnist puts it
 TABLES = ("satellite", "dry-bean", "car")
 SETS = (*PICTURES, "trec", *TABLES)
+ADDED = ("dry-bean", "car")  # to the plan
 N_WORDS = 1000  # words and pairs of words, the most frequent ones
 SHARES = (4, 1, 2)  # of seven: train, validation, test
 

@@ -23,7 +23,7 @@ from metricfit.training import Batches, Trainer
 from reproductions._experiment import Cell, Experiment, Numbers, Scope
 from reproductions._training import accuracy, cpu_fabric
 from reproductions.beyond._noise_figure import figure
-from reproductions.beyond._noise_findings import claims, summary
+from reproductions.beyond._noise_findings import summary
 from reproductions.beyond._noise_methods import METHODS, Mixed
 from reproductions.beyond._noise_sets import NOISES, SETS, TABLES, load_parts
 
@@ -95,7 +95,6 @@ EXPERIMENT = Experiment(
     cells=cells,
     run=run,
     summary=summary,
-    claims=claims,
     figure=figure,
     scaled=True,
 )

@@ -141,6 +141,14 @@ def test_a_loss_learns_the_stand_in(data, monkeypatch):
     assert label_noise.run(cell, Scope(data, quick=True))["stopped"] > 80.0
 
 
+def test_full_size_has_all_rows(data, monkeypatch):
+    seen = []
+    monkeypatch.setattr(label_noise, "FULL_EPOCHS", 1)
+    monkeypatch.setattr(label_noise, "accuracy", lambda trainer, rows: seen.append(len(rows[1])) or 50.0)
+    found = label_noise.run({"set": "satellite", "noise": "none", "method": EXACT, "seed": 0}, Scope(data, full=True))
+    assert (found["epoch"], seen) == (1, [60, 60, 120])  # of 210: test rows twice, then training rows
+
+
 def test_cells_are_balanced_but_for_the_costly_set():
     cells = label_noise.cells(Scope(Path(), seeds=5))
     assert len(cells) == 6 * 6 * 8 * 5 + 6 * 8 * 3
@@ -195,18 +203,27 @@ def test_validation_accuracy_chooses_in_each_run():
     assert found.means == {"car": 3.0, "trec": 0.0}
 
 
-def test_summary_and_claims_tell_the_numbers():
+def test_the_summary_tells_the_numbers():
     found = results(GAINS)
     text = _noise_findings.summary(found)
     assert "| EXACT | +0.50 (-31.27 … +32.27) |" in text
     assert "| 1 of 2 | -2.00 (trec) |" in text
     assert "| cross-entropy | -10.00 (-10.00 … -10.00) |" in text.split("## What stopping does")[1]
     assert "| car, pair 40 % | 80.0 / 70.0 | " in text
-    claims = {one.text.split(",")[0]: one for one in _noise_findings.claims(found) if "20 and 40 %" in one.text}
-    exact = claims["EXACT over cross-entropy"]
-    assert (exact.published, exact.ours) == (1.5, 0.5)  # car +2, trec -1
+    planned = text.split("## The same without dry-bean and car")[1].split("##")[0]
+    assert "| EXACT | -2.00 |" in planned  # trec alone
+    earlier = text.split("## Beside an earlier study")[1]
+    assert "| EXACT, symmetric 20 % and symmetric 40 % | +1.5 | +0.50 (" in earlier  # car +2, trec -1
+    assert "| EXACT, pair 20 % and pair 40 % | +12.6 | +0.50 (" in earlier  # car +4, trec -3
 
 
 def test_equal_seeds_have_no_width_and_one_seed_has_no_interval():
     assert _noise_gains.Gain({"a": [1.0, 1.0], "b": [3.0, 3.0]}).over_seeds == (2.0, 2.0)
     assert _noise_gains.Gain({"a": [1.0]}).over_seeds == (-math.inf, math.inf)
+
+
+def test_one_set_has_no_interval_and_none_that_was_planned():
+    text = _noise_findings.summary(results({run: gained for run, gained in GAINS.items() if run[0] == "car"}))
+    assert "| EXACT | +3.00 | (+3.00 … +3.00) | 1.0000 |" in text
+    assert "The same without" not in text
+    assert "nan" not in text
