@@ -24,6 +24,8 @@ _MODULES = {
     "exact-integral": "exact_2022.integral",
     "leaky-tabular": "leaky_2019.tabular",
     "leaky-mnist": "leaky_2019.mnist",
+    "leaky-tagging": "leaky_2019.tagging",
+    "leaky-trees": "leaky_2019.trees",
     "east-tabular": "east_2024.tabular",
     "east-beta": "east_2024.beta",
     "critique": "critique_2022.critique",
