@@ -1,4 +1,4 @@
-"""Section 3.2, for CIFAR-10: "small random translations or horizontal flips of each training image"."""
+"""Random changes of the training pictures of CIFAR-10, as section 3.2 names them: shifts and flips."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from metricfit.training import Trainer
-from reproductions._experiment import Numbers, Scope
+from reproductions._experiment import Numbers
 from reproductions.leaky_2019._counts import Classes, Counts, gain_error, percent
 from reproductions.leaky_2019._protocol import adam
 
@@ -45,10 +45,6 @@ class Size:
     dropouts: tuple[float, ...]
     vectors: bool = False  # from a file of GloVe
     n_sentences: int | None = None  # of each part; None for all
-
-
-def size_name(scope: Scope) -> str:
-    return "quick" if scope.quick else "full" if scope.full else "scaled"
 
 
 def fold_of(train: Sequence[T], development: Sequence[T], place: int) -> tuple[list[T], list[T]]:

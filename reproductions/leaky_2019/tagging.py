@@ -35,7 +35,7 @@ from reproductions._training import fabric_for
 from reproductions.leaky_2019 import published
 from reproductions.leaky_2019._counts import item_counts, span_counts
 from reproductions.leaky_2019._digits import with_noise
-from reproductions.leaky_2019._networks import N_FOLDS, Example, Size, Task, compare, fold_of, size_name
+from reproductions.leaky_2019._networks import N_FOLDS, Example, Size, Task, compare, fold_of
 from reproductions.leaky_2019._paired import Line, epochs_text, gain_claims, gains_table
 from reproductions.leaky_2019._words import learn_words
 
@@ -67,7 +67,7 @@ LINES = [
 def cells(scope: Scope) -> list[Cell]:
     n_seeds = 1 if scope.quick else min(scope.seeds, N_FOLDS)
     return [
-        {"set": name, "labels": labels, "size": size_name(scope), "seed": seed}
+        {"set": name, "labels": labels, "size": scope.size, "seed": seed}
         for name, labels in RUNS
         if name in (scope.datasets or FILES)
         for seed in range(n_seeds)

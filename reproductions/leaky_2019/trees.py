@@ -28,7 +28,7 @@ from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._training import fabric_for
 from reproductions.leaky_2019 import published
 from reproductions.leaky_2019._counts import item_counts, last_counts
-from reproductions.leaky_2019._networks import N_FOLDS, Example, Size, Task, compare, fold_of, size_name
+from reproductions.leaky_2019._networks import N_FOLDS, Example, Size, Task, compare, fold_of
 from reproductions.leaky_2019._paired import Line, epochs_text, gain_claims, gains_table
 from reproductions.leaky_2019._words import learn_words
 
@@ -51,7 +51,7 @@ LINES = [
 
 def cells(scope: Scope) -> list[Cell]:
     n_seeds = 1 if scope.quick else min(scope.seeds, N_FOLDS)
-    return [{"set": "sst", "size": size_name(scope), "seed": seed} for seed in range(n_seeds)]
+    return [{"set": "sst", "size": scope.size, "seed": seed} for seed in range(n_seeds)]
 
 
 def run(cell: Cell, scope: Scope) -> Numbers:
