@@ -225,6 +225,6 @@ def counts(claims: Sequence[Claim]) -> str:
 
 CAVEAT = (
     "With one split, intervals are over seeds: they say whether the published number comes out on this split, and do not "
-    "include the variation between test sets. With several splits, intervals are over splits and know that these overlap: they "
-    "say whether there is a gain."
+    "include the variation between test sets. With several splits, intervals are over splits and know that these overlap: "
+    "they say whether there is a gain."
 )
