@@ -71,9 +71,13 @@ class Method:
 
 @dataclass(frozen=True)
 class LinearModels:
-    """Weights (g, k - 1, m, d + 1): the first class has the score zero, the last column is the bias."""
+    """Weights (g, k - 1, m, d + 1): the first class has the score zero, the last column is the bias.
+
+    ``sigma_weights`` (g, 1, m, d + 1) are of a predicted sigma.
+    """
 
     weights: Tensor
+    sigma_weights: Tensor | None = None
 
     def predict(self, features: Tensor) -> Tensor:
         """The classes (g, m, n) of the rows (g, n, d)."""
@@ -83,9 +87,19 @@ class LinearModels:
         best, place = scores.max(2)
         return torch.where(best > 0.0, place + 1, 0).mT
 
+    def sigma(self, features: Tensor) -> Tensor:
+        """The predicted sigma (g, m, n) of the rows (g, n, d), in units of the normalised scores; 1 if there is no such head."""
+        if self.sigma_weights is None:
+            return torch.ones(len(self.weights), self.weights.shape[2], features.shape[1])
+        return LEAST_SIGMA + softplus(self.sigma_weights.flatten(1, 2) @ _with_ones(features).mT)
+
     def hits(self, features: Tensor, labels: Tensor) -> Tensor:
         """Whether each row is predicted right, (g, m, n)."""
         return self.predict(features) == labels[:, None]
+
+    def accuracy(self, features: Tensor, labels: Tensor) -> Tensor:
+        """In percent, (g, m)."""
+        return 100.0 * self.hits(features, labels).double().mean(2)
 
 
 def train_models(
@@ -98,29 +112,27 @@ def train_models(
     speed, running = torch.zeros_like(weights), torch.zeros(groups, models)
     scores = torch.zeros(groups, n_classes, models, min(BATCH, labels.shape[1]))
     free = scores.flatten(1, 2)[:, models:]  # of all classes but the first
-    classes = torch.arange(n_classes).view(1, -1, 1, 1)
     schedule = mf.schedules.geometric(*SIGMA, steps) if method.sigma == "scheduled" else mf.schedules.constant(1.0)
     margin = options.margin[:, None, :, None]
     for step, (rows, targets) in enumerate(_batches(_with_ones(features), labels, steps, seeds)):
         torch.bmm(weights[:, : n_classes - 1].flatten(1, 2), rows.mT, out=free)
-        own = targets[:, None, None, :] == classes
         if method.loss == "cross-entropy":
-            slopes = cross_entropy_slopes(scores, own)[:, 1:]
+            slopes = cross_entropy_slopes(scores, targets)[:, 1:]
         elif method.loss == "hinge":
-            slopes = hinge_slopes(scores, own, margin)[:, 1:]
+            slopes = hinge_slopes(scores, targets, margin)[:, 1:]
         elif is_predicted:
             raw = weights[:, -1:].flatten(1, 2) @ rows.mT
-            by_scores, by_sigma = exact_slopes(scores, own, margin, LEAST_SIGMA + softplus(raw)[:, None])
+            by_scores, by_sigma = exact_slopes(scores, targets, margin, LEAST_SIGMA + softplus(raw)[:, None])
             slopes = torch.cat([by_scores[:, 1:], by_sigma * raw.sigmoid()[:, None]], 1)
         else:
-            slopes = exact_slopes(scores, own, margin, schedule(step))[0][:, 1:]
+            slopes = exact_slopes(scores, targets, margin, schedule(step))[0][:, 1:]
         gradient = (slopes.flatten(1, 2) @ rows).view_as(weights)
         gradient *= _factor(gradient, options, method.normalize, running)[:, None, :, None]
         gradient += options.decay[:, None, :, None] * weights
         speed.mul_(MOMENTUM).add_(gradient)
         rate = options.rate * (LAST_RATE / options.rate) ** (step / steps)
         weights -= rate[:, None, :, None] * speed
-    return LinearModels(weights[:, : n_classes - 1])
+    return LinearModels(weights[:, : n_classes - 1], weights[:, -1:] if is_predicted else None)
 
 
 def _start(seeds: Sequence[int], n_features: int, n_classes: int, models: int, is_predicted: bool) -> Tensor:
@@ -153,7 +165,7 @@ def _batches(rows: Tensor, labels: Tensor, steps: int, seeds: Sequence[int]) -> 
     drawn = [iter(Batches(torch.arange(n_rows) + place * n_rows, size=BATCH, steps=steps, seed=seed)) for place, seed in enumerate(seeds)]
     for _ in range(steps):
         places = torch.cat([next(one)[0] for one in drawn])
-        yield flat[places].view(len(seeds), BATCH, -1), flat_labels[places].view(len(seeds), BATCH)
+        yield flat.index_select(0, places).view(len(seeds), BATCH, -1), flat_labels[places].view(len(seeds), BATCH)
 
 
 def _factor(gradient: Tensor, options: Options, normalize: bool, running: Tensor) -> Tensor:
