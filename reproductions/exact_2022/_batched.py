@@ -54,6 +54,10 @@ class Options:
         """The same numbers for all models."""
         return cls(*(torch.full(shape, value) for value in (rate, clip, margin, decay, floor)))
 
+    def expand(self, groups: int) -> Options:
+        """The same numbers, of one group, for so many groups."""
+        return replace(self, **{name: values.expand(groups, -1) for name, values in vars(self).items()})
+
     def take(self, places: Tensor) -> Options:
         """One model of each group, by its place (g,)."""
         chosen = {name: values.gather(1, places[:, None]) for name, values in vars(self).items()}
