@@ -1,10 +1,10 @@
 """Train many linear models at once by the protocol of Section 5.4, because one by one nearly all time is Python's.
 
-It computes what ``train_linear`` and ``train_exact`` in ``_protocol`` compute: the same batches, start, schedules and steps. A test
-compares the weights. The derivatives are written by hand, in ``_slopes``.
+It computes what ``fit_linear`` and ``fit_exact`` in ``_protocol`` compute: the same batches, start, schedules and steps. A
+test compares the weights. The derivatives are written by hand, in ``_slopes``.
 
-A *group* is a number of models that see the same rows in the same order from the same start: the draws of a random search on one
-split. Groups differ in rows and seeds.
+A *group* is a number of models that see the same rows in the same order from the same start: the draws of a random search on
+one split. Groups differ in rows and seeds.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from torch.nn.functional import softplus
 import metricfit as mf
 from metricfit.models import LinearFixedFirst
 from metricfit.training import Batches
+from reproductions.exact_2022._protocol import BATCH, LAST_RATE, MOMENTUM, SIGMA
 from reproductions.exact_2022._slopes import cross_entropy_slopes, exact_slopes, hinge_slopes
 
-BATCH, MOMENTUM, LAST_RATE = 256, 0.9, 1e-4
-SIGMA = (10.0, 0.01)
 LEAST_SIGMA = 1e-3  # of a predicted one, as in ``mf.models.PredictedSigma``
 SOFTPLUS_OF_ONE = math.log(math.e - 1.0)  # its softplus is 1
 
@@ -92,7 +91,7 @@ class LinearModels:
         return torch.where(best > 0.0, place + 1, 0).mT
 
     def sigma(self, features: Tensor) -> Tensor:
-        """The predicted sigma (g, m, n) of the rows (g, n, d), in units of the normalised scores; 1 if there is no such head."""
+        """The predicted sigma (g, m, n) of the rows (g, n, d), for normalised scores; 1 if there is no such head."""
         if self.sigma_weights is None:
             return torch.ones(len(self.weights), self.weights.shape[2], features.shape[1])
         return LEAST_SIGMA + softplus(self.sigma_weights.flatten(1, 2) @ _with_ones(features).mT)
@@ -166,7 +165,8 @@ def _batches(rows: Tensor, labels: Tensor, steps: int, seeds: Sequence[int]) -> 
             yield rows, labels
         return
     flat, flat_labels = rows.flatten(0, 1), labels.flatten()
-    drawn = [iter(Batches(torch.arange(n_rows) + place * n_rows, size=BATCH, steps=steps, seed=seed)) for place, seed in enumerate(seeds)]
+    numbers = torch.arange(labels.numel()).view_as(labels)
+    drawn = [iter(Batches(own, size=BATCH, steps=steps, seed=seed)) for own, seed in zip(numbers, seeds, strict=True)]
     for _ in range(steps):
         places = torch.cat([next(one)[0] for one in drawn])
         yield flat.index_select(0, places).view(len(seeds), BATCH, -1), flat_labels[places].view(len(seeds), BATCH)

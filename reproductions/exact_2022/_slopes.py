@@ -1,7 +1,7 @@
 r"""Derivatives of cross-entropy, hinge and EXACT by the scores of many linear models at once, without autograd.
 
-Scores have the shape (g, k, m, b): g groups of models that see the same rows, k classes, m models in each group, b rows. Labels
-are (g, b). Each function returns the derivative of the mean loss over the b rows of each model.
+Scores have the shape (g, k, m, b): g groups of models that see the same rows, k classes, m models in each group, b rows.
+Labels are (g, b). Each function returns the derivative of the mean loss over the b rows of each model.
 """
 
 from __future__ import annotations

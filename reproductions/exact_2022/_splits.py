@@ -30,32 +30,31 @@ class Splits:
 
 
 @lru_cache(maxsize=1)
-def load_splits(name: str, data: Path, n_splits: int) -> Splits:
+def load_splits(name: str, data: Path, n_splits: int, capped: bool = True) -> Splits:
     """80 % of the rows for training and 20 % for testing, stratified, the same splits for all methods.
 
-    All rows: the part that a set has for testing (adult, annealing) is mixed with the others, and no last row is left out. One row
-    of mice-protein is one of fifteen measurements of a mouse, so a mouse is in both parts, here as in the paper's split.
+    All rows: the part that a set has for testing (adult, annealing) is mixed with the others, and no last row is left out. One
+    row of mice-protein is one of fifteen measurements of a mouse, so a mouse is in both parts, here as in the paper's split.
     Preprocessing is fitted on the training part; categories that are absent from it are columns of zeros.
     """
     features, target = tables.load(NAMES.get(name, name), data)
     classes, labels = np.unique(target, return_inverse=True)
     rows = np.arange(len(labels))
-    if len(rows) > MOST_ROWS.get(name, len(rows)):
+    if capped and len(rows) > MOST_ROWS.get(name, len(rows)):
         rows, _ = _cut(rows, labels, 0, train_size=MOST_ROWS[name])
         features, labels, rows = features.iloc[rows], labels[rows], np.arange(len(rows))
     cuts, values = [], []
     for split in range(n_splits):
-        train, test = _cut(rows, labels, split, test_size=0.2)
-        inner, held_out = _cut(train, labels, split, test_size=0.2)
-        cuts.append((train, inner, held_out, test))
-        values.append(torch.from_numpy(tables.numeric_features(features, train)).float())
+        known_rows, test_rows = _cut(rows, labels, split, test_size=0.2)
+        cuts.append((known_rows, *_cut(known_rows, labels, split, test_size=0.2), test_rows))
+        values.append(torch.from_numpy(tables.numeric_features(features, known_rows)).float())
     widest = max(value.shape[1] for value in values)
     padded = [torch.nn.functional.pad(value, (0, widest - value.shape[1])) for value in values]
     known = torch.from_numpy(labels)
-    parts = []
-    for which in zip(*cuts, strict=True):
-        parts.append((_stack(padded, which), torch.stack([known[part] for part in which])))
-    return Splits(*parts, len(classes))
+    train, inner, held_out, test = (
+        (_stack(padded, which), torch.stack([known[part] for part in which])) for which in zip(*cuts, strict=True)
+    )
+    return Splits(train, inner, held_out, test, len(classes))
 
 
 def _stack(values: list[Tensor], which: tuple[np.ndarray, ...]) -> Tensor:

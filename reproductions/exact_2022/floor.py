@@ -1,7 +1,7 @@
 """Which reading of the paper is its authors': a floor of the gradient normaliser, weight decay, both or neither.
 
-The paper's text has a weight decay of 1e-4 and no floor, its Table 8 a regularisation of zero; the authors' code has a floor of
-0.01 and no training script. Judged by all published accuracies of EXACT at once, on train and test.
+The paper's text has a weight decay of 1e-4 and no floor, its Table 8 a regularisation of zero. The authors' code has a floor
+of 0.01, and no training script. Judged by all published accuracies of EXACT at once, on train and test.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from reproductions._markdown import table
 from reproductions._results import distinct_values
 from reproductions.exact_2022 import published
 from reproductions.exact_2022._batched import Method, Options, train_models
-from reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, load_data
+from reproductions.exact_2022._protocol import FLOOR, QUICK_STEPS, STEPS, WEIGHT_DECAY, load_data
 
-FLOOR, DECAY = 0.01, 1e-4
 READINGS = {  # floor and decay
     "floor": (FLOOR, 0.0),
-    "floor and decay": (FLOOR, DECAY),
-    "decay": (0.0, DECAY),
+    "floor and decay": (FLOOR, WEIGHT_DECAY),
+    "decay": (0.0, WEIGHT_DECAY),
     "neither": (0.0, 0.0),
 }
 

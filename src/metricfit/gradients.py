@@ -31,7 +31,7 @@ class GradientNormalizer(nn.Module):
     Args:
         momentum: factor of the running mean at each step.
         floor: the smallest divisor. Without a floor a vanishing gradient is blown up to a norm near 1; with one it stays small
-            and training comes to rest. The paper does not mention a floor; its authors' code (github tinkoff-ai/exact) has 0.01.
+            and training comes to rest. The paper does not mention it; its authors' code (github tinkoff-ai/exact) has 0.01.
 
     >>> normalizer = GradientNormalizer(floor=0.01)
     >>> weight.grad = torch.tensor([3e-4, 4e-4])
