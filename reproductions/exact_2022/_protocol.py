@@ -4,8 +4,8 @@ Paper and code differ about EXACT. The text has a weight decay of 1e-4 for all m
 authors' code (github tinkoff-ai/exact, ``GradientNormalizer(clip=1e-2)``) divides the gradient by at least 0.01, which the
 paper does not mention. ``exact-floor`` compares the four readings with the published accuracies of all ten sets. The floor
 without decay is as close as any (mean distance on train 0.17 points, with decay instead of the floor 0.20; on test 1.06 and
-1.02), and it is what Table 8 and the code say. So it is the protocol, and no method has a decay of its own. Before, EXACT alone
-had the decay, because it came closer to the published numbers.
+1.02), and it is what Table 8 and the code say. So it is the protocol, and no method has a decay of its own. Before, EXACT
+alone had the decay, because it came closer to the published numbers.
 
 The authors' normaliser is ours with a floor of 0.01, but for two things. A gradient of zero enters its running mean, and does
 not enter ours. It returns the norm after the division, ours the norm before. Both take the first norm as the first mean.
