@@ -119,7 +119,6 @@ def search_and_refit(
     n_classes: int,
     *,
     n_draws: int,
-    search_steps: int,
     steps: int,
     seeds: Sequence[int],
 ) -> Chosen:
@@ -128,7 +127,7 @@ def search_and_refit(
     All rows are pairs of features (g, n, d) and labels (g, n).
     """
     options = arm.restrict(draw_options(n_draws, seeds))
-    found = train_models(*inner, n_classes, arm.method, options, steps=search_steps, seeds=seeds).accuracy(*held_out)
+    found = train_models(*inner, n_classes, arm.method, options, steps=steps, seeds=seeds).accuracy(*held_out)
     best = first_best(found)
     options = options.take(best)
     models = train_models(*rows, n_classes, arm.method, options, steps=steps, seeds=seeds)

@@ -144,7 +144,7 @@ def test_search_takes_the_best_on_held_out_rows():
             return drawn
 
     arm = Watched(Method("cross-entropy"))
-    chosen = search_and_refit(arm, rows, inner, held_out, 3, n_draws=3, search_steps=20, steps=STEPS, seeds=[0])
+    chosen = search_and_refit(arm, rows, inner, held_out, 3, n_draws=3, steps=STEPS, seeds=[0])
     assert len(seen) == 1
     assert chosen.options.rate.item() == 1.0
     again = train_models(*rows, 3, arm.method, chosen.options, steps=STEPS, seeds=[0])
