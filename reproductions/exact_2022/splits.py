@@ -62,7 +62,7 @@ def run(cell: Cell, scope: Scope) -> list[Numbers]:
 def _size(scope: Scope) -> tuple[int, int, int]:
     """Splits, draws and the steps of a training."""
     if scope.quick:
-        return QUICK_SPLITS, QUICK_DRAWS, QUICK_STEPS
+        return QUICK_SPLITS, QUICK_DRAWS, QUICK_STEPS // 4
     if scope.full:
         return scope.seeds, scope.search or FULL_DRAWS, STEPS
     return scope.seeds, scope.search or DRAWS, FEWER_STEPS
