@@ -232,12 +232,14 @@ def test_gains_over_splits_know_of_the_overlap():
     assert car.published == pytest.approx(3.29)
     assert by_text["EXACT over cross-entropy, accuracy, wine, random splits"].verdict == "level"
     mean = by_text["EXACT over hinge, accuracy, mean of 2 sets, random splits"]
-    assert (mean.ours, mean.runs.test_rows) == (pytest.approx(1.0), 40)
+    assert (mean.ours, mean.runs.test_rows, mean.p) == (pytest.approx(1.0), 40, 1.0)
+    # the sets are the units: gains of 2 and 0, deviation sqrt(2), t with one degree of freedom 12.706
+    assert mean.half_width == pytest.approx(12.706, abs=1e-3)
     assert {claim.group for claim in by_text.values()} == {"exact-splits"}
     text = experiment.summary(found)
     assert "| car | 20 | +3.29 |" in text
     assert "+2.00 (+0.59 … +3.41)" in text
-    assert "EXACT - Cross-entropy: +1.00 points in the mean, better on 1, equal on 1 and worse on 0 of 2 sets" in text
+    assert "EXACT - Cross-entropy: +1.00 (-11.71 … +13.71) points, better on 1, equal on 1 and worse on 0 of 2 sets" in text
 
 
 def test_a_cell_of_the_splits_has_a_row_for_each(data):
