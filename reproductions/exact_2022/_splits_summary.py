@@ -140,8 +140,9 @@ def _parts(found: Results) -> str:
     heads = ["part", "published", "the paper's split", "random splits", "by set", "Wilcoxon, p"]
     return (
         f"## What each part gains, in points\n\nMeans over {len(sets)} sets, with 95 % intervals over sets.\n\n"
-        f"{table(heads, rows)}\n\nThe predicted sigma begins at 1, for scores of deviation 1. At the end its median over training rows is {np.median(sigma):.3f}, from "
-        f"{min(sigma):.3f} to {max(sigma):.3f} over sets and splits (the least possible is 0.001).\n\n"
+        f"{table(heads, rows)}\n\nThe predicted sigma begins at 1, for scores of deviation 1. At the end its median over "
+        f"training rows is {np.median(sigma):.3f}, from {min(sigma):.3f} to {max(sigma):.3f} over sets and splits (the least "
+        "possible is 0.001).\n\n"
         f"{ranks_table(_scores(found, ARMS))}"
     )
 
@@ -156,9 +157,11 @@ def _accuracies(found: Results) -> str:
 
 
 def _scores(found: Results, methods: Iterable[str]) -> Scores:
-    """Mean accuracy over splits by set and method, rounded, because sums of equal numbers may differ in the last digit."""
+    """Mean accuracy over splits by set and method, rounded as in the CSV file, so that equal scores have equal ranks."""
     return {
-        name: {method: round(float(np.mean(values(found, "test", set=name, method=method))), 2) for method in methods}
+        name: {
+            method: round(float(np.mean(np.round(values(found, "test", set=name, method=method), 4))), 3) for method in methods
+        }
         for name in distinct_values(found, "set")
     }
 
