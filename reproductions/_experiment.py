@@ -23,6 +23,7 @@ _MODULES = {
     "exact-ablation": "exact_2022.ablation",
     "exact-integral": "exact_2022.integral",
     "leaky-tabular": "leaky_2019.tabular",
+    "leaky-rates": "leaky_2019.rates",
     "leaky-mnist": "leaky_2019.mnist",
     "leaky-images": "leaky_2019.images",
     "leaky-tagging": "leaky_2019.tagging",
