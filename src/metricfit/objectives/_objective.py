@@ -149,7 +149,8 @@ class MeanHits(Objective):
             hits = rows.weight * self.assigner.log_label(rows).exp()
         else:
             hits = rows.shares * self.assigner.assign(rows)
-        return limit_gradient(torch.stack([hits.sum(), self.size_of(rows)]))
+        statistics = torch.stack([hits.sum(), self.size_of(rows)])
+        return limit_gradient(statistics) if rows.extreme else statistics  # a logarithm is steep, and weights may be huge
 
     def value(self, statistics: Tensor) -> Tensor:
         mean = safe_divide(statistics[0], statistics[1], otherwise=1.0)  # no rows, no loss
