@@ -32,6 +32,7 @@ _MODULES = {
     "east-beta": "east_2024.beta",
     "east-image": "east_2024.image",
     "critique": "critique_2022.critique",
+    "critique-late": "critique_2022.late",
     "beyond": "beyond.tables",
     "label-noise": "beyond.label_noise",
 }
