@@ -35,7 +35,11 @@ def summary(found: Results) -> str:
     gradients, accuracies = [], []
     for name in distinct_values(found, "set"):
         for epoch in points(found):
-            row = [name, f"{epoch:g}", f"{_mean(found, name, 'loss_log', epoch) / _mean(found, name, 'loss_linear', epoch):.2f}"]
+            row = [
+                name,
+                f"{epoch:g}",
+                f"{_mean(found, name, 'loss_log', epoch) / _mean(found, name, 'loss_linear', epoch):.2f}",
+            ]
             row += [_number(column, _at(found, name, column, epoch)) for column in COLUMNS]
             gradients.append(row)
         gains = [_with_interval(gain(found, name, way)) for way in WAYS]
@@ -94,8 +98,8 @@ def _words(found: Results) -> str:
     changed = [name for name in sets if gain(found, name, "switched").low > 0.0 or gain(found, name, "switched").high < 0.0]
     return (
         f"After {end:g} epochs nine rows in ten have p > 0.9 on: {_list(sure)}. Both gradients point the same way (cosine at "
-        f"least {SAME_WAY:g}) on: {_list(same_way)}; and have the same size (within a quarter) on: {_list(same)}. The switch in "
-        f"the last third changes held-out accuracy, beyond the interval, on: {_list(changed)}."
+        f"least {SAME_WAY:g}) on: {_list(same_way)}; and have the same size (within a quarter) on: {_list(same)}. The switch "
+        f"in the last third changes held-out accuracy, beyond the interval, on: {_list(changed)}."
     )
 
 

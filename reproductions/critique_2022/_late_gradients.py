@@ -18,9 +18,9 @@ SURE, WRONG = 0.9, 0.5
 def compare_gradients(module: nn.Module, rows: Rows) -> Numbers:
     r"""Shares of rows, both losses, and the angle and the sizes of their gradients by all parameters.
 
-    ``wrong_log`` and ``wrong_linear`` are the rows with p < 0.5 in the sum of the norms of the rows' gradients by their scores,
-    :math:`\lVert p - e_y \rVert` and :math:`p_y \lVert p - e_y \rVert`. The gradients by the parameters do not have such a
-    share: where a loss is least, those of the two groups cancel, and each is half of the whole.
+    ``wrong_log`` and ``wrong_linear`` are the shares of the rows with p < 0.5 in the sum of the norms of the rows' gradients
+    by their scores, :math:`\lVert p - e_y \rVert` and :math:`p_y \lVert p - e_y \rVert`. The gradients by the parameters do
+    not have such a share: where a loss is least, those of the two groups cancel, and each is half of the whole.
     """
     features, labels = rows
     scores = module(features)

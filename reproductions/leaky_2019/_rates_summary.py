@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metricfit.comparison._statistics import corrected_estimate
-from reproductions._claims import Claim
+from reproductions._claims import Claim, claim
 from reproductions._experiment import Numbers, Results
 from reproductions._figure import empty_figure
 from reproductions._markdown import mean_and_std, table
@@ -37,19 +37,19 @@ def summary(found: Results) -> str:
             rows.append([name, method, _told(name, method), few, mean_and_std(list(errors.values())), n_stuck, _span(rates)])
         stuck.append([name, *_stuck_by_rate(found, name)])
     heads = ["set", "loss", "paper", "ours, three rates", "ours, all rates", "stuck folds", "rates chosen"]
-    gains = [[name, *(_gain(found, name, method, base) for method, base in PAIRS)] for name in sets]
+    gained = [[name, *(_gain(found, name, method, base) for method, base in PAIRS)] for name in sets]
     gain_heads = ["set", *(f"{method} over {base}" for method, base in PAIRS)]
     epochs = [numbers["epochs"] for cell, numbers in found if _is_table(str(cell["set"]))]
     capped = sum(one >= tabular.MOST_EPOCHS for one in epochs)
     return (
         f"## Error on test, %\n\n{table(heads, rows)}\n\n"
-        f"The rate is the best on development, from three rates as in `leaky-tabular` or from all rates of the grid. A fold is "
-        f"stuck if its error is more than {STUCK:g} points above that of NegLog.\n\n"
+        "The rate is the best on development, from three rates as in `leaky-tabular` or from all rates of the grid. A fold "
+        f"is stuck if its error is more than {STUCK:g} points above that of NegLog.\n\n"
         f"## Stuck folds of EErr by rate\n\n{table(['set', 'rate: stuck folds'], stuck)}\n\n"
-        f"## Gains in points, at the chosen rates (95 % interval)\n\n{table(gain_heads, gains)}\n\n"
-        "Intervals of the tables are Nadeau and Bengio's, because folds share training rows. Those of MNIST are over folds that "
-        f"share one test part. {capped} of {len(epochs)} runs on tables were ended at {tabular.MOST_EPOCHS} epochs rather than "
-        "by patience.\n"
+        f"## Gains in points, at the chosen rates (95 % interval)\n\n{table(gain_heads, gained)}\n\n"
+        "Intervals of the tables are Nadeau and Bengio's, because folds share training rows. Those of MNIST are over folds "
+        f"that share one test part. {capped} of {len(epochs)} runs on tables were ended at {tabular.MOST_EPOCHS} epochs "
+        "rather than by patience.\n"
     )
 
 
@@ -65,8 +65,9 @@ def runs_of(found: Results, name: str, method: str) -> dict[Fold, list[Numbers]]
 def choose(run: list[Numbers], rates: tuple[float, ...] = ()) -> Numbers:
     """The best rate on development, of several the one with the least training loss; of these rates only, if any are given.
 
-    >>> choose([{"rate": 0.1, "development_error": 5.0, "surrogate": 0.1}, {"rate": 1.0, "development_error": 4.0, "surrogate": 2.0}])
-    {'rate': 1.0, 'development_error': 4.0, 'surrogate': 2.0}
+    >>> errors = {0.03: 5.0, 0.1: 4.0, 1.0: 4.0}
+    >>> choose([{"rate": rate, "development_error": error, "surrogate": rate} for rate, error in errors.items()])["rate"]
+    0.1
     """
     known = [one for one in run if not rates or one["rate"] in rates]
     return min(known or run, key=lambda one: (one["development_error"], one["surrogate"]))
@@ -114,7 +115,17 @@ def _span(rates: list[float]) -> str:
 
 
 def claims(found: Results) -> list[Claim]:
-    return []
+    """LEErr over EErr on the tables, each at its best rate, as in Table 3."""
+    return [
+        claim(
+            f"LEErr over EErr, accuracy, {name}, rates from a wide grid",
+            published.tabular_error(name, "EErr")[0] - published.tabular_error(name, "LEErr")[0],
+            gains(found, name, "LEErr", "EErr"),
+            tabular.runs_of(name, len(gains(found, name, "LEErr", "EErr"))),
+            group=f"Table 3 of İrsoy, {name}",
+        )
+        for name in filter(_is_table, distinct_values(found, "set"))
+    ]
 
 
 def figure(found: Results) -> Figure:

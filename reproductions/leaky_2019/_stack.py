@@ -6,6 +6,7 @@ compares it with :class:`metricfit.training.Trainer`, which takes as long for on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -87,7 +88,7 @@ def train_stack(
     return found
 
 
-def _note(found: list[Best], values: list[tuple[float, float]], stack: list[Start], test: Rows, course: Course) -> None:
+def _note(found: list[Best], values: list[tuple[float, float]], stack: Sequence[Start], test: Rows, course: Course) -> None:
     """Enter this epoch for the regressions that still go on."""
     going = [place for place, one in enumerate(found) if one.goes_on(course)]
     gained = [place for place in going if values[place] > found[place].value]
@@ -119,12 +120,12 @@ def label_log_probability(scores: Tensor, labels: Tensor) -> Tensor:
     return scores.log_softmax(2).gather(2, labels[:, None, None].expand(-1, scores.shape[1], 1)).squeeze(2)
 
 
-def _scores(stack: list[Start], features: Tensor) -> Tensor:
+def _scores(stack: Sequence[Start], features: Tensor) -> Tensor:
     weights, biases = (torch.stack(part) for part in zip(*stack, strict=True))  # (rates, k, d), (rates, k)
     return (features @ weights.flatten(0, 1).T).unflatten(1, biases.shape) + biases
 
 
-def _errors(stack: list[Start], rows: Rows) -> Tensor:
+def _errors(stack: Sequence[Start], rows: Rows) -> Tensor:
     """The share of wrong classes, (rates,)."""
     scores = _scores(stack, rows[0])
     predicted = scores.squeeze(2) > 0.0 if scores.shape[2] == 1 else scores.argmax(2)

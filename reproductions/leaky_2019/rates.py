@@ -2,8 +2,8 @@
 
 In ``leaky-tabular`` and ``leaky-mnist`` EErr is stuck on some folds. Its gradient is that of NegLog times p(y|x), so one might
 give it a larger rate. The paper did (Section 3.1, 1e-2 instead of 1e-4 on MNIST) and saw "a behavior that is very similar".
-Here every loss has the same grid of rates, wider on both sides than that of ``leaky-tabular``, and takes the rate with the best
-accuracy on development. "EErr after NegLog" is EErr that starts at the weights of the best NegLog.
+Here every loss has the same grid of rates, wider on both sides than that of ``leaky-tabular``, and takes the rate with the
+best accuracy on development. "EErr after NegLog" is EErr that starts at the weights of the best NegLog.
 
 Folds, batches, early stopping and initialisation are those of ``leaky-tabular``. MNIST is logistic regression as in Figures 2
 to 4, with pixels from 0 to 1 or from 0 to 255, on three folds and for few epochs, with the epoch chosen on development.
@@ -52,14 +52,18 @@ def run(cell: Cell, scope: Scope) -> list[Numbers]:
     """A row per rate."""
     name, method, repetition, place = str(cell["set"]), str(cell["method"]), int(cell["seed"]), int(cell["fold"])
     parts = _parts(name, scope.data, repetition, place)
-    rates, course = (DIGIT_RATES, DIGIT_COURSE) if name in DIGITS else (RATES, COURSE)
-    if scope.quick:
-        rates, course = QUICK_RATES, QUICK_COURSE
+    rates, course = _effort(name, scope.quick)
     n_outputs, seed, start = N_CLASSES if name in DIGITS else 1, 2 * repetition + place, None
     if method == WARM:
         start = best_of(train_stack(parts, "NegLog", rates, seed, course, n_outputs)).start
     found = train_stack(parts, "EErr" if method == WARM else method, rates, seed, course, n_outputs, start)
     return [one.numbers(rate) for one, rate in zip(found, rates, strict=True)]
+
+
+def _effort(name: str, quick: bool) -> tuple[tuple[float, ...], Course]:
+    if quick:
+        return QUICK_RATES, QUICK_COURSE
+    return (DIGIT_RATES, DIGIT_COURSE) if name in DIGITS else (RATES, COURSE)
 
 
 def best_of(found: list[Best]) -> Best:

@@ -4,8 +4,8 @@ A link is a function of a value :math:`p`, 1 at best, and of its logarithm. At :
 (-1 - alpha for ``Leaky``). Links differ in their slope at small :math:`p`. The critique of EXACT (kexue.fm/archives/9098) asks
 for a loss that goes to infinity in the wrong direction; here this is a choice.
 
-A metric that is a mean over samples has a :math:`p` for every sample, and its loss is the mean of their links. ``LogOfMean`` is
-the exception: it takes the mean first.
+A metric that is a mean over samples has a :math:`p` for every sample, and its loss is the mean of their links. ``LogOfMean``
+is the exception: it takes the mean first.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class LogOfMean(Link):
 
     .. math:: -\log \mathbb{E}_{(x, y) \sim \mathcal{D}}[p(y | x)]
 
-    It has the minima of ``Linear``, and its gradient divided by :math:`E[p]`. So a sample with small p has a small gradient, as
-    with ``Linear`` and unlike with ``Log``. For two samples with p = 1/2 and 1/4 it is log(8/3), and ``Log`` is 3/2 log 2:
+    It has the minima of ``Linear``, and its gradient divided by :math:`E[p]`. So a sample with small p has a small gradient,
+    as with ``Linear`` and unlike with ``Log``. For two samples with p = 1/2 and 1/4 it is -log(3/8), and ``Log`` is 3/2 log 2:
 
     >>> from metricfit import MetricLoss
     >>> scores, labels = torch.tensor([[0.5, 0.5], [0.25, 0.75]]).log(), torch.tensor([0, 0])

@@ -173,7 +173,7 @@ class _LimitedGradient(torch.autograd.Function):
         pass
 
     @staticmethod
-    def backward(ctx: Any, incoming: Tensor) -> Tensor:
+    def backward(ctx: Any, incoming: Tensor) -> Tensor | None:
         return _limited(incoming)
 
 

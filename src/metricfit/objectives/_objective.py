@@ -216,7 +216,7 @@ class MatrixObjective(Objective):
 
 
 def objective_for(metric: Metric, assigner: Assigner, link: Link) -> Objective:
-    """A mean over rows if the metric is a mean over samples, unless the link asks for the mean; otherwise of the whole matrix."""
+    """A mean over rows if the metric is a mean over samples and the link is of each, else a function of the whole batch."""
     if isinstance(metric, Custom) and metric.limits is None and not isinstance(link, Linear):
         raise ValueError(
             f"`link` should be 'linear' for a function whose values have no known limits, got {link}. "
