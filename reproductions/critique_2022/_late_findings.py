@@ -145,5 +145,7 @@ def figure(found: Results) -> Figure:
     panels[3].errorbar(means, sets, xerr=reach, fmt="o", capsize=3)
     panels[3].axvline(0.0, color="0.6", linewidth=1)
     panels[3].invert_yaxis()
-    panels[3].set_title("1 - p in the last third: accuracy gained, points", fontsize=8)
+    panels[3].tick_params(axis="y", labelsize=7)
+    panels[3].set_title("1 - p in the last third", fontsize=8)
+    panels[3].set_xlabel("accuracy gained on held-out rows, points", fontsize=8)
     return drawn
