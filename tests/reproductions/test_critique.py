@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from metricfit._errors import DataError
-from reproductions._claims import Claim, claims_table
+from reproductions._claims import Claim, Runs, claims_table
 from reproductions._experiment import Scope, get_experiment
 from reproductions._runner import read_results, run
 from reproductions.critique_2022 import published
@@ -160,6 +160,8 @@ def test_paired_differences_are_by_seed(data):
     first = claims(found)[0]
     assert (first.ours, first.half_width) == (0.5, 0.0)
     assert first.verdict == "reversed"
+    assert first.runs == Runs(seeds=3, test_rows=500, train_rows=4361)
+    assert {one.group for one in claims(found)} == {"TREC, TF-IDF"}
     assert np.sign([one.ours for one in claims(found)]).tolist() == [1, -1, -1, 0, 0]
 
 
