@@ -22,6 +22,7 @@ _MODULES = {
     "exact-tabular": "exact_2022.tabular",
     "exact-ablation": "exact_2022.ablation",
     "exact-integral": "exact_2022.integral",
+    "exact-vision": "exact_2022.vision",
     "leaky-tabular": "leaky_2019.tabular",
     "leaky-rates": "leaky_2019.rates",
     "leaky-mnist": "leaky_2019.mnist",
