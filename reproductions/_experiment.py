@@ -24,7 +24,9 @@ _MODULES = {
     "exact-splits": "exact_2022.splits",
     "exact-floor": "exact_2022.floor",
     "exact-integral": "exact_2022.integral",
+    "exact-vision": "exact_2022.vision",
     "leaky-tabular": "leaky_2019.tabular",
+    "leaky-rates": "leaky_2019.rates",
     "leaky-mnist": "leaky_2019.mnist",
     "leaky-images": "leaky_2019.images",
     "leaky-tagging": "leaky_2019.tagging",
@@ -33,6 +35,7 @@ _MODULES = {
     "east-beta": "east_2024.beta",
     "east-image": "east_2024.image",
     "critique": "critique_2022.critique",
+    "critique-late": "critique_2022.late",
     "beyond": "beyond.tables",
     "label-noise": "beyond.label_noise",
 }
