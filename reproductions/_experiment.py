@@ -21,6 +21,8 @@ Results = list[tuple[Cell, Numbers]]
 _MODULES = {
     "exact-tabular": "exact_2022.tabular",
     "exact-ablation": "exact_2022.ablation",
+    "exact-splits": "exact_2022.splits",
+    "exact-floor": "exact_2022.floor",
     "exact-integral": "exact_2022.integral",
     "exact-vision": "exact_2022.vision",
     "leaky-tabular": "leaky_2019.tabular",

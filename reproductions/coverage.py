@@ -41,7 +41,7 @@ class Item:
 
 
 EXAMPLES = ("examples/toy.py",)  # programs that are not experiments
-BEYOND = {"leaky-rates"}  # experiments in a paper's folder that the paper does not have
+BEYOND = {"exact-splits", "exact-floor", "leaky-rates"}  # experiments in a paper's folder that the paper does not have
 
 ITEMS = (
     Item("EXACT", "Figures 1, 3, 4, 10", "two toys", ("examples/toy.py", "critique")),

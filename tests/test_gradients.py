@@ -49,6 +49,36 @@ def test_what_cannot_be_learned_from_is_left_alone(bad):
     assert normalizer([]).item() == 0.0
 
 
+def test_a_floor_keeps_a_vanishing_gradient_small():
+    with_floor, without = GradientNormalizer(floor=0.01), GradientNormalizer()
+    for size, expected in ((1e-4, 0.01), (1e-5, 0.001)):
+        weight, other = parameter(size), parameter(size)
+        with_floor(weight)
+        without(other)
+        assert weight.grad.item() == pytest.approx(expected)
+        assert other.grad.item() >= 0.1
+        assert with_floor.running_norm == without.running_norm  # the floor is of the divisor, not of the mean
+    weight = parameter(5.0)
+    with_floor(weight)
+    assert weight.grad.item() == pytest.approx(5.0 / (0.9 * 9.1e-5 + 0.1 * 5.0))
+    assert repr(with_floor) == "GradientNormalizer(momentum=0.9, floor=0.01)"
+    with pytest.raises(ValueError, match="`floor` should be at least 0, got -1"):
+        GradientNormalizer(floor=-1)
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.5])
+def test_both_paths_divide_by_the_same(floor, monkeypatch):
+    found = []
+    for compiling in (False, True):  # True: the path of GPUs and of torch.compile
+        monkeypatch.setattr(torch.compiler, "is_compiling", lambda compiling=compiling: compiling)
+        normalizer = GradientNormalizer(floor=floor)
+        for size in (0.1, 0.3, 7.0, 0.0, 1e-6):
+            weight = parameter(size, -size)
+            normalizer(weight)
+            found.append(weight.grad.tolist())
+    assert found[:5] == [pytest.approx(one) for one in found[5:]]
+
+
 def test_state_travels():
     normalizer = GradientNormalizer()
     normalizer(parameter(2.0))

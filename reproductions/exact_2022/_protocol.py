@@ -1,4 +1,15 @@
-"""The protocol of Sections 4.5 and 5 for linear models: data, model, training."""
+"""The protocol of Sections 4.5 and 5 for linear models: data, model, training.
+
+Paper and code differ about EXACT. The text has a weight decay of 1e-4 for all models, Table 8 a regularisation of zero. The
+authors' code (github tinkoff-ai/exact, ``GradientNormalizer(clip=1e-2)``) divides the gradient by at least 0.01, which the
+paper does not mention. ``exact-floor`` compares the four readings with the published accuracies of all ten sets. The floor
+without decay is as close as any (mean distance on train 0.17 points, with decay instead of the floor 0.20; on test 1.06 and
+1.02), and it is what Table 8 and the code say. So it is the protocol, and no method has a decay of its own. Before, EXACT
+alone had the decay, because it came closer to the published numbers.
+
+The authors' normaliser is ours with a floor of 0.01, but for two things. A gradient of zero enters its running mean, and does
+not enter ours. It returns the norm after the division, ours the norm before. Both take the first norm as the first mean.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +27,11 @@ import metricfit as mf
 from metricfit.models import LinearFixedFirst
 from metricfit.training import Batches, Trainer
 from reproductions import _tables as tables
-from reproductions._training import Rows, accuracy, cpu_fabric
+from reproductions._training import Rows, cpu_fabric
 
 STEPS, BATCH, MOMENTUM, WEIGHT_DECAY, LAST_RATE = 8000, 256, 0.9, 1e-4, 1e-4
 SIGMA = (10.0, 0.01)
+FLOOR = 0.01  # of the gradient normaliser in the authors' code
 QUICK_STEPS = 200
 NAMES = {"breast-cancer-wisconsin": "breast-cancer", "cylinder-bands": "cylinder-bands-as-spelled"}  # of our readers
 WITHOUT_LAST_ROW = ("breast-cancer-wisconsin", "cylinder-bands", "mice-protein")
@@ -62,7 +74,7 @@ def load_data(name: str, data: Path) -> Prepared:
     return Prepared(parts[0], parts[1], len(classes))
 
 
-def train_linear(
+def fit_linear(
     data: Prepared,
     loss: Callable[..., Tensor],
     *,
@@ -71,10 +83,13 @@ def train_linear(
     steps: int,
     clip: float | None = None,
     scale: mf.schedules.Schedule | None = None,
-    normalize: bool = False,
+    normalizer: mf.GradientNormalizer | None = None,
     decay: float = 0.0,
-) -> tuple[float, float]:
-    """Section 5.4; accuracy on train and test, in percent."""
+) -> Trainer:
+    """Section 5.4, with metricfit's trainer: one model at a time.
+
+    The experiments train with ``_batched``, which takes the same steps in a hundredth of the time; a test compares the two.
+    """
     torch.manual_seed(seed)
     module = LinearFixedFirst(data.train[0].shape[1], data.n_classes)
     trainer = Trainer(
@@ -84,31 +99,24 @@ def train_linear(
         lr=mf.schedules.geometric(rate, LAST_RATE, steps),
         scale=scale,
         clip=clip,
-        normalizer=mf.GradientNormalizer() if normalize else None,
+        normalizer=normalizer,
         fabric=cpu_fabric(),
     )
     trainer.fit(Batches(*data.train, size=BATCH, steps=steps, seed=seed), data.test, epochs=1)
-    return accuracy(trainer, data.train), accuracy(trainer, data.test)
+    return trainer
 
 
-def train_exact(
-    data: Prepared,
-    *,
-    rate: float,
-    margin: float | None,
-    seed: int,
-    steps: int,
-    scheduled: bool = True,
-    normalize: bool = True,
-    decay: float = WEIGHT_DECAY,
-) -> tuple[float, float]:
-    """EXACT with its margin, its scale going down and its gradients normalised, or without one of these.
-
-    The text has a weight decay of 1e-4 for all models, Table 8 a regularisation of zero. Cross-entropy and hinge meet the
-    published accuracies without it (cross-entropy on car: 94.44 / 91.91 % without, 94.36 / 92.49 with, published 94.50 /
-    91.91), EXACT with it (breast-cancer-wisconsin, train: 98.24 without, 98.90 with, published 99.03): so they are run.
-    Scores being normalised, it is no penalty for EXACT: it keeps the weights small, so that its large steps go on moving them.
-    """
-    scale = mf.schedules.geometric(*SIGMA, steps) if scheduled else mf.schedules.constant(1.0)
-    loss = mf.ExactLoss(margin=margin)
-    return train_linear(data, loss, rate=rate, seed=seed, steps=steps, scale=scale, normalize=normalize, decay=decay)
+def fit_exact(
+    data: Prepared, *, rate: float, margin: float | None, seed: int, steps: int, floor: float = FLOOR, decay: float = 0.0
+) -> Trainer:
+    """EXACT with its margin, its scale going down and its gradients normalised."""
+    return fit_linear(
+        data,
+        mf.ExactLoss(margin=margin),
+        rate=rate,
+        seed=seed,
+        steps=steps,
+        scale=mf.schedules.geometric(*SIGMA, steps),
+        normalizer=mf.GradientNormalizer(floor=floor),
+        decay=decay,
+    )

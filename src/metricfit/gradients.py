@@ -28,19 +28,30 @@ class GradientNormalizer(nn.Module):
     >>> normalizer([weight]), weight.grad           # running mean: 0.9 * 5 + 0.1 * 50
     (tensor(50.), tensor([3.1579, 4.2105]))
 
+    Args:
+        momentum: factor of the running mean at each step.
+        floor: the smallest divisor. Without a floor a vanishing gradient is blown up to a norm near 1; with one it stays small
+            and training comes to rest. The paper does not mention it; its authors' code (github tinkoff-ai/exact) has 0.01.
+
+    >>> normalizer = GradientNormalizer(floor=0.01)
+    >>> weight.grad = torch.tensor([3e-4, 4e-4])
+    >>> normalizer([weight]), weight.grad           # divided by 0.01, not by 0.0005
+    (tensor(0.0005), tensor([0.0300, 0.0400]))
+
     The running mean is a buffer, so ``state_dict`` has it. Gradients with a zero or non-finite norm do not enter the mean and
     are left unchanged.
     """
 
     running_norm: Tensor
 
-    def __init__(self, momentum: float = 0.9) -> None:
+    def __init__(self, momentum: float = 0.9, floor: float = 0.0) -> None:
         super().__init__()
         self.momentum = check_number(momentum, "momentum", 0.0, 1.0)
+        self.floor = check_number(floor, "floor", 0.0)
         self.register_buffer("running_norm", torch.zeros(()))
 
     def extra_repr(self) -> str:
-        return f"momentum={self.momentum}"
+        return f"momentum={self.momentum}" + (f", floor={self.floor}" if self.floor else "")
 
     @torch.no_grad()
     def forward(self, parameters: nn.Module | Tensor | Iterable[Tensor]) -> Tensor:
@@ -58,7 +69,7 @@ class GradientNormalizer(nn.Module):
         usable = norm.isfinite() & (norm > 0.0)
         updated = torch.where(running > 0.0, self.momentum * running + (1.0 - self.momentum) * norm, norm)
         self.running_norm.copy_(torch.where(usable, updated, running))
-        divisor = torch.where(usable, updated, 1.0)
+        divisor = torch.where(usable, updated.clamp(min=self.floor), 1.0)
         for gradient in gradients:
             gradient.div_(divisor.to(gradient.device))
         return norm
@@ -71,5 +82,5 @@ class GradientNormalizer(nn.Module):
             updated = self.momentum * running + (1.0 - self.momentum) * norm if running > 0.0 else norm
             self.running_norm.fill_(updated)
             for gradient in gradients:
-                gradient.div_(updated)
+                gradient.div_(max(updated, self.floor))
         return torch.tensor(norm, dtype=gradients[0].dtype)

@@ -38,15 +38,15 @@ def test_interrupted_it_says_what_is_kept(data, tmp_path):
     assert process.returncode == 130
     assert out == ""
     assert err.splitlines()[-1] == f"{COMMAND}: {STOPPED}"
-    assert [path.name for path in tmp_path.iterdir()] == [".exact-tabular-cells"]
+    assert [path.name for path in tmp_path.iterdir()] == [".exact-tabular-cells2"]
 
 
 def test_a_small_run(run, data):
     code, out, err = run("exact-tabular", "--quick", "--datasets", "wine", "--data", data)
     assert code == 0
-    assert "| wine | 100.00 |" in out
+    assert "| wine | 100.00 ± 0.00 |" in out
     assert "EXACT reaches the paper's training accuracy" in out
-    assert "4 of 4: wine, EXACT, 0\n" in err
+    assert "4 of 4: wine, EXACT\n" in err
     assert "exact-tabular-quick.csv, .md" in err
 
 
@@ -102,4 +102,4 @@ def test_a_set_named_twice_is_run_once(run, data):
     twice = ("--datasets", "wine", "--datasets", "wine")
     code, out, _ = run("exact-tabular", "--quick", *twice, "--data", data)
     assert code == 0
-    assert out.count("| wine |") == 2  # train and test
+    assert out.count("| wine |") == 3  # train, test and row by row
