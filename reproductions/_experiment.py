@@ -33,6 +33,7 @@ _MODULES = {
     "critique": "critique_2022.critique",
     "beyond": "beyond.tables",
     "label-noise": "beyond.label_noise",
+    "where-it-pays": "beyond.pays",
 }
 
 

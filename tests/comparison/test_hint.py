@@ -1,0 +1,95 @@
+"""The hint: its conditions are those of the table at hand, its numbers those of the study, and it is silent where it knows nothing."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from metricfit import metrics
+from metricfit.comparison import compare
+from metricfit.comparison._hint import FINDINGS, RULE, log_losses, studied_metric
+from metricfit.comparison._outcome import HeldOutPrediction
+
+LINEAR, TREES = "linear, cross_entropy", "boosting, cross_entropy"
+
+
+@pytest.fixture(scope="module")
+def known():
+    """A comparison with a verdict, whose probabilities and class counts the tests replace."""
+    random = np.random.default_rng(0)
+    features = random.normal(size=(200, 2))
+    target = (features[:, 0] + 0.5 * random.normal(size=200) > 0.8).astype(int)
+    return compare(features, target, "f1", models=["linear", "boosting"], methods=["cross_entropy", "leaky"], n_repeats=1)
+
+
+def with_losses(known, linear, trees, rarest=0.05):
+    """The same with these log-losses, and this share of the rarest class."""
+    n_rows = len(known.labels)
+    results = dict(known.results)
+    for name, loss in ((LINEAR, linear), (TREES, trees)):
+        probability = np.full((n_rows, 2), np.exp(-loss))
+        held_out = HeldOutPrediction(results[name].held_out.scores, probability)
+        results[name] = dataclasses.replace(results[name], held_out=held_out)
+    counts = np.array([1000 - round(1000 * rarest), round(1000 * rarest)])
+    return dataclasses.replace(known, results=results, class_counts=counts)
+
+
+def test_log_losses_are_those_of_the_held_out_rows(known):
+    for loss, name in zip(log_losses(known), (LINEAR, TREES), strict=True):
+        chances = known.results[name].held_out.probability
+        wanted = -np.mean([np.log(chance[label]) for chance, label in zip(chances, known.labels, strict=True)])
+        assert loss == pytest.approx(wanted)
+    assert log_losses(with_losses(known, 0.4, 0.3)) == pytest.approx((0.4, 0.3))
+
+
+def test_where_the_rule_holds(known):
+    found, wanted = with_losses(known, 0.5, 0.25, 0.04).hint, FINDINGS["f1", True]
+    assert found.startswith("Hint: boosted trees remove 50 % of the linear model's log-loss, and the rarest class has 4.0 %")
+    assert f"of {wanted.n_tables} " in found
+    assert "for f1" in found
+    assert found.endswith("(docs/evidence.md).")
+
+
+@pytest.mark.parametrize(
+    ("trees", "rarest", "words"),
+    [
+        (0.5 * (1.0 - RULE.removed) + 0.01, 0.04, "boosted trees remove "),
+        (0.25, RULE.rarest + 0.01, "boosted trees remove 50 %"),
+        (0.6, 0.04, "boosted trees fit no better than the linear model"),
+    ],
+    ids=["straight", "no rare class", "trees are worse"],
+)
+def test_elsewhere(known, trees, rarest, words):
+    found, wanted = with_losses(known, 0.5, trees, rarest).hint, FINDINGS["f1", False]
+    assert found.startswith(f"Hint: {words}")
+    assert f"of {wanted.n_tables} " in found
+
+
+def test_the_rule_includes_its_ends():
+    assert RULE.holds(RULE.removed, RULE.rarest)
+    assert not RULE.holds(RULE.removed - 1e-9, RULE.rarest)
+    assert not RULE.holds(RULE.removed, RULE.rarest + 1e-9)
+
+
+def test_no_hint_without_trees_a_verdict_or_a_studied_metric(known):
+    linear = {name: result for name, result in known.results.items() if not name.startswith("boosting")}
+    assert dataclasses.replace(known, results=linear).hint == ""
+    assert dataclasses.replace(known, measure=metrics.get("balanced_accuracy")).hint == ""
+    unknown = dataclasses.replace(known.reference.estimate, low=-np.inf, high=np.inf)
+    few = {**known.results, known.reference.contender.name: dataclasses.replace(known.reference, estimate=unknown)}
+    assert dataclasses.replace(known, results=few).hint == ""
+
+
+@pytest.mark.parametrize(
+    ("metric", "studied"),
+    [("f1", "f1"), ("f1_macro", "f1"), ("accuracy", "accuracy"), ("mcc", "mcc"), ("f2", None), ("kappa", None), ("recall", None)],
+)
+def test_metrics_of_the_study(metric, studied):
+    assert studied_metric(metrics.get(metric)) == studied
+
+
+def test_print_and_json_have_it(known):
+    assert known.hint.startswith("Hint: ")
+    assert repr(known).splitlines()[-1] == known.hint
+    assert json.loads(json.dumps(known.as_json()))["hint"] == known.hint
