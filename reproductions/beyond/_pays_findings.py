@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from scipy import stats
 
 from metricfit.comparison._hint import NOTABLE, RULE
@@ -23,8 +22,8 @@ TITLES = {"accuracy": "accuracy", "f1": "F1", "mcc": "MCC"}
 def summary(found: Results) -> str:
     gains = collect_gains(found)
     points, real, rests = (of_part(gains, part) for part in (CONTROLLED, REAL, REST))
-    return f"""All gains are in points over cross-entropy with tuned offsets (`threshold`). "Removed" is the share of the linear model's
-log-loss that boosted trees remove on held-out rows. F1 is that of the rarer class, or the mean over several classes.
+    return f"""Gains are in points over cross-entropy with tuned offsets (`threshold`). "Removed" is the share of the linear
+model's log-loss that boosted trees remove on held-out rows. F1 is that of the rarer class, or the mean over several classes.
 
 ## Controlled data (95 % intervals over independent replications)
 
@@ -38,7 +37,7 @@ log-loss that boosted trees remove on held-out rows. F1 is that of the rarer cla
 
 {_rule_table(real, "sets")}
 
-{_rule_table([*real, *rests], "sets and classes against the rest, with the mean of the tables of one set as the unit of tests")}
+{_rule_table([*real, *rests], "sets and classes against the rest; p-values take the mean of the tables of one set")}
 
 {_correlations(real)}
 
@@ -68,7 +67,7 @@ def _derivation(points: Sequence[Gains]) -> str:
     right, among = n_right(rule, points), len(points)
     always = sum(one.gained("f1") for one in points)
     return (
-        f"Of rules of the form *trees remove at least a share a, and the rarest class has at most a share b of the rows*, this "
+        f"Of rules of the form *trees remove at least a share a, and the rarest class has at most a share b of rows*, this "
         f"one agrees best with where training for F1 gained on controlled data (interval above zero): **a = {rule.removed:g}, "
         f"b = {rule.rarest:g}**. It is right at {right} of {among} points; F1 gained at {always}. The command line uses "
         f"a = {RULE.removed:g}, b = {RULE.rarest:g}."
@@ -94,7 +93,16 @@ def _rule_table(tables: Sequence[Gains], words: str) -> str:
                         f"{wilcoxon(units):.3f} ({len(units)})" if units else "",
                     ]
                 )
-    heads = ["", "tables", f"gain ≥ {NOTABLE:g}", "beyond chance", "loss beyond chance", "mean gain", "range", "p, Wilcoxon (sets)"]
+    heads = [
+        "",
+        "tables",
+        f"gain ≥ {NOTABLE:g}",
+        "beyond chance",
+        "loss beyond chance",
+        "mean gain",
+        "range",
+        "p, Wilcoxon (sets)",
+    ]
     return f"On {words}:\n\n{table(heads, rows)}"
 
 

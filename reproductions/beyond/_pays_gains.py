@@ -20,7 +20,7 @@ CONTROLLED, REAL, REST = "controlled", "real", "class against rest"
 
 @dataclass(frozen=True)
 class Gains:
-    """A point of the controlled data or a real table: paired differences to ``threshold`` in points, and what is known before."""
+    """A point of the controlled data or a real table: paired differences to ``threshold``, and what is known before."""
 
     name: str
     part: str

@@ -83,7 +83,15 @@ def test_no_hint_without_trees_a_verdict_or_a_studied_metric(known):
 
 @pytest.mark.parametrize(
     ("metric", "studied"),
-    [("f1", "f1"), ("f1_macro", "f1"), ("accuracy", "accuracy"), ("mcc", "mcc"), ("f2", None), ("kappa", None), ("recall", None)],
+    [
+        ("f1", "f1"),
+        ("f1_macro", "f1"),
+        ("accuracy", "accuracy"),
+        ("mcc", "mcc"),
+        ("f2", None),
+        ("kappa", None),
+        ("recall", None),
+    ],
 )
 def test_metrics_of_the_study(metric, studied):
     assert studied_metric(metrics.get(metric)) == studied

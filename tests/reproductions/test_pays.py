@@ -128,4 +128,4 @@ def test_the_hint_says_what_the_results_say():
     gains = collect_gains(read_results(pays.EXPERIMENT, RESULTS))
     assert _pays_rule.derive_rule(of_part(gains, CONTROLLED)) == RULE
     groups = _pays_rule.split_by_rule(of_part(gains, REAL, REST))
-    assert FINDINGS == {(metric, holds): _pays_rule.find(own, metric) for metric in METRICS for holds, own in groups.items()}
+    assert {(metric, holds): _pays_rule.find(own, metric) for metric in METRICS for holds, own in groups.items()} == FINDINGS

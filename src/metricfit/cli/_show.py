@@ -27,7 +27,7 @@ def console() -> Console:
 
 
 def show_comparison(comparison: Comparison) -> None:
-    """Print the table of models and methods, how rows were held out, notes, warnings, the verdict and, if there is one, the hint."""
+    """Print the table of models and methods, how rows were held out, notes, warnings, the verdict and the hint."""
     screen = console()
     screen.print(_comparison_table(comparison, screen.width))
     first = comparison.evaluation[:1].upper() + comparison.evaluation[1:]

@@ -39,7 +39,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Finding:
-    """Real tables of one kind: how many, in how many the gain over a tuned threshold was notable, and these gains in points."""
+    """Real tables of one kind: how many there are, how many gained over a tuned threshold, and these gains in points."""
 
     n_tables: int
     n_gained: int
