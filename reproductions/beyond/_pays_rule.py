@@ -36,8 +36,8 @@ def find(tables: Sequence[Gains], metric: str, method: str = LEAKY) -> Finding:
     means = [one.estimate(metric, method).mean for one in tables]
     notable = [mean for mean in means if mean >= NOTABLE] or [0.0]
     mean = round(float(np.mean(means)), 1) if means else 0.0
-    n_gained = sum(mean >= NOTABLE for mean in means)
-    return Finding(len(means), n_gained, round(min(notable), 1), round(max(notable), 1), mean)
+    n_gained, n_lost = sum(mean >= NOTABLE for mean in means), sum(mean <= -NOTABLE for mean in means)
+    return Finding(len(means), n_gained, n_lost, round(min(notable), 1), round(max(notable), 1), mean)
 
 
 def by_source(tables: Sequence[Gains], metric: str, method: str = LEAKY) -> list[float]:

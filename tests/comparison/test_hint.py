@@ -10,6 +10,7 @@ from metricfit import metrics
 from metricfit.comparison import compare
 from metricfit.comparison._hint import FINDINGS, RULE, log_losses, studied_metric
 from metricfit.comparison._outcome import HeldOutPrediction
+from metricfit.comparison._words import number_word
 
 LINEAR, TREES = "linear, cross_entropy", "boosting, cross_entropy"
 
@@ -46,8 +47,8 @@ def test_log_losses_are_those_of_the_held_out_rows(known):
 def test_where_the_rule_holds(known):
     found, wanted = with_losses(known, 0.5, 0.25, 0.04).hint, FINDINGS["f1", True]
     assert found.startswith("Hint: boosted trees remove 50 % of the linear model's log-loss, and the rarest class has 4.0 %")
-    assert f"of {wanted.n_tables} " in found
-    assert "for f1" in found
+    assert f"On {number_word(wanted.n_tables)} other tables like this one, training a linear model for f1 " in found
+    assert f"{wanted.low:.1f} to {wanted.high:.1f} points over a tuned threshold on {number_word(wanted.n_gained)}" in found
     assert found.endswith("(docs/evidence.md).")
 
 
@@ -63,7 +64,8 @@ def test_where_the_rule_holds(known):
 def test_elsewhere(known, trees, rarest, words):
     found, wanted = with_losses(known, 0.5, trees, rarest).hint, FINDINGS["f1", False]
     assert found.startswith(f"Hint: {words}")
-    assert f"of {wanted.n_tables} " in found
+    assert f"On {number_word(wanted.n_tables)} other tables like this one" in found
+    assert f"the mean is {wanted.mean:+.1f}" in found
 
 
 def test_the_rule_includes_its_ends():

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metricfit.comparison._hint import FINDINGS, RULE, Rule
+from metricfit.comparison._hint import FINDINGS, RULE, Finding, Rule
 from reproductions._experiment import Scope
 from reproductions._runner import read_results
 from reproductions.beyond import _pays_rule, pays
@@ -116,7 +116,10 @@ def test_the_rule_is_the_one_that_is_right_most_often():
     assert _pays_rule.n_right(rule, points) == 4
     assert rule == Rule(0.2, 0.15)
     found = _pays_rule.find(points, "f1")
-    assert (found.n_tables, found.n_gained, found.low, found.high, found.mean) == (4, 2, 2.0, 3.0, 1.2)
+    assert found == Finding(4, 2, 0, 2.0, 3.0, 1.2)
+    assert _pays_rule.find([point("a", 0.5, 0.05, -0.6), point("b", 0.5, 0.05, -0.4)], "f1") == Finding(
+        2, 0, 1, 0.0, 0.0, -0.5
+    )
 
 
 def test_tables_of_one_set_count_once():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TREES = "boosting"
 SMALLEST = 1e-15  # probability in a log-loss
-NOTABLE = 0.5  # points: a smaller gain counts as none
+NOTABLE = 0.5  # points: a smaller gain or loss counts as none
 PAGE = "docs/evidence.md"
 
 
@@ -42,8 +42,9 @@ class Finding:
     """Real tables of one kind: how many there are, how many gained over a tuned threshold, and these gains in points."""
 
     n_tables: int
-    n_gained: int
-    low: float  # the smallest and the largest of the notable gains
+    n_gained: int  # at least half a point
+    n_lost: int  # the same
+    low: float  # the smallest and the largest gain of those that gained
     high: float
     mean: float  # over all tables of the kind
 
@@ -59,9 +60,9 @@ def describe_hint(comparison: Comparison) -> str:
     if metric is None or losses is None:
         return ""
     removed, rarest = share_removed(*losses), float(comparison.class_counts.min() / comparison.class_counts.sum())
-    holds = RULE.holds(removed, rarest)
-    about = f"{_fit_in_words(removed)}, and the rarest class has {rarest:.1%} of the rows"
-    return f"Hint: {about}. {_finding_in_words(comparison.metric, FINDINGS[metric, holds])} ({PAGE})."
+    about = f"{_fit_in_words(removed)}, and the rarest class has {100.0 * rarest:.1f} % of the rows"
+    found = _finding_in_words(comparison.metric, FINDINGS[metric, RULE.holds(removed, rarest)])
+    return f"Hint: {about}. {found} ({PAGE})."
 
 
 def studied_metric(measure: Metric) -> str | None:
@@ -97,13 +98,19 @@ def share_removed(linear: float, trees: float) -> float:
 def _fit_in_words(removed: float) -> str:
     if removed <= 0.0:
         return "boosted trees fit no better than the linear model"
-    return f"boosted trees remove {removed:.0%} of the linear model's log-loss"
+    return f"boosted trees remove {100.0 * removed:.0f} % of the linear model's log-loss"
 
 
 def _finding_in_words(metric: str, found: Finding) -> str:
-    tables = f"{number_word(found.n_gained)} of {found.n_tables} such tables"
-    gains = f" ({found.low:.1f} to {found.high:.1f})" if found.n_gained else ""
+    """
+    >>> print(_finding_in_words("f1", Finding(9, 6, 1, 0.6, 7.3, 2.1)))
+    On nine other tables like this one, training a linear model for f1 gained 0.6 to 7.3 points over a tuned threshold on six,
+    and lost half a point or more on one; the mean is +2.1
+    """
+    gained = f"gained {found.low:.1f} to {found.high:.1f} points over a tuned threshold on {number_word(found.n_gained)}"
+    if not found.n_gained:
+        gained = "gained nothing over a tuned threshold"
     return (
-        f"Training a linear model for {metric} gained at least half a point over a tuned threshold in {tables}{gains}; "
-        f"the mean of all is {found.mean:+.1f}"
+        f"On {number_word(found.n_tables)} other tables like this one, training a linear model for {metric} {gained}, "
+        f"and lost half a point or more on {number_word(found.n_lost)}; the mean is {found.mean:+.1f}"
     )
