@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metricfit.comparison._hint import RULE
+from metricfit.comparison._hint import CURVED as CUT
+from metricfit.comparison._hint import RARE
 from reproductions._experiment import Results
 from reproductions._figure import empty_figure
 from reproductions.beyond._pays_gains import CONTROLLED, REAL, REST, Gains, collect_gains, of_part
@@ -43,6 +44,9 @@ def figure(found: Results) -> Figure:
     _draw_tables(panels[-1], of_part(gains, REAL, REST))
     if points:
         panels[1].legend(frameon=False, fontsize=7, loc="upper left")
+    low, high = (end(axes.get_ylim()[place] for axes in panels[:-1]) for place, end in enumerate((min, max)))
+    for axes in panels[:-1]:
+        axes.set_ylim(low, high)  # one scale for all factors
     drawn.supylabel("points of F1 over cross-entropy with a tuned threshold", fontsize=9)
     return drawn
 
@@ -69,12 +73,12 @@ def _draw_tables(axes: Axes, tables: list[Gains]) -> None:
     """A point per real table: its gain against what trees remove of the linear model's log-loss."""
     for rare, colour in ((True, "#c0392b"), (False, "#2471a3")):
         for part, marker in ((REAL, "o"), (REST, "x")):
-            own = [one for one in tables if one.part == part and (one.rarest <= RULE.rarest) == rare]
-            words = f"rarest class {'≤' if rare else '>'} {100 * RULE.rarest:g} %"
+            own = [one for one in tables if one.part == part and (one.rarest <= RARE) == rare]
+            words = f"rarest class {'≤' if rare else '>'} {100 * RARE:g} %"
             label = f"{words}, a set" if part == REAL else f"{words}, one class of a set"
             across = [100.0 * max(one.removed, -0.2) for one in own]
             axes.scatter(across, [one.estimate(METRIC).mean for one in own], s=22, marker=marker, color=colour, label=label)
-    axes.axvline(100.0 * RULE.removed, color="0.6", linewidth=0.8, linestyle="--")
+    axes.axvline(100.0 * CUT, color="0.6", linewidth=0.8, linestyle="--")
     _finish(axes, "real tables: log-loss that trees remove, %\n(from training rows; below -20 drawn at -20)")
     axes.legend(frameon=False, fontsize=6, loc="upper left")
 

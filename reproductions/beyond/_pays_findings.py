@@ -1,4 +1,4 @@
-"""What the study of where it pays found, as Markdown: controlled data, the rule they give, and the rule on real tables."""
+"""What the study of where it pays found, as Markdown: controlled data, the cut they give, and real tables by kind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from scipy import stats
 
-from metricfit.comparison._hint import NOTABLE, RULE
+from metricfit.comparison._hint import NOTABLE, RARE, kind_of
 from metricfit.comparison._statistics import Estimate
 from metricfit.methods import AUTO, CROSS_ENTROPY
 from reproductions._experiment import Results
@@ -14,7 +14,7 @@ from reproductions._markdown import table
 from reproductions._ranks import wilcoxon
 from reproductions.beyond._noise_findings import with_interval
 from reproductions.beyond._pays_gains import CONTROLLED, LEAKY, METRICS, REAL, REST, Gains, collect_gains, of_part
-from reproductions.beyond._pays_rule import by_source, derive_rule, find, n_right, split_by_rule
+from reproductions.beyond._pays_rule import CUTS, by_kind, by_source, derive_cut, find, n_right
 
 TITLES = {"accuracy": "accuracy", "f1": "F1", "mcc": "MCC"}
 
@@ -29,11 +29,11 @@ model's log-loss that boosted trees remove on held-out rows. F1 is that of the r
 
 {_points_table(points)}
 
-## The rule
+## The cut
 
 {_derivation(points)}
 
-## The rule on real tables
+## Real tables by kind
 
 {_rule_table(real, "sets")}
 
@@ -63,14 +63,14 @@ def _points_table(points: Sequence[Gains]) -> str:
 
 
 def _derivation(points: Sequence[Gains]) -> str:
-    rule = derive_rule(points)
-    right, among = n_right(rule, points), len(points)
-    always = sum(one.gained("f1") for one in points)
+    cut = derive_cut(points)
+    others = ", ".join(f"{one:g}: {n_right(one, points)}" for one in CUTS)
+    n_gained = sum(one.gained("f1") for one in points)
     return (
-        f"Of rules of the form *trees remove at least a share a, and the rarest class has at most a share b of rows*, this "
-        f"one agrees best with where training for F1 gained on controlled data (interval above zero): **a = {rule.removed:g}, "
-        f"b = {rule.rarest:g}**. It is right at {right} of {among} points; F1 gained at {always}. The command line uses "
-        f"a = {RULE.removed:g}, b = {RULE.rarest:g}."
+        f"Training for F1 gained half a point or more at {n_gained} of {len(points)} points. A cut at **{100 * cut:g} %** of "
+        f"the log-loss tells these best from the others: it is right at {n_right(cut, points)} points (right by cut: {others}). "
+        f"With a cut, a table is *straight* (below it), *curved, rare* (above it, and the rarest class has at most "
+        f"{100 * RARE:g} % of the rows, the base point of the controlled data), or *curved*."
     )
 
 
@@ -78,18 +78,18 @@ def _rule_table(tables: Sequence[Gains], words: str) -> str:
     rows = []
     for metric in METRICS:
         for method in (LEAKY, AUTO):
-            for holds, own in split_by_rule(tables).items():
+            for kind, own in by_kind(tables).items():
                 units = by_source(own, metric, method)
                 finding = find(own, metric, method)
                 rows.append(
                     [
-                        f"{TITLES[metric]}, {method}, {'rule holds' if holds else 'elsewhere'}",
+                        f"{TITLES[metric]}, {method}, {kind}",
                         str(finding.n_tables),
                         f"{finding.n_gained}",
                         f"{finding.n_lost}",
-                        f"{sum(one.gained(metric, method) for one in own)}",
+                        f"{sum(one.estimate(metric, method).low > 0.0 for one in own)}",
                         f"{sum(one.estimate(metric, method).high < 0.0 for one in own)}",
-                        f"{finding.mean:+.2f}",
+                        f"{finding.mean:+.1f}",
                         _range([one.estimate(metric, method) for one in own]),
                         f"{wilcoxon(units):.3f} ({len(units)})" if units else "",
                     ]
@@ -134,11 +134,11 @@ def _tables_table(tables: Sequence[Gains]) -> str:
             one.name,
             f"{100 * one.rarest:.1f} %",
             f"{100 * one.removed:.0f} %",
-            "yes" if RULE.holds(one.removed, one.rarest) else "",
+            kind_of(one.removed, one.rarest),
             *(with_interval(one.estimate(metric)) for metric in METRICS),
             with_interval(one.estimate("f1", AUTO)),
         ]
         for one in tables
     ]
     heads = [f"leaky, {TITLES[metric]}" for metric in METRICS]
-    return table(["table", "rarest", "removed", "rule", *heads, "auto, F1"], rows)
+    return table(["table", "rarest", "removed", "kind", *heads, "auto, F1"], rows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metricfit.comparison._hint import share_removed
+from metricfit.comparison._hint import NOTABLE, share_removed
 from metricfit.comparison._statistics import Estimate, corrected_estimate
 from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY
 from reproductions._experiment import Results
@@ -34,8 +34,12 @@ class Gains:
         return corrected_estimate(self.differences[metric, method], self.test_share)
 
     def gained(self, metric: str, method: str = LEAKY) -> bool:
-        """Whether the interval is above zero."""
-        return self.estimate(metric, method).low > 0.0
+        """Whether the mean is at least half a point; a smaller gain counts as none."""
+        return self.estimate(metric, method).mean >= NOTABLE
+
+    def lost(self, metric: str, method: str = LEAKY) -> bool:
+        """Whether the mean is half a point below zero, or more."""
+        return self.estimate(metric, method).mean <= -NOTABLE
 
 
 def collect_gains(found: Results) -> list[Gains]:

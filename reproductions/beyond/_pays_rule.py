@@ -1,43 +1,41 @@
-"""The rule that the controlled data give, and what it says about tables that it has not seen."""
+"""Controlled data give the cut from which on a table counts as curved; real tables, which gave no part of it, are counted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 
-from metricfit.comparison._hint import NOTABLE, RULE, Finding, Rule
+from metricfit.comparison._hint import IN_WORDS, Finding, kind_of
 from reproductions.beyond._pays_gains import LEAKY, Gains
 from reproductions.beyond._pays_sets import source
 
-LEAST_REMOVED = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
-MOST_RAREST = (0.03, 0.07, 0.15, 0.3, 0.5)  # between the shares of the controlled data
+CUTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
 
 
-def derive_rule(points: Sequence[Gains], metric: str = "f1") -> Rule:
-    """The rule that is right at most points; of equals the strictest, first in what trees remove."""
-    candidates = [Rule(removed, rarest) for removed, rarest in product(LEAST_REMOVED[::-1], MOST_RAREST)]
-    return max(candidates, key=lambda rule: n_right(rule, points, metric))
+def derive_cut(points: Sequence[Gains], metric: str = "f1") -> float:
+    """The share of the log-loss that tells best where training for the metric gained; of equals the largest."""
+    return max(CUTS[::-1], key=lambda cut: n_right(cut, points, metric))
 
 
-def n_right(rule: Rule, points: Sequence[Gains], metric: str = "f1") -> int:
-    """The number of points where the rule holds and training for the metric gained, or neither."""
-    return sum(rule.holds(one.removed, one.rarest) == one.gained(metric) for one in points)
+def n_right(cut: float, points: Sequence[Gains], metric: str = "f1") -> int:
+    """The number of points where trees remove at least this share and training for the metric gained, or neither."""
+    return sum((one.removed >= cut) == one.gained(metric) for one in points)
 
 
-def split_by_rule(tables: Sequence[Gains], rule: Rule = RULE) -> dict[bool, list[Gains]]:
-    """The tables where the rule holds, and the others."""
-    return {holds: [one for one in tables if rule.holds(one.removed, one.rarest) == holds] for holds in (True, False)}
+def by_kind(tables: Sequence[Gains]) -> dict[str, list[Gains]]:
+    """The tables of each kind."""
+    return {kind: [one for one in tables if kind_of(one.removed, one.rarest) == kind] for kind in IN_WORDS}
 
 
 def find(tables: Sequence[Gains], metric: str, method: str = LEAKY) -> Finding:
     """Counts and gains of these tables, in points."""
     means = [one.estimate(metric, method).mean for one in tables]
-    notable = [mean for mean in means if mean >= NOTABLE] or [0.0]
-    mean = round(float(np.mean(means)), 1) if means else 0.0
-    n_gained, n_lost = sum(mean >= NOTABLE for mean in means), sum(mean <= -NOTABLE for mean in means)
-    return Finding(len(means), n_gained, n_lost, round(min(notable), 1), round(max(notable), 1), mean)
+    gains = [one.estimate(metric, method).mean for one in tables if one.gained(metric, method)]
+    low, high = (round(end, 1) for end in (min(gains, default=0.0), max(gains, default=0.0)))
+    n_lost = sum(one.lost(metric, method) for one in tables)
+    n_sets = len({source(one.name) for one in tables})
+    return Finding(n_sets, len(means), len(gains), n_lost, low, high, round(float(np.mean(means or [0.0])), 1))
 
 
 def by_source(tables: Sequence[Gains], metric: str, method: str = LEAKY) -> list[float]:

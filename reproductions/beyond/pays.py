@@ -28,7 +28,7 @@ from reproductions.beyond._pays_gains import CONTROLLED, METHODS, METRICS, REAL,
 from reproductions.beyond._pays_law import POINTS, draw_rows
 from reproductions.beyond._pays_sets import RESTS, SETS, hold_out, split_table
 
-REPLICATIONS = {CONTROLLED: 14, REAL: 10, REST: 5}  # at most; ``--seeds`` takes fewer
+REPLICATIONS = {CONTROLLED: 10, REAL: 5, REST: 3}  # at most; ``--seeds`` takes fewer
 WITH_TREES = {CONTROLLED: 2, REAL: 2, REST: 1}  # the first ones, which also compute the log-losses
 NAMES = {CONTROLLED: tuple(POINTS), REAL: SETS, REST: RESTS}
 QUICK_REPLICATIONS, QUICK = 2, ("straight, 200 rows", "curved, 200 rows", "wine", "balance-scale:0")

@@ -5,12 +5,25 @@ import json
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from metricfit import metrics
 from metricfit.comparison import compare
-from metricfit.comparison._hint import FINDINGS, RULE, log_losses, studied_metric
+from metricfit.comparison._hint import (
+    CURVED,
+    CURVED_AND_RARE,
+    CURVED_ONLY,
+    FINDINGS,
+    IN_WORDS,
+    RARE,
+    STRAIGHT,
+    kind_of,
+    log_losses,
+    studied_metric,
+)
 from metricfit.comparison._outcome import HeldOutPrediction
 from metricfit.comparison._words import number_word
+from metricfit.report import Run, page
 
 LINEAR, TREES = "linear, cross_entropy", "boosting, cross_entropy"
 
@@ -45,33 +58,33 @@ def test_log_losses_are_those_of_the_held_out_rows(known):
 
 
 def test_where_the_rule_holds(known):
-    found, wanted = with_losses(known, 0.5, 0.25, 0.04).hint, FINDINGS["f1", True]
+    found, wanted = with_losses(known, 0.5, 0.25, 0.04).hint, FINDINGS["f1", CURVED_AND_RARE]
     assert found.startswith("Hint: boosted trees remove 50 % of the linear model's log-loss, and the rarest class has 4.0 %")
-    assert f"On {number_word(wanted.n_tables)} other tables like this one, training a linear model for f1 " in found
+    assert f"On {number_word(wanted.n_tables)} other tables that a linear model does not fit, with a rare class, " in found
     assert f"{wanted.low:.1f} to {wanted.high:.1f} points over a tuned threshold on {number_word(wanted.n_gained)}" in found
     assert found.endswith("(docs/evidence.md).")
 
 
 @pytest.mark.parametrize(
-    ("trees", "rarest", "words"),
+    ("trees", "rarest", "words", "kind"),
     [
-        (0.5 * (1.0 - RULE.removed) + 0.01, 0.04, "boosted trees remove "),
-        (0.25, RULE.rarest + 0.01, "boosted trees remove 50 %"),
-        (0.6, 0.04, "boosted trees fit no better than the linear model"),
+        (0.5 * (1.0 - CURVED) + 0.01, 0.04, "boosted trees remove ", STRAIGHT),
+        (0.25, RARE + 0.01, "boosted trees remove 50 %", CURVED_ONLY),
+        (0.6, 0.04, "boosted trees fit no better than the linear model", STRAIGHT),
     ],
     ids=["straight", "no rare class", "trees are worse"],
 )
-def test_elsewhere(known, trees, rarest, words):
-    found, wanted = with_losses(known, 0.5, trees, rarest).hint, FINDINGS["f1", False]
+def test_elsewhere(known, trees, rarest, words, kind):
+    found, wanted = with_losses(known, 0.5, trees, rarest).hint, FINDINGS["f1", kind]
     assert found.startswith(f"Hint: {words}")
-    assert f"On {number_word(wanted.n_tables)} other tables like this one" in found
+    assert f"On {number_word(wanted.n_tables)} other {IN_WORDS[kind]}, training it for f1 gained " in found
     assert f"the mean is {wanted.mean:+.1f}" in found
 
 
-def test_the_rule_includes_its_ends():
-    assert RULE.holds(RULE.removed, RULE.rarest)
-    assert not RULE.holds(RULE.removed - 1e-9, RULE.rarest)
-    assert not RULE.holds(RULE.removed, RULE.rarest + 1e-9)
+def test_kinds_include_their_ends():
+    assert kind_of(CURVED, RARE) == CURVED_AND_RARE
+    assert kind_of(CURVED - 1e-9, RARE) == STRAIGHT
+    assert kind_of(CURVED, RARE + 1e-9) == CURVED_ONLY
 
 
 def test_no_hint_without_trees_a_verdict_or_a_studied_metric(known):
@@ -99,7 +112,11 @@ def test_metrics_of_the_study(metric, studied):
     assert studied_metric(metrics.get(metric)) == studied
 
 
-def test_print_and_json_have_it(known):
+def test_print_json_and_report_have_it(known):
     assert known.hint.startswith("Hint: ")
     assert repr(known).splitlines()[-1] == known.hint
     assert json.loads(json.dumps(known.as_json()))["hint"] == known.hint
+    written = page(known, Run("data.csv", "target", "metricfit compare data.csv", "2026-01-01 00:00 UTC", {"Python": "3"}))
+    assert f'<p class="hint">{escape(known.hint)}</p>' in written
+    silent = dataclasses.replace(known, measure=metrics.get("kappa"))
+    assert repr(silent).splitlines()[-1] == silent.verdict.about_method

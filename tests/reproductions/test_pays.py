@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metricfit.comparison._hint import FINDINGS, RULE, Finding, Rule
+from metricfit.comparison._hint import CURVED, FINDINGS, Finding
 from reproductions._experiment import Scope
 from reproductions._runner import read_results
 from reproductions.beyond import _pays_rule, pays
@@ -102,7 +102,9 @@ def test_gains_are_paired_differences_and_splits_overlap():
     assert real.estimate("f1").low == pytest.approx(-1.286, abs=0.001)  # the docstring of corrected_estimate has it
     assert controlled.estimate("f1").low == pytest.approx(2.0 - 4.303 / np.sqrt(3.0), abs=0.001)
     assert real.estimate("accuracy").mean == 0.0
-    assert not real.gained("f1")
+    assert real.gained("f1")
+    assert not real.gained("accuracy")
+    assert not real.lost("accuracy")
 
 
 def point(name, removed, rarest, gain):
@@ -110,16 +112,20 @@ def point(name, removed, rarest, gain):
     return collect_gains(results(CONTROLLED, name, *rows))[0]
 
 
-def test_the_rule_is_the_one_that_is_right_most_often():
-    points = [point("a", 0.5, 0.05, 3.0), point("b", 0.5, 0.45, 0.0), point("c", 0.02, 0.05, 0.0), point("d", 0.22, 0.1, 2.0)]
-    rule = _pays_rule.derive_rule(points)
-    assert _pays_rule.n_right(rule, points) == 4
-    assert rule == Rule(0.2, 0.15)
-    found = _pays_rule.find(points, "f1")
-    assert found == Finding(4, 2, 0, 2.0, 3.0, 1.2)
+def test_the_cut_is_the_one_that_is_right_most_often():
+    points = [point("a", 0.5, 0.05, 3.0), point("b", 0.12, 0.45, 0.0), point("c", 0.02, 0.05, 0.0), point("d", 0.22, 0.1, 2.0)]
+    cut = _pays_rule.derive_cut(points)
+    assert cut == 0.2  # 0.15 is right as often: of equals the largest
+    assert [_pays_rule.n_right(one, points) for one in (0.0, 0.15, cut, 0.4)] == [2, 4, 4, 3]
+    assert _pays_rule.find(points, "f1") == Finding(4, 2, 0, 2.0, 3.0, 1.2)
     assert _pays_rule.find([point("a", 0.5, 0.05, -0.6), point("b", 0.5, 0.05, -0.4)], "f1") == Finding(
         2, 0, 1, 0.0, 0.0, -0.5
     )
+    assert {kind: [one.name for one in own] for kind, own in _pays_rule.by_kind(points).items()} == {
+        "straight": ["b", "c"],
+        "curved": [],
+        "curved, rare": ["a", "d"],
+    }
 
 
 def test_tables_of_one_set_count_once():
@@ -129,6 +135,7 @@ def test_tables_of_one_set_count_once():
 
 def test_the_hint_says_what_the_results_say():
     gains = collect_gains(read_results(pays.EXPERIMENT, RESULTS))
-    assert _pays_rule.derive_rule(of_part(gains, CONTROLLED)) == RULE
-    groups = _pays_rule.split_by_rule(of_part(gains, REAL, REST))
-    assert {(metric, holds): _pays_rule.find(own, metric) for metric in METRICS for holds, own in groups.items()} == FINDINGS
+    assert _pays_rule.derive_cut(of_part(gains, CONTROLLED)) == CURVED
+    kinds = _pays_rule.by_kind(of_part(gains, REAL, REST))
+    found = {(metric, kind): _pays_rule.find(own, metric) for metric in METRICS for kind, own in kinds.items()}
+    assert found == FINDINGS
