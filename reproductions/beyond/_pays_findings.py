@@ -68,7 +68,7 @@ def _derivation(points: Sequence[Gains]) -> str:
     n_gained = sum(one.gained("f1") for one in points)
     return (
         f"Training for F1 gained half a point or more at {n_gained} of {len(points)} points. A cut at **{100 * cut:g} %** of "
-        f"the log-loss tells these best from the others: it is right at {n_right(cut, points)} points (right by cut: {others}). "
+        f"the log-loss tells these best from the others: it is right at {n_right(cut, points)} points (by cut: {others}). "
         f"With a cut, a table is *straight* (below it), *curved, rare* (above it, and the rarest class has at most "
         f"{100 * RARE:g} % of the rows, the base point of the controlled data), or *curved*."
     )

@@ -117,9 +117,9 @@ def test_the_cut_is_the_one_that_is_right_most_often():
     cut = _pays_rule.derive_cut(points)
     assert cut == 0.2  # 0.15 is right as often: of equals the largest
     assert [_pays_rule.n_right(one, points) for one in (0.0, 0.15, cut, 0.4)] == [2, 4, 4, 3]
-    assert _pays_rule.find(points, "f1") == Finding(4, 2, 0, 2.0, 3.0, 1.2)
+    assert _pays_rule.find(points, "f1") == Finding(4, 4, 2, 0, 2.0, 3.0, 1.2)
     assert _pays_rule.find([point("a", 0.5, 0.05, -0.6), point("b", 0.5, 0.05, -0.4)], "f1") == Finding(
-        2, 0, 1, 0.0, 0.0, -0.5
+        2, 2, 0, 1, 0.0, 0.0, -0.5
     )
     assert {kind: [one.name for one in own] for kind, own in _pays_rule.by_kind(points).items()} == {
         "straight": ["b", "c"],
