@@ -122,8 +122,8 @@ def test_the_cut_is_the_one_that_is_right_most_often():
         2, 2, 0, 1, 0.0, 0.0, -0.5
     )
     assert {kind: [one.name for one in own] for kind, own in _pays_rule.by_kind(points).items()} == {
-        "straight": ["b", "c"],
-        "curved": [],
+        "straight": ["c"],
+        "curved": ["b"],
         "curved, rare": ["a", "d"],
     }
 

@@ -74,7 +74,7 @@ def describe_hint(comparison: Comparison) -> str:
 def kind_of(removed: float, rarest: float) -> str:
     """The kind of a table, by what trees remove of the linear model's log-loss and the share of the rarest class.
 
-    >>> kind_of(0.1, 0.05), kind_of(0.3, 0.4), kind_of(0.3, 0.05)
+    >>> kind_of(0.05, 0.05), kind_of(0.3, 0.4), kind_of(0.3, 0.05)
     ('straight', 'curved', 'curved, rare')
     """
     return STRAIGHT if removed < CURVED else CURVED_AND_RARE if rarest <= RARE else CURVED_ONLY
