@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metricfit.comparison._hint import CURVED as CUT
 from metricfit.comparison._hint import RARE
@@ -63,7 +63,7 @@ def _draw_line(axes: Axes, points: dict[str, Gains], factor: str, curve: float) 
     estimates = [one.estimate(METRIC) for _, one in places]
     shift = 0.0 if factor == "curve" else 0.08 * (curve - 1.0)
     ends = [[max(one.mean - one.low, 0.0) for one in estimates], [max(one.high - one.mean, 0.0) for one in estimates]]
-    style = {"fmt": "o-", "markersize": 3.5, "capsize": 2, "linewidth": 1.4}
+    style: dict[str, Any] = {"fmt": "o-", "markersize": 3.5, "capsize": 2, "linewidth": 1.4}
     colour = "0.25" if factor == "curve" else COLOURS[curve]
     where = [place + shift for place, _ in places]
     axes.errorbar(where, [one.mean for one in estimates], yerr=ends, color=colour, label=WORDS[curve], **style)

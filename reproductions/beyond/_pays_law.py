@@ -16,6 +16,7 @@ that the straight part speaks against.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,8 +76,8 @@ def series(factor: str, curve: float) -> list[Point]:
     >>> [point.name for point in series("wrong", 1.0)][:2]
     ['curved', 'curved, 10 % wrong labels']
     """
-    base = Point(curve=curve)
-    return [replace(base, **{factor: level if factor != "n_rows" else int(level)}) for level in LEVELS[factor]]
+    base: dict[str, Any] = {"curve": curve}
+    return [Point(**{**base, factor: int(level) if factor == "n_rows" else level}) for level in LEVELS[factor]]
 
 
 def all_points() -> dict[str, Point]:

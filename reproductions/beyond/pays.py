@@ -74,13 +74,14 @@ def compare_linear(train: Any, test: Any, seed: int) -> list[Comparison]:
     several = len(counts) > 2
     metrics = ["f1_macro" if metric == "f1" and several else metric for metric in METRICS]
     options: dict[str, Any] = {"models": ["linear"], "methods": METHODS, "random_state": seed, "test": test}
-    return list(compare_metrics(*train, metrics, pos_label=None if several else int(counts.argmin()), **options).values())
+    options["pos_label"] = None if several else int(counts.argmin())
+    return list(compare_metrics(train[0], train[1], metrics, **options).values())
 
 
 def compare_trees(train: Any, test: Any, seed: int) -> Comparison:
     """The linear model and boosted trees, both by cross-entropy."""
     options: dict[str, Any] = {"models": ["linear", "boosting"], "methods": [CROSS_ENTROPY], "random_state": seed}
-    return compare_metrics(*train, ["accuracy"], test=test, **options)["accuracy"]
+    return compare_metrics(train[0], train[1], ["accuracy"], test=test, **options)["accuracy"]
 
 
 EXPERIMENT = Experiment(
