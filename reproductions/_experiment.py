@@ -38,6 +38,7 @@ _MODULES = {
     "critique-late": "critique_2022.late",
     "beyond": "beyond.tables",
     "label-noise": "beyond.label_noise",
+    "where-it-pays": "beyond.pays",
 }
 
 

@@ -27,12 +27,13 @@ def console() -> Console:
 
 
 def show_comparison(comparison: Comparison) -> None:
-    """Print the table of models and methods, how rows were held out, notes, warnings and, last, the verdict."""
+    """Print the table of models and methods, how rows were held out, notes, warnings, the verdict and the hint."""
     screen = console()
     screen.print(_comparison_table(comparison, screen.width))
     first = comparison.evaluation[:1].upper() + comparison.evaluation[1:]
     lines = [f"{first}; {_about_intervals(comparison)}seed {comparison.seed}.", *comparison.notes]
-    for line in (*lines, *(f"Warning: {warning}" for warning in comparison.warnings), comparison.verdict.sentence):
+    lines += [*(f"Warning: {warning}" for warning in comparison.warnings), comparison.verdict.sentence]
+    for line in filter(None, (*lines, comparison.hint)):
         screen.print(_plain(line), soft_wrap=not screen.is_terminal)  # whole lines for a file, whole words for a terminal
 
 

@@ -13,6 +13,7 @@ from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.comparison._contenders import CONSTANT_NAME, LINEAR, REFERENCE, TRIVIAL, Contender
 from metricfit.comparison._effects import Effect
+from metricfit.comparison._hint import describe_hint
 from metricfit.comparison._outcome import HeldOutPrediction
 from metricfit.comparison._statistics import Estimate
 from metricfit.comparison._verdict import (
@@ -141,6 +142,11 @@ class Comparison:
         answer, about_method = method_verdict(self.metric, [_standing(one) for one in linear], self.reference.estimate.mean)
         return Verdict(answer, *model_verdict(places, REFERENCE), about_method)
 
+    @property
+    def hint(self) -> str:
+        """What a study of other tables says about a table like this one; empty if it says nothing, or without a verdict."""
+        return "" if self.verdict.about_method == "" else describe_hint(self)
+
     def _constant_in_words(self) -> str:
         if CONSTANT_NAME not in self.results:
             return ""
@@ -185,12 +191,13 @@ class Comparison:
             "simplest": verdict.simplest,
             "answer": verdict.answer,
             "verdict": verdict.sentence,
+            "hint": self.hint,
         }
 
     def __repr__(self) -> str:
         table = Table({key: "-" if value is None else value for key, value in row.items()} for row in self.table)
         warnings = (f"Warning: {line}" for line in self.warnings)
-        return "\n".join([f"{table}\n", *self.notes, *warnings, self.verdict.sentence])
+        return "\n".join([f"{table}\n", *self.notes, *warnings, *filter(None, [self.verdict.sentence, self.hint])])
 
     def _chosen(self, result: Result) -> dict[str, int]:
         """How often each candidate was chosen; of the constant answer how often each label was."""

@@ -73,6 +73,7 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         columns=([], []) if profile is None else open_and_folded(profile),
         headline=headline(comparison),
         verdict=comparison.verdict,
+        hint=comparison.hint,
         cards=_cards(comparison),
         decisions=_decisions(comparison),
         forest=forest(comparison),

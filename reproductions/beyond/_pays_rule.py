@@ -1,0 +1,46 @@
+"""Controlled data give the cut from which on a table counts as curved; real tables, which gave no part of it, are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from metricfit.comparison._hint import IN_WORDS, Finding, kind_of
+from reproductions.beyond._pays_gains import LEAKY, Gains
+from reproductions.beyond._pays_sets import source
+
+CUTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+
+
+def derive_cut(points: Sequence[Gains], metric: str = "f1") -> float:
+    """The share of the log-loss that tells best where training for the metric gained; of equals the largest."""
+    return max(CUTS[::-1], key=lambda cut: n_right(cut, points, metric))
+
+
+def n_right(cut: float, points: Sequence[Gains], metric: str = "f1") -> int:
+    """The number of points where trees remove at least this share and training for the metric gained, or neither."""
+    return sum((one.removed >= cut) == one.gained(metric) for one in points)
+
+
+def by_kind(tables: Sequence[Gains]) -> dict[str, list[Gains]]:
+    """The tables of each kind."""
+    return {kind: [one for one in tables if kind_of(one.removed, one.rarest) == kind] for kind in IN_WORDS}
+
+
+def find(tables: Sequence[Gains], metric: str, method: str = LEAKY) -> Finding:
+    """Counts and gains of these tables, in points."""
+    means = [one.estimate(metric, method).mean for one in tables]
+    gains = [one.estimate(metric, method).mean for one in tables if one.gained(metric, method)]
+    low, high = (round(end, 1) for end in (min(gains, default=0.0), max(gains, default=0.0)))
+    n_lost = sum(one.lost(metric, method) for one in tables)
+    n_sets = len({source(one.name) for one in tables})
+    return Finding(n_sets, len(means), len(gains), n_lost, low, high, round(float(np.mean(means or [0.0])), 1))
+
+
+def by_source(tables: Sequence[Gains], metric: str, method: str = LEAKY) -> list[float]:
+    """One gain per set: the mean of its tables, because these share their rows."""
+    means: dict[str, list[float]] = {}
+    for one in tables:
+        means.setdefault(source(one.name), []).append(one.estimate(metric, method).mean)
+    return [float(np.mean(own)) for own in means.values()]
