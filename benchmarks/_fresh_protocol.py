@@ -52,10 +52,10 @@ def freeze(file: Path, rows: int) -> dict[str, Any]:
     then = json.loads(file.read_text())
     changed = [part for part in FROZEN if then[part] != now[part]]
     if changed:
+        differences = "; ".join(f"{part} was {then[part]}, is {now[part]}" for part in changed)
         raise UsageError(
-            f"{file} was written with other {' and '.join(changed)}: {', '.join(f'{part} {then[part]}' for part in changed)}, now "
-            f"{', '.join(str(now[part]) for part in changed)}. Sets are fresh once. Go back to commit {then['commit']}, or pass "
-            "another folder by --out and call the result a second look."
+            f"{file} was written with another protocol: {differences}. Sets are fresh once. Go back to commit "
+            f"{then['commit']}, or pass another folder by --out and call the result a second look."
         )
     return then
 
