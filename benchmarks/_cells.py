@@ -44,12 +44,16 @@ class Judge:
 class Results:
     """Rows in a CSV file, written as they come."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, rows: list[Row] | None = None) -> None:
+        """Read the file if it exists and no rows are given."""
         self.path = path
         self.rows: list[Row] = []
-        if self.path.exists():
+        self._by_set: dict[str, list[Row]] = {}
+        if rows is None and self.path.exists():
             with self.path.open(newline="") as file:
-                self.rows = [_typed(row) for row in csv.DictReader(file)]
+                rows = [_typed(row) for row in csv.DictReader(file)]
+        for row in rows or ():
+            self._keep(row)
 
     @property
     def methods(self) -> list[str]:
@@ -62,10 +66,15 @@ class Results:
             if fresh:
                 writer.writeheader()
             writer.writerow(row)
-        self.rows.append(row)
+        self._keep(row)
 
     def find(self, **wanted: Any) -> list[Row]:
-        return [row for row in self.rows if all(row[key] == value for key, value in wanted.items())]
+        rows = self._by_set.get(wanted["set"], []) if "set" in wanted else self.rows  # most searches are in one set
+        return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+    def _keep(self, row: Row) -> None:
+        self.rows.append(row)
+        self._by_set.setdefault(row["set"], []).append(row)
 
 
 def _typed(row: dict[str, str]) -> Row:

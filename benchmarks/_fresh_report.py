@@ -33,9 +33,9 @@ class Question:
 
     def promised(self, folder: Path) -> list[Gain]:
         """The gains on the sets on which the rules were chosen."""
-        results = Results(folder / self.file)
-        results.rows = [{**row, "metric": "f1_macro" if row["metric"] == "f1" else row["metric"]} for row in results.rows]
-        return find_gains(results, self.promised_ours, self.promised_other)
+        file = folder / self.file
+        rows = [{**row, "metric": "f1_macro" if row["metric"] == "f1" else row["metric"]} for row in Results(file).rows]
+        return find_gains(Results(file, rows), self.promised_ours, self.promised_other)
 
 
 QUESTIONS = (
@@ -75,8 +75,7 @@ def list_sets() -> str:
 def report(results: Results, frozen: Path, promises: Path) -> str:
     """The whole page. ``frozen`` is the protocol of the run, ``promises`` the folder of the results of ``quality*.py``."""
     failed = [row for row in results.rows if row["note"].startswith(FAILED)]
-    answered = Results(results.path)
-    answered.rows = [row for row in results.rows if not row["note"].startswith(FAILED)]
+    answered = Results(results.path, [row for row in results.rows if not row["note"].startswith(FAILED)])
     gains = {question: find_gains(answered, question.ours, question.other) for question in QUESTIONS}
     promised = {question: question.promised(promises) for question in QUESTIONS}
     against = {f"The {ENSEMBLE} against each, in points:": ENSEMBLE, f"The {LINEAR} model against each:": LINEAR}
