@@ -41,5 +41,9 @@ def draw_gains(axes: Axes, by_set: dict[str, Estimate]) -> None:
             axes.plot([one.low, one.high], [row, row], color=colour, linewidth=1.2)
         axes.plot(one.mean, row, "o", color=colour, markersize=4)
     axes.axvline(0.0, color="black", linewidth=0.8)
+    reach = (
+        1.5 * max(abs(one.mean) for one in by_set.values()) + 1.0
+    )  # wide intervals run to the edge, so that means can be told
+    axes.set_xlim(-reach, reach)
     axes.set_yticks(range(len(names)), names, fontsize=7)
     axes.set_xlabel("points, mean of four metrics", fontsize=8)
