@@ -5,7 +5,7 @@ BIN := .venv/bin
 # tests run side by side on two processes; one thread each keeps them out of each other's way
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo toys test lint format reproduce evidence references benchmark quality quality-peers campaign clean
+.PHONY: demo toys test lint format reproduce evidence references benchmark quality quality-peers fresh campaign clean
 
 demo: .venv/.demo
 	$(BIN)/metricfit demo --out build/demo
@@ -49,6 +49,10 @@ quality: .venv/.dev
 	$(BIN)/python -m benchmarks.quality autogluon --seeds 1
 	$(BIN)/python -m benchmarks.quality_linear --splits 10 --out benchmarks/results
 	$(BIN)/python -m benchmarks.quality_linear --time --out benchmarks/results
+
+# half an hour: the frozen rules on tables that nobody looked at; `METRICFIT_FRESH=folder make fresh` without a network
+fresh: .venv/.dev
+	$(BIN)/python -m benchmarks.fresh run
 
 # AutoGluon needs pandas 2, so it gets an environment of its own (2 GB). Without ray it trains in one process. fastai comes without
 # its dependencies, because it asks for torchvision, which its networks for tables do not use; what they do use is named here.

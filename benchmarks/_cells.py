@@ -44,12 +44,16 @@ class Judge:
 class Results:
     """Rows in a CSV file, written as they come."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, rows: list[Row] | None = None) -> None:
+        """Read the file if it exists and no rows are given."""
         self.path = path
         self.rows: list[Row] = []
-        if self.path.exists():
+        self._by_set: dict[str, list[Row]] = {}
+        if rows is None and self.path.exists():
             with self.path.open(newline="") as file:
-                self.rows = [_typed(row) for row in csv.DictReader(file)]
+                rows = [_typed(row) for row in csv.DictReader(file)]
+        for row in rows or ():
+            self._keep(row)
 
     @property
     def methods(self) -> list[str]:
@@ -62,15 +66,20 @@ class Results:
             if fresh:
                 writer.writeheader()
             writer.writerow(row)
-        self.rows.append(row)
+        self._keep(row)
 
     def find(self, **wanted: Any) -> list[Row]:
-        return [row for row in self.rows if all(row[key] == value for key, value in wanted.items())]
+        rows = self._by_set.get(wanted["set"], []) if "set" in wanted else self.rows  # most searches are in one set
+        return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+    def _keep(self, row: Row) -> None:
+        self.rows.append(row)
+        self._by_set.setdefault(row["set"], []).append(row)
 
 
 def _typed(row: dict[str, str]) -> Row:
     whole = {key: int(row[key]) for key in ("seed", "n_train", "n_test", "n_classes")}
-    return {**row, **whole, "score": float(row["score"]), "seconds": float(row["seconds"])}
+    return {**row, **whole, "score": float(row["score"]), "seconds": float(row.get("seconds", "nan"))}
 
 
 def build_report(results: Results, command: str, library: str, against: Mapping[str, str], cost: str) -> str:
@@ -89,13 +98,15 @@ def _tabulate_means(results: Results) -> list[str]:
     for method in results.methods:
         rows = results.find(method=method)
         per_metric = [
-            np.mean([_cell(results, name, metric, method)[0] for name in _sets(results.find(method=method, metric=metric))])
+            np.mean(
+                [cell_points(results, name, metric, method)[0] for name in sets_of(results.find(method=method, metric=metric))]
+            )
             for metric in METRICS
         ]
         splits = len({row["seed"] for row in rows})
         seconds = np.median([row["seconds"] for row in rows])
         shown = " | ".join("" if np.isnan(value) else f"{value:.2f}" for value in per_metric)
-        lines.append(f"| {method} | {len(_sets(rows))} | {splits} | {shown} | {seconds:.1f} |")
+        lines.append(f"| {method} | {len(sets_of(rows))} | {splits} | {shown} | {seconds:.1f} |")
     return lines
 
 
@@ -110,9 +121,9 @@ def _tabulate_cells(results: Results) -> list[str]:
     """Every set and metric."""
     methods = results.methods
     lines = ["| set | metric | " + " | ".join(methods) + " |", "|---|---|" + "---:|" * len(methods)]
-    for name in _sets(results.rows):
+    for name in sets_of(results.rows):
         for metric in METRICS:
-            cells = [_cell(results, name, metric, method)[0] for method in methods]
+            cells = [cell_points(results, name, metric, method)[0] for method in methods]
             lines.append(f"| {name} | {metric} | " + " | ".join("" if np.isnan(c) else f"{c:.2f}" for c in cells) + " |")
     return lines
 
@@ -126,11 +137,12 @@ def seconds_ratio(results: Results, ours: str, other: str) -> float:
     return float(np.median([one["seconds"] / found[0]["seconds"] for one, found in pairs if found]))
 
 
-def _sets(rows: list[Row]) -> list[str]:
+def sets_of(rows: list[Row]) -> list[str]:
+    """The names of the sets, in order."""
     return list(dict.fromkeys(row["set"] for row in rows))
 
 
-def _cell(results: Results, name: str, metric: str, method: str) -> tuple[float, dict[int, float]]:
+def cell_points(results: Results, name: str, metric: str, method: str) -> tuple[float, dict[int, float]]:
     """The mean in points over the splits of a set, and the points by split."""
     by_seed = {row["seed"]: 100.0 * row["score"] for row in results.find(set=name, metric=metric, method=method)}
     return (float(np.mean(list(by_seed.values()))) if by_seed else float("nan")), by_seed
@@ -138,9 +150,9 @@ def _cell(results: Results, name: str, metric: str, method: str) -> tuple[float,
 
 def _against(results: Results, ours: str, method: str) -> str:
     cells, p_values, shares = {}, [], results.find(method=method)
-    for name in _sets(shares):
+    for name in sets_of(shares):
         for metric in METRICS:
-            one, other = _cell(results, name, metric, ours)[1], _cell(results, name, metric, method)[1]
+            one, other = cell_points(results, name, metric, ours)[1], cell_points(results, name, metric, method)[1]
             both = sorted(set(one) & set(other))
             if not both:
                 continue
@@ -151,7 +163,7 @@ def _against(results: Results, ours: str, method: str) -> str:
     values, adjusted = np.array(list(cells.values())), np.array(holm(p_values))
     found_for = {metric: [value for (_, m), value in cells.items() if m == metric] for metric in METRICS}
     by_metric = " | ".join(f"{np.mean(found):+.2f}" if found else "" for found in found_for.values())
-    by_set = sorted(float(np.mean([v for (name, _), v in cells.items() if name == one])) for one in _sets(shares))
+    by_set = sorted(float(np.mean([v for (name, _), v in cells.items() if name == one])) for one in sets_of(shares))
     p = f"{stats.wilcoxon(by_set).pvalue:.3f}" if len(by_set) > 5 else "few sets"
     worst = min(cells, key=lambda cell: cells[cell])
     wins = f"{int((values > TIE).sum())}/{int((np.abs(values) <= TIE).sum())}/{int((values < -TIE).sum())}"

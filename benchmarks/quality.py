@@ -47,10 +47,15 @@ LEFT_OUT = ("wine", "satellite47")  # nothing to gain; a part of another set
 
 def load_split(name: str, seed: int, rows: int) -> tuple[pd.DataFrame, Any, pd.DataFrame, Any]:
     """Training and test rows of one split; words are categories."""
-    features, target = tables.load(name)
+    return split_rows(*tables.load(name), seed, rows)
+
+
+def split_rows(features: pd.DataFrame, target: Any, seed: int, rows: int) -> tuple[pd.DataFrame, Any, pd.DataFrame, Any]:
+    """The same for any table, of which at most ``rows`` rows are used."""
     if len(target) > rows:
         kept, _ = next(StratifiedShuffleSplit(1, train_size=rows, random_state=0).split(features, target))
         features, target = features.iloc[kept].reset_index(drop=True), target[kept]
+    features = features.copy()
     for column in features.select_dtypes(exclude="number"):
         features[column] = features[column].astype("category")
     train, test = next(StratifiedShuffleSplit(1, test_size=0.2, random_state=seed).split(features, target))
