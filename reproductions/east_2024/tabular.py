@@ -99,12 +99,12 @@ def _train(parts: Parts, method: str, options: Options, effort: Effort, seed: in
     return train_network(module, LOSSES[method](), parts, options, effort, seed)
 
 
-def network(n_features: int, dropout: float) -> nn.Sequential:
-    """E.3.2: 512, 256, 128 and 2 units, the last linear."""
+def network(n_features: int, dropout: float, layer: Callable[[float], nn.Module] = nn.Dropout) -> nn.Sequential:
+    """E.3.2: 512, 256, 128 and 2 units, the last linear; ``layer`` makes the dropout."""
     widths = (n_features, 512, 256, 128)
     layers: list[nn.Module] = []
     for before, after in pairwise(widths):
-        layers += [nn.Linear(before, after), nn.ReLU(), nn.Dropout(dropout)]
+        layers += [nn.Linear(before, after), nn.ReLU(), layer(dropout)]
     return nn.Sequential(*layers, nn.Linear(widths[-1], 2))
 
 

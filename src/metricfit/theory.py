@@ -1,7 +1,8 @@
 r"""Batch sizes: how far the confusion matrix of a batch, and a metric of it, can be from that of all rows.
 
-Theorems 5.8 and 5.9 of Li et al. 2024, arXiv 2405.20954 (EAST). They hold for hard and for soft assignments, because all entries
-of a row's matrix lie in [0, 1]. Matrices are divided by their number of rows, and the rows of a batch are drawn independently.
+Theorems 5.8 and 5.9 of Li et al. 2024, arXiv 2405.20954 (EAST). They hold for hard and for soft assignments, because all
+entries of a row's matrix lie in [0, 1]. Matrices are divided by their number of rows, and the rows of a batch are drawn
+independently.
 
 The bounds are safe, not sharp. They do not know that a rare class has small entries, which vary little.
 """
@@ -22,12 +23,12 @@ def deviation(n_rows: int, n_classes: int = 2, *, delta: float = 0.05, lipschitz
 
     .. math:: \lVert \hat C_n - C \rVert_{\max} \le \sqrt{\log(2 d^2 / \delta) / (2 n)}
 
-    with :math:`n` rows and :math:`d` classes: Hoeffding's inequality for each of the :math:`d^2` entries (Theorem 5.8). For a metric
-    that changes by at most :math:`L` times the largest change of an entry, the bound is :math:`L` times as large (Theorem 5.9).
-    Accuracy, the sum of the diagonal, has :math:`L = d`.
+    with :math:`n` rows and :math:`d` classes: Hoeffding's inequality for each of the :math:`d^2` entries (Theorem 5.8). For a
+    metric that changes by at most :math:`L` times the largest change of an entry, the bound is :math:`L` times as large
+    (Theorem 5.9). Accuracy, the sum of the diagonal, has :math:`L = d`.
 
-    Theorem 5.9 asks for a metric that is Lipschitz on all matrices and does not change when a matrix is scaled. Only a constant
-    is both: scaling brings two matrices as near to each other as one likes and leaves their values. For F1,
+    Theorem 5.9 asks for a metric that is Lipschitz on all matrices and does not change when a matrix is scaled. Only a
+    constant is both: scaling brings two matrices as near to each other as one likes and leaves their values. For F1,
     :func:`f1_batch_size` has a bound.
 
     Args:
@@ -45,7 +46,9 @@ def deviation(n_rows: int, n_classes: int = 2, *, delta: float = 0.05, lipschitz
 
 
 def batch_size(deviation: float, n_classes: int = 2, *, delta: float = 0.05, lipschitz: float = 1.0) -> int:
-    r"""The batch size whose :func:`deviation` is no larger than this: :math:`n = \lceil L^2 \log(2 d^2 / \delta) / (2 t^2) \rceil`.
+    r"""The smallest batch size whose :func:`deviation` is no larger than this.
+
+    .. math:: n = \lceil L^2 \log(2 d^2 / \delta) / (2 t^2) \rceil
 
     Args:
         deviation: :math:`t`, the largest deviation of an entry, or of the metric, that is allowed.
@@ -66,12 +69,13 @@ def f1_batch_size(deviation: float, share: float, n_classes: int = 2, *, delta: 
     r"""The batch size that keeps the F1 of a class within this deviation, where ``share`` of all rows are of the class.
 
     Theorem 5.9 does not hold for F1 (see :func:`deviation`), but Theorem 5.8 gives this. Let no entry deviate by more than
-    :math:`\varepsilon`. F1 is :math:`N / D` with :math:`N = 2 c_{kk}` and :math:`D` the true plus the predicted rows of the class,
-    so :math:`D \ge \pi`, its share. Then :math:`\hat F - F = ((\hat N - N) - F (\hat D - D)) / \hat D`, and
+    :math:`\varepsilon`. F1 is :math:`N / D` with :math:`N = 2 c_{kk}` and :math:`D` the true plus the predicted rows of the
+    class, so :math:`D \ge \pi`, its share. Then :math:`\hat F - F = ((\hat N - N) - F (\hat D - D)) / \hat D`, and
 
     .. math:: |\hat F - F| \le \frac{2 (d - 1) \varepsilon}{\pi - 2 d \varepsilon},
 
-    which is :math:`t` for :math:`\varepsilon = t \pi / (2 (d - 1) + 2 d t)`. Macro F1 obeys it with the share of the rarest class.
+    which is :math:`t` for :math:`\varepsilon = t \pi / (2 (d - 1) + 2 d t)`. Macro F1 obeys it with the share of the rarest
+    class.
 
     >>> f1_batch_size(0.5, 0.4) == batch_size(0.05)     # 0.5 * 0.4 / (2 + 2)
     True
