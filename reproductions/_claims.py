@@ -3,21 +3,53 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metricfit.comparison._statistics import corrected_estimate
+from metricfit.comparison._statistics import corrected_estimate, holm
 from reproductions._markdown import table
 
-TIE = 0.5  # points; smaller published differences count as no difference, unless the paper claims one
+TIE = 0.5  # points; a published difference up to this counts as a tie, in all papers alike
+
+# the verdicts on a published gain, and those on a published tie
+GAIN_VERDICTS = ("holds", "larger", "smaller", "within noise", "no such gain", "reversed")
+TIE_VERDICTS = ("level", "unclear", "a difference")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs behind a claim: how many seeds on how many splits, and the rows of one split.
+
+    ``splits`` are different cuts of the data into training and test rows. Seeds alone change weights and batches, and the test
+    rows stay the same.
+    """
+
+    seeds: int = 1
+    splits: int = 1
+    test_rows: int | None = None
+    train_rows: int | None = None
+
+    @property
+    def test_share(self) -> float:
+        """Nadeau and Bengio's ratio of test to training rows; 0 for one split, where there is no overlap.
+
+        >>> Runs(seeds=5, test_rows=20, train_rows=80).test_share, Runs(splits=10, test_rows=20, train_rows=80).test_share
+        (0.0, 0.25)
+        """
+        if self.splits == 1:
+            return 0.0
+        if not self.test_rows or not self.train_rows:
+            raise ValueError(f"`test_rows` and `train_rows` should be given for several splits, got {self}.")
+        return self.test_rows / self.train_rows
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A gain in points: published, and ours with the half width of its 95 % interval.
+    """A gain in points: published, and ours with the half width of its 95 % interval and its p-value.
 
-    A claim without a number has ``direction`` 1 (better) or -1 (worse) instead of ``published``. Published differences up to
-    ``tie`` count as no difference.
+    A claim without a number has ``direction`` 1 (better) or -1 (worse) instead of ``published``. Claims of one ``group`` share
+    runs, so they are not independent. ``toy`` is for examples of a few points, which were made to show the effect.
     """
 
     text: str
@@ -25,7 +57,10 @@ class Claim:
     ours: float
     half_width: float
     direction: int = 0
-    tie: float = TIE
+    p: float = 1.0
+    runs: Runs = Runs()
+    group: str = ""
+    toy: bool = False
 
     def __post_init__(self) -> None:
         if (self.published is None) != (self.direction in (-1, 1)):
@@ -35,33 +70,53 @@ class Claim:
             )
 
     @property
+    def low(self) -> float:
+        return self.ours - self.half_width
+
+    @property
+    def high(self) -> float:
+        return self.ours + self.half_width
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether the published difference counts as none."""
+        return self.published is not None and abs(self.published) <= TIE
+
+    @property
     def verdict(self) -> str:
-        """Whether the claim holds. A claim of no difference holds if the interval is within two ties of zero.
+        """What our interval says about the published difference. The rules are the same for all claims.
 
-        An interval that contains zero refutes a published gain if it excludes half of the gain; otherwise it is inconclusive.
+        A published *gain* (more than half a point) is compared with our interval, towards the published sign:
+        "holds" if the interval is above zero; then "smaller" if all of it is below half of the published gain, "larger" if
+        all of it is above twice the published gain. If the interval contains zero: "within noise" if it also reaches half of
+        the published gain, else "no such gain". "reversed" if all of it is below zero.
 
-        >>> Claim("EXACT over cross-entropy on car", 3.29, 3.41, 0.15).verdict
-        'holds'
-        >>> Claim("the same on adult", -0.07, 0.01, 0.02).verdict, Claim("on fewer rows", -0.07, 0.01, 5.0).verdict
-        ('holds: no difference', 'unclear')
-        >>> Claim("MCC* over cross-entropy", 7.6, -0.3, 0.6).verdict, Claim("on fewer rows", 7.6, -0.3, 6.0).verdict
-        ('no such gain', 'within noise')
-        >>> Claim("expected accuracy is worse", None, 0.8, 0.3, direction=-1).verdict
-        'reversed'
+        >>> [Claim("on car", 3.3, ours, 0.2).verdict for ours in (3.4, 0.5, 9.0, -1.0)]
+        ['holds', 'smaller', 'larger', 'reversed']
+        >>> [Claim("on adult", 7.6, -0.3, half_width).verdict for half_width in (0.6, 6.0)]
+        ['no such gain', 'within noise']
+
+        A published *tie* is "level" if ours is one too and the interval is within one point of zero, "a difference" if ours is
+        none and the interval leaves out zero, else "unclear".
+
+        >>> [Claim("on wine", 0.0, ours, half_width).verdict for ours, half_width in ((0.1, 0.2), (0.1, 5.0), (-5.6, 1.0))]
+        ['level', 'unclear', 'a difference']
         """
-        low, high = self.ours - self.half_width, self.ours + self.half_width
-        seen = low > 0.0 or high < 0.0
-        if self.published is not None and abs(self.published) <= self.tie:
-            if abs(self.ours) <= self.tie and max(-low, high) <= 2.0 * self.tie:
-                return "holds: no difference"
+        seen = self.low > 0.0 or self.high < 0.0
+        if self.is_tie:
+            if abs(self.ours) <= TIE and max(-self.low, self.high) <= 2.0 * TIE:
+                return "level"
             return "a difference" if seen else "unclear"
-        towards = self.direction or math.copysign(1.0, self.published or 0.0)
-        reaches = self.ours * towards + self.half_width >= 0.5 * abs(self.published or 0.0)
+        sign = self.direction or math.copysign(1.0, self.published or 0.0)
+        nearest, farthest = sign * self.ours - self.half_width, sign * self.ours + self.half_width
+        size = abs(self.published or 0.0)
         if not seen:
-            return "within noise" if reaches else "no such gain"
-        if self.ours * towards < 0.0:
+            return "within noise" if farthest >= 0.5 * size else "no such gain"
+        if farthest < 0.0:
             return "reversed"
-        return "holds" if reaches else "holds, smaller"
+        if farthest < 0.5 * size:
+            return "smaller"
+        return "larger" if self.published is not None and nearest > 2.0 * size else "holds"
 
     @property
     def published_text(self) -> str:
@@ -77,40 +132,99 @@ def claim(
     text: str,
     published: float | None,
     differences: Sequence[float],
+    runs: Runs | None = None,
+    *,
     direction: int = 0,
-    tie: float = TIE,
-    test_share: float = 0.0,
+    group: str = "",
+    toy: bool = False,
 ) -> Claim:
-    """A claim from paired differences over seeds, or over folds if ``test_share`` is the ratio of test to training rows.
+    """A claim from paired differences: one per seed on one split, or one per split if ``runs`` has several.
 
     >>> claim("leaky over plain", 0.3, [1.0, 3.0]).ours
     2.0
     """
-    found = corrected_estimate(differences, test_share)
-    return Claim(text, published, found.mean, found.high - found.mean, direction, tie)
+    runs = runs or Runs(seeds=len(differences))
+    found = corrected_estimate(differences, runs.test_share)
+    return Claim(text, published, found.mean, found.high - found.mean, direction, found.p, runs, group, toy)
 
 
-def mean_with_interval(differences: Sequence[float]) -> str:
+def mean_with_interval(differences: Sequence[float], test_share: float = 0.0) -> str:
     """Mean and 95 % interval as text; a single value has no interval.
 
     >>> mean_with_interval([1.0]), mean_with_interval([1.0, 1.2])
     ('+1.00', '+1.10 (-0.17 … +2.37)')
     """
-    found = corrected_estimate(differences, 0.0)
+    found = corrected_estimate(differences, test_share)
     return f"{found.mean:+.2f}" + (f" ({found.low:+.2f} … {found.high:+.2f})" if len(differences) > 1 else "")
 
 
-def claims_table(claims: Sequence[Claim]) -> str:
-    """The claims as a Markdown table."""
+def claims_table(claims: Sequence[Claim], protocol: str = "full", adjusted: Sequence[float] | None = None) -> str:
+    """The claims as a Markdown table.
+
+    ``protocol`` is "full" or "scaled". ``adjusted`` are the p-values after a correction for the number of claims.
+    """
     rows = []
-    for one in claims:
-        low, high = one.ours - one.half_width, one.ours + one.half_width
-        interval = f"{low:+.2f} … {high:+.2f}" if math.isfinite(high) else "one run"
-        rows.append([one.text, one.published_text, f"{one.ours:+.2f}", interval, one.verdict])
-    return table(["claim", "published", "ours", "95 % interval", "verdict"], rows)
+    for place, one in enumerate(claims):
+        interval = f"{one.low:+.2f} … {one.high:+.2f}" if math.isfinite(one.high) else "one run"
+        rows.append(
+            [
+                one.text,
+                one.published_text,
+                f"{one.ours:+.2f}",
+                interval,
+                *([] if adjusted is None else [p_text(adjusted[place]) if one.half_width else "no scatter"]),
+                str(one.runs.seeds),
+                str(one.runs.splits),
+                f"{one.runs.test_rows:,}" if one.runs.test_rows else "",
+                protocol,
+                one.verdict,
+            ]
+        )
+    p_head = ["p (Holm)"] if adjusted is not None else []
+    heads = ["claim", "published", "ours", "95 % interval", *p_head, "seeds", "splits", "test rows", "protocol", "verdict"]
+    return table(heads, rows)
+
+
+def p_text(p: float) -> str:
+    """A p-value as text.
+
+    >>> p_text(0.0001), p_text(0.0312)
+    ('< 0.001', '0.031')
+    """
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def correct(claims: Sequence[Claim]) -> list[float]:
+    """Holm's p-values over all claims together; toys are not tested and do not count.
+
+    >>> correct([Claim("a", 1.0, 1.0, 0.5, p=0.01), Claim("b", 1.0, 1.0, 0.5, p=0.03), Claim("toy", 9.0, 9.0, 0.0, toy=True)])
+    [0.02, 0.03, 1.0]
+    """
+    tested = [place for place, one in enumerate(claims) if not one.toy]
+    adjusted = [1.0] * len(claims)
+    for place, p in zip(tested, holm([claims[place].p for place in tested]), strict=True):
+        adjusted[place] = p
+    return adjusted
+
+
+def counts(claims: Sequence[Claim]) -> str:
+    """How many published gains and ties have which verdict, in words.
+
+    >>> counts([Claim("a", 3.0, 3.1, 0.5), Claim("b", 9.0, 1.0, 0.5), Claim("c", 0.1, 0.0, 0.2)])
+    '2 published gains: 1 holds, 1 smaller. 1 published tie: 1 level.'
+    """
+    gains, ties = ([one for one in claims if one.is_tie is tie and not one.toy] for tie in (False, True))
+    parts = []
+    for what, some, verdicts in (("gain", gains, GAIN_VERDICTS), ("tie", ties, TIE_VERDICTS)):
+        if some:
+            found = Counter(one.verdict for one in some)
+            words = ", ".join(f"{found[verdict]} {verdict}" for verdict in verdicts if found[verdict])
+            parts.append(f"{len(some)} published {what}{'s' * (len(some) > 1)}: {words}.")
+    return " ".join(parts)
 
 
 CAVEAT = (
-    "Intervals are over seeds, or over folds and then corrected for their overlap. If all seeds share one split, the "
-    "intervals do not include the variation between test sets."
+    "With one split, intervals are over seeds: they say whether the published number comes out on this split, and do not "
+    "include the variation between test sets. With several splits, intervals are over splits and know that these overlap: "
+    "they say whether there is a gain."
 )

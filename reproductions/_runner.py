@@ -51,7 +51,8 @@ def run(
         how += " The networks, data or epochs are *scaled* down from the paper's; `--full` runs the paper's size."
     parts = [f"# {experiment.title}", how, experiment.summary(found).strip()]
     if claims := experiment.claims(found):
-        parts.append(f"## Claims, in points\n\n{claims_table(claims)}\n\n{CAVEAT}")
+        protocol = "scaled" if experiment.scaled and not scope.full else "full"
+        parts.append(f"## Claims, in points\n\n{claims_table(claims, protocol)}\n\n{CAVEAT}")
     if experiment.figure is not None:
         parts.append(f"![{experiment.title}]({name}.svg)")
         with new_file(out / f"{name}.svg", overwrite=True) as file:

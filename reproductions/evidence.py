@@ -6,12 +6,11 @@ python -m reproductions.evidence [--results reproductions] [--docs docs]
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metricfit._files import new_file
-from reproductions._claims import CAVEAT, Claim, claims_table
+from reproductions._claims import CAVEAT, Claim, claims_table, correct, counts
 from reproductions._experiment import get_experiment, names, paper_folder
 from reproductions._figure import empty_figure, save_svg
 from reproductions._runner import read_results
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Gathered = dict[str, list[Claim]]  # by experiment, which says so if it is scaled
+Gathered = dict[str, list[Claim]]  # by experiment
 
 BEGIN, END = "<!-- claims: written by `make evidence` -->", "<!-- end of claims -->"
 ROW = 0.17  # inches
@@ -34,33 +33,45 @@ def gather(results: Path) -> Gathered:
     for name in names():
         experiment, file = get_experiment(name), results / paper_folder(name) / "results" / f"{name}.csv"
         if file.exists() and (claims := experiment.claims(read_results(experiment, file))):
-            gathered[f"{name} (scaled)" if experiment.scaled else name] = claims
+            gathered[name] = claims
     return gathered
 
 
 def page(gathered: Gathered) -> str:
-    """A table per experiment, and how many claims have which verdict."""
-    verdicts = Counter(kind(claim) for claims in gathered.values() for claim in claims)
-    counted = ", ".join(f"{verdicts[name]} {name}" for name in COLOURS)
-    parts = [f"{sum(verdicts.values())} claims: {counted}.", CAVEAT]
-    parts += [f"### {name}\n\n{claims_table(claims)}" for name, claims in gathered.items()]
+    """How many claims have which verdict, for both readings and the toys; then a table per experiment."""
+    every = [claim for claims in gathered.values() for claim in claims]
+    readings = {
+        "The published number, on one split": [one for one in every if one.runs.splits == 1 and not one.toy],
+        "The gain, over several splits": [one for one in every if one.runs.splits > 1 and not one.toy],
+    }
+    adjusted = {id(one): p for some in readings.values() for one, p in zip(some, correct(some), strict=True)}
+    lines = [f"- **{title}.** {_count(some, adjusted)}" for title, some in readings.items() if some]
+    if toys := [one for one in every if one.toy]:
+        lines.append(f"- **Toys.** {sum(one.verdict in ('holds', 'level') for one in toys)} of {len(toys)} hold.")
+    parts = ["\n".join(lines), CAVEAT]
+    for name, claims in gathered.items():
+        protocol = "scaled" if get_experiment(name).scaled else "full"
+        parts.append(f"### {name}\n\n{claims_table(claims, protocol, [adjusted.get(id(one), 1.0) for one in claims])}")
     return "\n\n".join(parts)
 
 
+def _count(claims: list[Claim], adjusted: dict[int, float]) -> str:
+    shared = len({one.group or one.text for one in claims})
+    seen = [one for one in claims if adjusted[id(one)] < 0.05]
+    return (
+        f"{len(claims)} claims from {shared} groups of runs. {counts(claims)} {len(seen)} differ from zero after Holm's "
+        f"correction for all {len(claims)}."
+    )
+
+
 def kind(claim: Claim) -> str:
-    """The verdict in one of four words.
+    """The verdict in one of four words, for the colours of the figure.
 
     >>> kind(Claim("LEErr over NegLog, magic", 0.82, 0.1, 0.5)), kind(Claim("EXACT over cross-entropy, car", 3.29, 1.0, 0.1))
     ('within noise', 'smaller')
     """
-    words = {
-        "holds, smaller": "smaller",
-        "holds: no difference": "holds",
-        "unclear": "within noise",
-        "a difference": "otherwise",
-        "no such gain": "otherwise",
-        "reversed": "otherwise",
-    }
+    words = {"larger": "holds", "level": "holds", "unclear": "within noise"}
+    words |= dict.fromkeys(("a difference", "no such gain", "reversed"), "otherwise")
     return words.get(claim.verdict, claim.verdict)
 
 

@@ -157,7 +157,7 @@ def _compare(found: Results) -> list[tuple[Comparison, str, list[float]]]:
 def claims(found: Results) -> list[Claim]:
     """Of networks, where a paper says in which direction it should go."""
     return [
-        claim(f"{one.text}, network, {name}", None, gains, one.direction)
+        claim(f"{one.text}, network, {name}", None, gains, direction=one.direction)
         for one, name, gains in _compare(found)
         if one.direction
     ]

@@ -39,10 +39,12 @@ def claims(found: Results) -> list[Claim]:
     for (name, method), gain in published.TOY_GAINS.items():
         if name in solved:
             ours = solved[name][method]["accuracy"] - solved[name][BASE]["accuracy"]
-            made.append(Claim(f"{method} over {BASE}: toy, {name}", gain, ours, half_width=0.0))
+            made.append(
+                Claim(f"{method} over {BASE}: toy, {name}", gain, ours, half_width=0.0, group=f"toy, {name}", toy=True)
+            )
     for model, methods in _of_trec(found).items():
         made += [
-            claim(f"{text}: TREC, {model}", None, _differences(methods, first, second), direction)
+            claim(f"{text}: TREC, {model}", None, _differences(methods, first, second), direction=direction)
             for text, first, second, direction in published.DIRECTIONS
         ]
     return made

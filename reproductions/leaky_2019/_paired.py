@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricfit.comparison._statistics import corrected_estimate
-from reproductions._claims import TIE, Claim, claim
+from reproductions._claims import Claim, claim
 from reproductions._experiment import Cell, Results
 from reproductions._markdown import mean_and_std, table
 from reproductions._results import differences, distinct_values, values
@@ -73,7 +73,7 @@ def gain_claims(found: Results, lines: list[Line]) -> list[Claim]:
     """The lines that the paper has numbers for."""
     size = distinct_values(found, "size")[0]
     return [
-        claim(f"LEErr over NegLog, {line.text} ({size})", line.told_gain(), line.gains(found), tie=0.0 if line.wins else TIE)
+        claim(f"LEErr over NegLog, {line.text} ({size})", line.told_gain(), line.gains(found))
         for line in lines
         if line.published is not None and line.gains(found)
     ]
