@@ -159,11 +159,12 @@ def _sizes(found: Results) -> str:
         "enough",
         "ratio",
     ]
+    low, middle, high = np.quantile(ratios_f1, [0.0, 0.5, 1.0])
     return (
         f"## Batch sizes, for {1.0 - DELTA:.0%} of the batches\n\n{table(heads, rows)}\n\n"
-        f"Theorem 5.8 asks for {min(ratios):.1f} to {max(ratios):.1f} times as many rows as are enough for the entries of the "
-        f"matrix (median {np.median(ratios):.1f}), and for {min(ratios_f1):,.0f} to {max(ratios_f1):,.0f} times as many as are "
-        f"enough for F1 of the rarest class (median {np.median(ratios_f1):,.0f})."
+        f"For the entries of the matrix Theorem 5.8 asks for {min(ratios):.1f} to {max(ratios):.1f} times as many rows as are "
+        f"enough (median {np.median(ratios):.1f}). For F1 of the rarest class it asks for {low:,.0f} to {high:,.0f} times as "
+        f"many (median {middle:,.0f})."
     )
 
 
