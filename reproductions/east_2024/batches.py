@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict
+from sklearn.metrics import confusion_matrix
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from torch import Tensor
 
 import metricfit as mf
@@ -44,7 +45,6 @@ BATCHES = tuple(2**power for power in range(6, 14))  # 64 ... 8192
 POWERS = tuple(2**power for power in range(20))  # searched for the batch that is enough
 N_BATCHES, DELTA = 4000, 0.05
 ALLOWED = 0.05  # deviation of an entry, or of F1
-MOST_ROWS = 10000  # for the model
 
 
 def cells(scope: Scope) -> list[Cell]:
@@ -84,12 +84,10 @@ def run(cell: Cell, scope: Scope) -> list[Numbers]:
 def confusion(features: pd.DataFrame, target: np.ndarray) -> np.ndarray:
     """The matrix of a logistic regression, each half of the rows answered by the model of the other, divided by all rows."""
     labels = np.unique(target.astype(str), return_inverse=True)[1]
-    rows = np.random.default_rng(0).permutation(len(labels))[:MOST_ROWS]
-    values = tables.numeric_features(features.iloc[rows], np.arange(len(rows)))
-    answers = cross_val_predict(LogisticRegression(max_iter=500), values, labels[rows], cv=2)
-    counts = np.zeros((labels.max() + 1,) * 2)
-    np.add.at(counts, (labels[rows], answers), 1.0)
-    return counts / len(rows)
+    values = tables.numeric_features(features, np.arange(len(labels)))
+    halves = StratifiedKFold(2, shuffle=True, random_state=0)
+    answers = cross_val_predict(LogisticRegression(max_iter=500), values, labels, cv=halves)
+    return confusion_matrix(labels, answers, normalize="all")
 
 
 def draw_batches(matrix: np.ndarray, n_rows: int) -> Tensor:

@@ -68,7 +68,8 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     parts = load_data(name, scope.data, size.most_rows.get(name), split)
     if method in BASELINES:
         model = BASELINES[method](parts, split)
-        return _judge(*(probabilities(model, part[0].numpy()) for part in (parts.validation, parts.test)), parts)
+        known, unknown = (probabilities(model, part[0].numpy()) for part in (parts.validation, parts.test))
+        return _judge(known, unknown, parts)
 
     def validation_loss(drawn: Options) -> float:
         return -_train(parts, method, drawn, size.screen, split).best_value[0]
