@@ -27,8 +27,9 @@ def deviation(n_rows: int, n_classes: int = 2, *, delta: float = 0.05, lipschitz
     metric that changes by at most :math:`L` times the largest change of an entry, the bound is :math:`L` times as large
     (Theorem 5.9). Accuracy, the sum of the diagonal, has :math:`L = d`.
 
-    Theorem 5.9 asks for a metric that is Lipschitz on all matrices and does not change when a matrix is scaled. Only a
-    constant is both: scaling brings two matrices as near to each other as one likes and leaves their values. For F1,
+    Theorem 5.9 asks for a metric that is Lipschitz and does not change when a matrix is scaled. On all matrices only a
+    constant is both: scaling brings two matrices as near to each other as one likes and leaves their values. On matrices that
+    sum to one, as here, accuracy is. F1 and MCC are not: they jump where a class has neither rows nor answers. For F1,
     :func:`f1_batch_size` has a bound.
 
     Args:
