@@ -23,6 +23,7 @@ _MODULES = {
     "exact-ablation": "exact_2022.ablation",
     "exact-integral": "exact_2022.integral",
     "leaky-tabular": "leaky_2019.tabular",
+    "leaky-rates": "leaky_2019.rates",
     "leaky-mnist": "leaky_2019.mnist",
     "leaky-images": "leaky_2019.images",
     "leaky-tagging": "leaky_2019.tagging",
@@ -33,6 +34,7 @@ _MODULES = {
     "east-beta": "east_2024.beta",
     "east-image": "east_2024.image",
     "critique": "critique_2022.critique",
+    "critique-late": "critique_2022.late",
     "beyond": "beyond.tables",
     "label-noise": "beyond.label_noise",
 }

@@ -1,6 +1,9 @@
-"""All claims on one page: reads the results in the papers' folders and writes the figure and the table of the docs.
+"""Writes what the results say into the docs: all claims, their counts, what was run, and a figure of all gains.
 
-python -m reproductions.evidence [--results reproductions] [--docs docs]
+    python -m reproductions.evidence [--results reproductions] [--docs docs]
+
+It reads the results in the papers' folders. ``claims.md`` is written whole. In ``evidence.md`` the parts between
+``<!-- NAME: written by `make evidence` -->`` and ``<!-- end of NAME -->`` are replaced.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from reproductions._claims import CAVEAT, Claim, claims_table, correct, counts
 from reproductions._experiment import get_experiment, names, paper_folder
 from reproductions._figure import empty_figure, save_svg
 from reproductions._runner import read_results
+from reproductions.coverage import coverage_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +25,6 @@ if TYPE_CHECKING:
 
 Gathered = dict[str, list[Claim]]  # by experiment
 
-BEGIN, END = "<!-- claims: written by `make evidence` -->", "<!-- end of claims -->"
 ROW = 0.17  # inches
 LINEAR = 1.0  # points up to which the axis is linear; beyond, logarithmic
 COLOURS = {"holds": "#1b7f5c", "smaller": "#c58a00", "within noise": "#8a8a8a", "otherwise": "#b3261e"}
@@ -37,31 +40,82 @@ def gather(results: Path) -> Gathered:
     return gathered
 
 
-def page(gathered: Gathered) -> str:
-    """How many claims have which verdict, for both readings and the toys; then a table per experiment."""
-    every = [claim for claims in gathered.values() for claim in claims]
-    readings = {
-        "The published number, on one split": [one for one in every if one.runs.splits == 1 and not one.toy],
-        "The gain, over several splits": [one for one in every if one.runs.splits > 1 and not one.toy],
-    }
-    adjusted = {id(one): p for some in readings.values() for one, p in zip(some, correct(some), strict=True)}
-    lines = [f"- **{title}.** {_count(some, adjusted)}" for title, some in readings.items() if some]
-    if toys := [one for one in every if one.toy]:
+def count_section(gathered: Gathered) -> str:
+    """How many claims have which verdict: for both readings, and for the toys."""
+    lines = [f"- **{title}.** {_count(some)}" for title, some in _readings(gathered).items() if some]
+    if toys := [one for claims in gathered.values() for one in claims if one.toy]:
         lines.append(f"- **Toys.** {sum(one.verdict in ('holds', 'level') for one in toys)} of {len(toys)} hold.")
-    parts = ["\n".join(lines), CAVEAT]
+    return "\n".join(lines)
+
+
+def _readings(gathered: Gathered) -> dict[str, list[Claim]]:
+    """The claims without toys, by what their runs can say."""
+    real = [one for claims in gathered.values() for one in claims if not one.toy]
+    return {
+        "The published number, on one split": [one for one in real if one.runs.splits == 1],
+        "The gain, over several splits": [one for one in real if one.runs.splits > 1],
+    }
+
+
+def _count(claims: list[Claim]) -> str:
+    shared = len({one.group or one.text for one in claims})
+    seen = sum(p < 0.05 for p in correct(claims))
+    return (
+        f"{len(claims)} claims from {shared} groups of runs. {counts(claims)} {seen} differ from zero after Holm's correction "
+        f"for all {len(claims)}."
+    )
+
+
+def claims_page(gathered: Gathered) -> str:
+    """The page of all claims: a table per experiment; p-values are corrected for all claims of the same reading."""
+    adjusted = {id(one): p for claims in _readings(gathered).values() for one, p in zip(claims, correct(claims), strict=True)}
+    parts = [
+        "# All claims",
+        "Written by `make evidence`. What the verdicts mean: [evidence.md](evidence.md#how-to-read-it).",
+        count_section(gathered),
+        CAVEAT,
+        "![Gains, published and ours](claims.svg)",
+    ]
     for name, claims in gathered.items():
         protocol = "scaled" if get_experiment(name).scaled else "full"
-        parts.append(f"### {name}\n\n{claims_table(claims, protocol, [adjusted.get(id(one), 1.0) for one in claims])}")
-    return "\n\n".join(parts)
+        parts.append(f"## {name}\n\n{claims_table(claims, protocol, [adjusted.get(id(one), 1.0) for one in claims])}")
+    return "\n\n".join(parts) + "\n"
 
 
-def _count(claims: list[Claim], adjusted: dict[int, float]) -> str:
-    shared = len({one.group or one.text for one in claims})
-    seen = [one for one in claims if adjusted[id(one)] < 0.05]
-    return (
-        f"{len(claims)} claims from {shared} groups of runs. {counts(claims)} {len(seen)} differ from zero after Holm's "
-        f"correction for all {len(claims)}."
-    )
+def fill(text: str, sections: dict[str, str]) -> str:
+    """The text with new sections between their marks.
+
+    >>> marks = "<!-- counts: written by `make evidence` -->", "<!-- end of counts -->"
+    >>> fill(f"before {marks[0]} old {marks[1]} after", {"counts": "new"}).splitlines()[1:]
+    ['new', '<!-- end of counts --> after']
+    """
+    for name, content in sections.items():
+        begin, end = f"<!-- {name}: written by `make evidence` -->", f"<!-- end of {name} -->"
+        before, _, rest = text.partition(begin)
+        _, found, after = rest.partition(end)
+        if not found:
+            raise ValueError(f"The page should have the lines {begin!r} and {end!r}, and one of them is missing.")
+        text = f"{before}{begin}\n{content}\n{end}{after}"
+    return text
+
+
+def write(results: Path, docs: Path) -> None:
+    """Write the pages and the figure."""
+    gathered = gather(results)
+    text = (docs / "evidence.md").read_text(encoding="utf-8")
+    filled = fill(text, {"counts": count_section(gathered), "coverage": coverage_table()})
+    for name, content in (("evidence.md", filled), ("claims.md", claims_page(gathered))):
+        with new_file(docs / name, overwrite=True) as file:
+            file.write_text(content, encoding="utf-8")
+    for name, drawn in (("claims.svg", gathered), ("gains.svg", over_splits(gathered))):
+        with new_file(docs / name, overwrite=True) as file:
+            save_svg(figure(drawn), file)
+
+
+def over_splits(gathered: Gathered) -> Gathered:
+    """The claims whose intervals are over several splits."""
+    kept = {name: [one for one in claims if one.runs.splits > 1] for name, claims in gathered.items()}
+    return {name: claims for name, claims in kept.items() if claims}
 
 
 def kind(claim: Claim) -> str:
@@ -76,7 +130,7 @@ def kind(claim: Claim) -> str:
 
 
 def figure(gathered: Gathered) -> Figure:
-    """Published gains (open) beside ours (filled, with 95 % intervals over seeds), a row per claim."""
+    """Published gains (open) beside ours (filled, with 95 % intervals), a row per claim."""
     n_rows = sum(len(claims) + 1 for claims in gathered.values())
     drawing = empty_figure(9.0, 0.8 + ROW * n_rows)
     axes = drawing.subplots()
@@ -122,14 +176,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("reproductions"))
     parser.add_argument("--docs", type=Path, default=Path("docs"))
     options = parser.parse_args()
-    gathered = gather(options.results)
-    text = (options.docs / "evidence.md").read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    with new_file(options.docs / "evidence.md", overwrite=True) as file:
-        file.write_text(f"{before}{BEGIN}\n{page(gathered)}\n{END}{after}", encoding="utf-8")
-    with new_file(options.docs / "evidence.svg", overwrite=True) as file:
-        save_svg(figure(gathered), file)
+    write(options.results, options.docs)
 
 
 if __name__ == "__main__":

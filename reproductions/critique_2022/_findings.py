@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metricfit.comparison._statistics import corrected_estimate
-from reproductions._claims import Claim, claim, mean_with_interval
+from reproductions._claims import Claim, Runs, claim, mean_with_interval
 from reproductions._experiment import Numbers, Results
 from reproductions._figure import empty_figure
 from reproductions._markdown import mean_and_std, table
 from reproductions.critique_2022 import _toy as toy
 from reproductions.critique_2022 import published
+from reproductions.critique_2022._text import HELD_OUT
 from reproductions.critique_2022._training import GOAL
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ ByMethod = dict[str, dict[int, Numbers]]  # method, seed
 
 BASE = "cross-entropy"
 SOLVED = 1e-6
+N_QUESTIONS = {"train": int(5_452 * (1.0 - HELD_OUT)), "test": 500}  # the test questions are the same for all seeds
 
 
 def summary(found: Results) -> str:
@@ -44,7 +46,14 @@ def claims(found: Results) -> list[Claim]:
             )
     for model, methods in _of_trec(found).items():
         made += [
-            claim(f"{text}: TREC, {model}", None, _differences(methods, first, second), direction=direction)
+            claim(
+                f"{text}: TREC, {model}",
+                None,
+                _differences(methods, first, second),
+                Runs(seeds=len(methods[BASE]), test_rows=N_QUESTIONS["test"], train_rows=N_QUESTIONS["train"]),
+                direction=direction,
+                group=f"TREC, {model}",
+            )
             for text, first, second, direction in published.DIRECTIONS
         ]
     return made

@@ -11,32 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor, nn
 
 import metricfit as mf
 
 Loss = Callable[..., Tensor]
 
-LINKS = ("linear", "power(0.7)", "power(0.3)", "leaky(0.1)", "log")
-
-
-def log_of_mean(loss: Loss) -> Loss:
-    """-log(1 - loss) for a loss that is 1 minus a mean.
-
-    >>> log_of_mean(mf.ExpectedErrorLoss())(torch.zeros(1, 2), torch.tensor([0]))       # log 2
-    tensor(0.6931)
-    """
-    return lambda scores, labels, **options: -torch.log1p(-loss(scores, labels, **options))
+LINKS = ("linear", "power(0.7)", "power(0.3)", "leaky(0.1)", "log", "log_of_mean")
 
 
 def _plain() -> dict[str, Loss]:
     losses: dict[str, Loss] = {"cross-entropy": nn.CrossEntropyLoss()}
-    for link in LINKS[:-1]:
+    for link in LINKS[:4]:  # the log of the softmax is cross-entropy
         losses[f"softmax, {link}"] = mf.MetricLoss("accuracy", mf.smoothing.Softmax(), link)
     for link in LINKS:
-        losses[f"normal noise, {link}"] = mf.MetricLoss("accuracy", mf.smoothing.Normal(), link)
-    losses["normal noise, log of mean"] = log_of_mean(mf.MetricLoss("accuracy", mf.smoothing.Normal()))
+        losses[f"normal noise, {link.replace('_', ' ')}"] = mf.MetricLoss("accuracy", mf.smoothing.Normal(), link)
     return losses
 
 

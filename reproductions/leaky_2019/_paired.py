@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricfit.comparison._statistics import corrected_estimate
-from reproductions._claims import Claim, claim
+from reproductions._claims import Claim, Runs, claim
 from reproductions._experiment import Cell, Results
 from reproductions._markdown import mean_and_std, table
 from reproductions._results import differences, distinct_values, values
@@ -26,10 +26,15 @@ class Line:
     cell: Mapping[str, str]
     published: Published | None = None
     wins: bool = False  # significant in the paper
+    n_sentences: tuple[int, int] = (0, 0)  # to train on and to test on; a quick run has fewer
 
     def gains(self, found: Results) -> list[float]:
         base, other = (values(found, f"{method}_{self.measure}", **self.cell) for method in METHODS)
         return differences(other, base)
+
+    def runs(self, found: Results) -> Runs:
+        n_train, n_test = self.n_sentences
+        return Runs(seeds=len(self.gains(found)), test_rows=n_test, train_rows=n_train)
 
     def told_gain(self) -> float | None:
         return None if self.published is None else self.published["LEErr"][0] - self.published["NegLog"][0]
@@ -69,11 +74,14 @@ def epochs_text(found: Results, size_of: Callable[[Cell], Size]) -> str:
     )
 
 
-def gain_claims(found: Results, lines: list[Line]) -> list[Claim]:
-    """The lines that the paper has numbers for."""
+def gain_claims(found: Results, lines: list[Line], group: str = "") -> list[Claim]:
+    """The lines that the paper has numbers for. Rows are sentences: words of one sentence are not independent.
+
+    All seeds have the same test sentences, so they are no splits, also where the other sentences are cut anew.
+    """
     size = distinct_values(found, "size")[0]
     return [
-        claim(f"LEErr over NegLog, {line.text} ({size})", line.told_gain(), line.gains(found))
+        claim(f"LEErr over NegLog, {line.text} ({size})", line.told_gain(), line.gains(found), line.runs(found), group=group)
         for line in lines
         if line.published is not None and line.gains(found)
     ]

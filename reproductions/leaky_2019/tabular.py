@@ -30,10 +30,11 @@ from metricfit.training import Batches, Trainer
 from reproductions import _tables as tables
 from reproductions._claims import Claim, Runs, claim
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
-from reproductions._markdown import LEGEND, table, with_agreement
+from reproductions._markdown import table
 from reproductions._results import differences, distinct_values, values
 from reproductions._training import Rows
 from reproductions.leaky_2019 import published
+from reproductions.leaky_2019._agreement import LEGEND, beside_published
 from reproductions.leaky_2019._protocol import adam, by_xavier, error
 
 RATES = (0.01, 0.03, 0.1)
@@ -43,7 +44,6 @@ MOST_EPOCHS = 300  # the paper has no maximum; here for time
 QUICK_EPOCHS = 30
 DEVELOPMENT = 0.2
 TEST_SHARE = 1.0 / (1.0 - DEVELOPMENT)  # test to training rows
-N_ROWS = {"magic": 19020, "musk2": 6598, "pima": 768, "ringnorm": 7400, "satellite47": 2134}
 SIGNIFICANT = 0.05
 
 
@@ -111,8 +111,9 @@ def summary(found: Results) -> str:
     for name in sets:
         row = [name]
         for method in published.METHODS:
-            mean, deviation = published.tabular_error(name, method)
-            row += [f"{mean:.2f} ± {deviation:.2f}", with_agreement(mean, _errors(found, name, method))]
+            told = published.tabular_error(name, method)
+            ours = beside_published(told, published.N_RUNS["tabular"], _errors(found, name, method))
+            row += ["{:.2f} ± {:.2f}".format(*told), ours]
         rows.append(row)
     heads = ["set", *(head for method in published.METHODS for head in (f"{method}, paper", "ours"))]
     capped = sum(numbers["epochs"] >= MOST_EPOCHS for _, numbers in found)
@@ -182,14 +183,16 @@ def claims(found: Results) -> list[Claim]:
             f"LEErr over {base}, accuracy, {name}",
             published.tabular_error(name, base)[0] - published.tabular_error(name, "LEErr")[0],
             gains(found, name, base, "LEErr"),
-            _runs(name, len(gains(found, name, base, "LEErr"))),
+            runs_of(name, len(gains(found, name, base, "LEErr"))),
+            group=f"Table 3 of İrsoy, {name}",
         )
         for name, base in pairs
     ]
 
 
-def _runs(name: str, n_folds: int) -> Runs:
-    half = N_ROWS[name] // 2
+def runs_of(name: str, n_folds: int) -> Runs:
+    """Five times two halves: one is for testing, and a fifth of the other for development."""
+    half = published.N_ROWS[name] // 2
     return Runs(splits=n_folds, test_rows=half, train_rows=round(half / TEST_SHARE))
 
 

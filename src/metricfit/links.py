@@ -3,6 +3,9 @@ r"""Links: from a probability or a metric to a loss.
 A link is a function of a value :math:`p`, 1 at best, and of its logarithm. At :math:`p = 1` it is zero with slope -1
 (-1 - alpha for ``Leaky``). Links differ in their slope at small :math:`p`. The critique of EXACT (kexue.fm/archives/9098) asks
 for a loss that goes to infinity in the wrong direction; here this is a choice.
+
+A metric that is a mean over samples has a :math:`p` for every sample, and its loss is the mean of their links. ``LogOfMean``
+is the exception: it takes the mean first.
 """
 
 from __future__ import annotations
@@ -17,10 +20,12 @@ from torch import Tensor
 from metricfit._checks import check_number
 from metricfit._words import did_you_mean
 
-__all__ = ["Leaky", "Linear", "Link", "Log", "Power", "get"]
+__all__ = ["Leaky", "Linear", "Link", "Log", "LogOfMean", "Power", "get"]
 
 
 class Link(ABC):
+    of_mean = False  # whether it applies to the mean over samples rather than to each sample
+
     @abstractmethod
     def __call__(self, value: Tensor, log_value: Tensor) -> Tensor:
         """The loss, elementwise."""
@@ -36,7 +41,32 @@ class Linear(Link):
 
 @dataclass(frozen=True)
 class Log(Link):
-    """-log p: cross-entropy, and EXACT in the log form of its critique."""
+    """-log p: cross-entropy. The critique of EXACT recommends this form for other smoothings too."""
+
+    def __call__(self, value: Tensor, log_value: Tensor) -> Tensor:
+        return -log_value
+
+
+@dataclass(frozen=True)
+class LogOfMean(Link):
+    r"""-log E[p]: the logarithm of the mean over the batch, instead of the mean of the logarithms.
+
+    This is the log form of EXACT as its critique writes it (kexue.fm/archives/9098):
+
+    .. math:: -\log \mathbb{E}_{(x, y) \sim \mathcal{D}}[p(y | x)]
+
+    It has the minima of ``Linear``, and its gradient divided by :math:`E[p]`. So a sample with small p has a small gradient,
+    as with ``Linear`` and unlike with ``Log``. For two samples with p = 1/2 and 1/4 it is -log(3/8), and ``Log`` is 3/2 log 2:
+
+    >>> from metricfit import MetricLoss
+    >>> scores, labels = torch.tensor([[0.5, 0.5], [0.25, 0.75]]).log(), torch.tensor([0, 0])
+    >>> MetricLoss("accuracy", link="log_of_mean")(scores, labels), MetricLoss("accuracy", link="log")(scores, labels)
+    (tensor(0.9808), tensor(1.0397))
+
+    For metrics that are no mean over samples, such as F1, it is ``Log`` of the metric.
+    """
+
+    of_mean = True
 
     def __call__(self, value: Tensor, log_value: Tensor) -> Tensor:
         return -log_value
@@ -78,7 +108,13 @@ class Power(Link):
         return -torch.expm1(self.q * log_value) / self.q
 
 
-_LINKS: dict[str, type[Link]] = {"linear": Linear, "log": Log, "leaky": Leaky, "power": Power}
+_LINKS: dict[str, type[Link]] = {
+    "linear": Linear,
+    "log": Log,
+    "log_of_mean": LogOfMean,
+    "leaky": Leaky,
+    "power": Power,
+}
 
 
 def get(link: str | Link) -> Link:
@@ -93,8 +129,9 @@ def get(link: str | Link) -> Link:
         raise TypeError(f"`link` should be a name or a link such as `mf.links.Leaky(0.1)`, got {link!r}.")
     match = re.fullmatch(r"(\w+)(?:\((\d*\.?\d+(?:e-?\d+)?)\))?", link)
     name, number = match.groups() if match else (link, None)
-    if name not in _LINKS or (number and name in ("linear", "log")):
+    if name not in _LINKS or (number and name not in ("leaky", "power")):
         raise ValueError(
-            f"`link` should be 'linear', 'log', 'leaky(alpha)' or 'power(q)', got {link!r}.{did_you_mean(name, _LINKS)}"
+            f"`link` should be 'linear', 'log', 'log_of_mean', 'leaky(alpha)' or 'power(q)', got {link!r}."
+            f"{did_you_mean(name, _LINKS)}"
         )
     return _LINKS[name](*([float(number)] if number else []))

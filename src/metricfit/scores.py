@@ -146,7 +146,9 @@ def limit_gradient(numbers: Tensor) -> Tensor:
     return numbers
 
 
-def _limited(gradient: Tensor) -> Tensor:
+def _limited(gradient: Tensor | None) -> Tensor | None:
+    if gradient is None:  # nothing depends on these numbers
+        return None
     limit = torch.finfo(gradient.dtype).max ** 0.75
     return gradient.clamp(-limit, limit)
 
@@ -171,7 +173,7 @@ class _LimitedGradient(torch.autograd.Function):
         pass
 
     @staticmethod
-    def backward(ctx: Any, incoming: Tensor) -> Tensor:
+    def backward(ctx: Any, incoming: Tensor) -> Tensor | None:
         return _limited(incoming)
 
 

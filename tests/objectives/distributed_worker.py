@@ -12,6 +12,7 @@ LOSSES = [
     mf.MetricLoss("f1_macro"),
     mf.MetricLoss("mcc", mf.smoothing.Normal(), "log", memory=0.9),
     mf.MetricLoss("accuracy", link="log"),
+    mf.ExactLoss(normalize_scores=False, link="log_of_mean", memory=0.9),
     mf.ExactLoss(normalize_scores=False),
     mf.DiceLoss(),
 ]

@@ -13,6 +13,8 @@ LOSSES = [
     mf.EastLoss("g_mean"),
     mf.ExactLoss(normalize_scores=False, margin=1.0),
     mf.MetricLoss("accuracy", link="log"),
+    mf.ExactLoss(link="log_of_mean", normalize_scores=False),
+    mf.MetricLoss("accuracy", link="log_of_mean", leak=0.3, leak_weight=torch.tensor([1.0, 2.0, 3.0])),
     mf.DiceLoss(),
     mf.HingeLoss(),
     mf.ExactLoss(),

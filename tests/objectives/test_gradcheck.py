@@ -11,7 +11,7 @@ SMOOTHINGS = {
     "soft_set": mf.smoothing.SoftSet(),
     "hard": mf.smoothing.Hard(),
 }
-LINKS = ["linear", "log", "leaky(0.1)", "power(0.5)"]
+LINKS = ["linear", "log", "log_of_mean", "leaky(0.1)", "power(0.5)"]
 LABELS = torch.tensor([0, 1, 1, 0, 1, 0])
 
 
@@ -42,6 +42,9 @@ def test_names(smoothing, metric, link):
         mf.ExactLoss(margin=0.6, link="leaky"),
         mf.ExactLoss(label_smoothing=0.1),
         mf.MetricLoss(mf.metrics.Cost([[0.0, 1.0], [3.0, 0.5]]), mf.smoothing.Normal(), "log"),
+        mf.MetricLoss(mf.metrics.Cost([[0.0, 1.0], [3.0, 0.5]]), mf.smoothing.Normal(), "log_of_mean"),
+        mf.ExactLoss(margin=0.6, link="log_of_mean"),
+        mf.ExactLoss(link="log_of_mean", label_smoothing=0.1),
         mf.MetricLoss(lambda c: c.diagonal().prod() / c.sum() ** 2, mf.smoothing.Normal()),
         mf.MetricLoss(mf.metrics.FBeta([0.25, 5.0]), margin=0.4, normalize_scores=True),
         mf.HingeLoss(),

@@ -158,7 +158,7 @@ def test_margin_with_a_matrix_metric_moves_rows_towards_the_label():
         (
             lambda: mf.MetricLoss(link="leeky"),
             ValueError,
-            r"`link` should be 'linear', 'log', 'leaky\(alpha\)' or 'power\(q\)', got 'leeky'. Did you mean 'leaky'\?",
+            r"`link` should be 'linear', 'log', 'log_of_mean', 'leaky\(alpha\)' or 'power\(q\)', got 'leeky'. Did you mean 'leaky'\?",
         ),
         (lambda: mf.MetricLoss(link="log(2)"), ValueError, r"got 'log\(2\)'"),
         (lambda: mf.MetricLoss(link="power(2)"), ValueError, r"`q` should be greater than 0 and at most 1, got 2.0"),

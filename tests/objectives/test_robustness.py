@@ -13,7 +13,7 @@ import metricfit as mf
 FACTOR = int(os.environ.get("METRICFIT_EXPLORE", "1"))
 LARGEST = {torch.float64: 1e4, torch.float32: 1e4, torch.bfloat16: 300.0, torch.float16: 300.0}
 SMOOTHINGS = [mf.smoothing.Softmax, mf.smoothing.Normal, mf.smoothing.SoftSet, mf.smoothing.Hard]
-LINKS = ["linear", "log", "leaky", "power(0.3)"]
+LINKS = ["linear", "log", "log_of_mean", "leaky", "power(0.3)"]
 BINARY = [name for name in mf.metrics.names() if getattr(mf.metrics.get(name), "average", "") == "binary"]
 MULTICLASS = [name for name in mf.metrics.names() if getattr(mf.metrics.get(name), "average", "") != "binary"]
 
@@ -135,7 +135,8 @@ def test_where_nothing_is_checked_nan_gives_nan_for_the_others_too(loss):
 
 
 def test_all_targets_ignored_and_no_rows():
-    for loss in (mf.MetricLoss("mcc"), mf.ExactLoss(), mf.HingeLoss(), mf.DiceLoss(), mf.MetricLoss("accuracy", link="log")):
+    accuracy = [mf.MetricLoss("accuracy", link=link) for link in ("log", "log_of_mean")]
+    for loss in (mf.MetricLoss("mcc"), mf.ExactLoss(), mf.HingeLoss(), mf.DiceLoss(), *accuracy):
         for scores, labels in (
             (torch.randn(3, 4, requires_grad=True), torch.full((3,), -100)),
             (torch.empty(0, 4, requires_grad=True), torch.empty(0, dtype=torch.long)),

@@ -56,6 +56,7 @@ def data(tmp_path_factory):
     (folder / "balance-scale" / "balance-scale.data").write_text("\n".join(lines) + "\n")
     _pima(folder / "pima")
     _mnist(folder / "mnist")
+    _car(folder / "car")
     _adult(folder / "adult")
     _mammography(folder / "mammography")
     _cifar(folder / "cifar10-jpeg")
@@ -91,6 +92,19 @@ def _mnist(folder):
 def _idx(file, values):
     head = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">i4").tobytes()
     file.write_bytes(gzip.compress(head + values.tobytes()))
+
+
+def _car(folder):
+    """Six words, of which two tell the class, but for one row in ten."""
+    random = np.random.default_rng(0)
+    folder.mkdir()
+    lines = []
+    for _ in range(150):
+        price, safety = random.choice(["low", "med", "high"], 2)
+        kind = "unacc" if safety == "low" or price == "high" else "good" if price == "low" else "acc"
+        kind = random.choice(["unacc", "good", "acc"]) if random.random() < 0.1 else kind
+        lines.append(f"{price},med,{random.integers(2, 5)},4,big,{safety},{kind}")
+    (folder / "car.data").write_text("\n".join(lines) + "\n")
 
 
 def _adult(folder):

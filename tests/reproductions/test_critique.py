@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-import metricfit as mf
 from metricfit._errors import DataError
-from reproductions._claims import Claim, claims_table
+from reproductions._claims import Claim, Runs, claims_table
 from reproductions._experiment import Scope, get_experiment
 from reproductions._runner import read_results, run
 from reproductions.critique_2022 import published
-from reproductions.critique_2022._methods import PLAIN, log_of_mean
+from reproductions.critique_2022._methods import PLAIN
 from reproductions.critique_2022._text import SparseLinear, model_of, questions, read
 from reproductions.critique_2022._toy import FAR, solve
 from reproductions.critique_2022._training import choose_run
@@ -72,19 +71,6 @@ def test_the_two_readings_of_the_log_form():
     p = torch.special.ndtr(torch.tensor([1.0, -1.0]) / math.sqrt(2.0))
     assert PLAIN["normal noise, log of mean"](scores, labels).item() == pytest.approx(-math.log(p.mean()), abs=1e-6)
     assert PLAIN["normal noise, log"](scores, labels).item() == pytest.approx(-p.log().mean().item(), abs=1e-6)
-
-
-def test_the_log_of_the_mean_pulls_in_the_same_direction():
-    torch.manual_seed(0)
-    labels, gradients = torch.arange(8) % 3, []
-    start = torch.randn(8, 3)
-    linear = mf.MetricLoss("accuracy", mf.smoothing.Normal())
-    for loss in (linear, log_of_mean(linear)):
-        scores = start.clone().requires_grad_()
-        loss(scores, labels).backward()
-        gradients.append(scores.grad)
-    expected = gradients[0] / (1.0 - linear(start, labels))
-    torch.testing.assert_close(gradients[1], expected)
 
 
 def test_trec_is_split_by_class_and_test_is_kept_apart(data):
@@ -174,6 +160,8 @@ def test_paired_differences_are_by_seed(data):
     first = claims(found)[0]
     assert (first.ours, first.half_width) == (0.5, 0.0)
     assert first.verdict == "reversed"
+    assert first.runs == Runs(seeds=3, test_rows=500, train_rows=4361)
+    assert {one.group for one in claims(found)} == {"TREC, TF-IDF"}
     assert np.sign([one.ours for one in claims(found)]).tolist() == [1, -1, -1, 0, 0]
 
 

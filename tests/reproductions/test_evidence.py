@@ -4,17 +4,36 @@ from pathlib import Path
 
 import pytest
 
+from reproductions import coverage, evidence
 from reproductions._claims import Claim
-from reproductions._experiment import names, paper_folder
-from reproductions.evidence import BEGIN, COLOURS, END, figure, gather, kind, page
+from reproductions._experiment import get_experiment, names, paper_folder
+from reproductions.evidence import COLOURS, figure, kind
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_has_the_claims_of_the_results():
-    text = (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
-    written = text.split(BEGIN)[1].split(END)[0].strip()
-    assert written == page(gather(ROOT / "reproductions")).strip()
+def test_the_pages_say_what_the_results_say(tmp_path):
+    (tmp_path / "evidence.md").write_text((ROOT / "docs" / "evidence.md").read_text(encoding="utf-8"), encoding="utf-8")
+    evidence.write(ROOT / "reproductions", tmp_path)
+    for name in ("evidence.md", "claims.md", "claims.svg", "gains.svg"):
+        assert (tmp_path / name).read_text(encoding="utf-8") == (ROOT / "docs" / name).read_text(encoding="utf-8"), name
+
+
+def test_a_page_without_its_marks_is_not_overwritten(tmp_path):
+    (tmp_path / "evidence.md").write_text("no marks", encoding="utf-8")
+    with pytest.raises(ValueError, match="<!-- counts: written by"):
+        evidence.write(ROOT / "reproductions", tmp_path)
+    assert (tmp_path / "evidence.md").read_text(encoding="utf-8") == "no marks"
+
+
+def test_the_coverage_names_every_experiment_of_a_paper():
+    named = {name for item in coverage.ITEMS for name in item.experiments}
+    assert named <= {*names(), *coverage.EXAMPLES}
+    assert {name for name in names() if paper_folder(name) != "beyond"} <= named | coverage.BEYOND
+    for item in coverage.ITEMS:
+        assert item.experiments or item.missing, f"{item} should say why it is not run"
+        if any(name in names() and get_experiment(name).scaled for name in item.experiments):
+            assert "scaled" in item.status
 
 
 @pytest.mark.parametrize("name", names())

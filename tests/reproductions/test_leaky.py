@@ -9,6 +9,7 @@ from scipy import stats
 from torch import nn
 
 from metricfit.comparison._statistics import corrected_estimate
+from reproductions._claims import Runs
 from reproductions._experiment import Scope
 from reproductions.leaky_2019 import _curves, _digits, mnist, published, tabular
 from reproductions.leaky_2019._protocol import LOSSES, adam, by_xavier, error
@@ -84,6 +85,16 @@ def test_claims_are_the_published_gains_beside_ours():
         ("LEErr over NegLog, accuracy, pima", 0.04, -1.0),
         ("LEErr over EErr, accuracy, pima", 1.56, 0.0),
     ]
+    assert claims[0].runs == Runs(splits=10, test_rows=9510, train_rows=7608)  # a fifth of a half is for development
+    assert claims[1].group == claims[2].group != claims[0].group  # both have the runs of LEErr on pima
+
+
+def test_rows_behind_a_claim_are_those_of_the_protocol(data):
+    train, development, test = tabular.parts("pima", data, 0, 0)
+    share = len(test[1]) / len(train[1])
+    assert tabular.runs_of("pima", 10).test_share == pytest.approx(share, rel=0.02)
+    assert len(development[1]) == 12  # of 60
+    assert mnist.runs_of(3) == Runs(seeds=3, test_rows=10_000, train_rows=54_000)
 
 
 def test_p_value_is_that_of_the_paired_t_test():

@@ -177,7 +177,8 @@ class MetricLoss(ClassificationLoss):
         metric: a name (``metricfit.metrics.names()``), a metric, or a function of the confusion matrix.
         smoothing: how scores become soft assignments; ``Softmax()`` by default.
         link: ``"linear"``, ``"log"``, ``"leaky(alpha)"`` or ``"power(q)"``. For a metric that is a mean over samples
-            (accuracy, a cost) it applies to each sample, for the others to the metric.
+            (accuracy, a cost) it applies to each sample, for the others to the metric. ``"log_of_mean"`` always applies to the
+            metric: for accuracy it is -log E[p].
         margin: upper limit on how far the label's score counts as ahead of another (arXiv 2205.09615, Eq. 19).
         normalize_scores: subtract the batch's mean score and divide by its standard deviation (arXiv 2205.09615, Listing 1).
         leak: alpha, the weight of a cross-entropy of the same scores that is added to the loss of the metric. For
@@ -230,9 +231,8 @@ class MetricLoss(ClassificationLoss):
             self.register_buffer("offsets", offsets)
         objective = self.objective()  # checks the options
         if self.reduction == "none" and not isinstance(objective, PerRow):
-            raise ValueError(
-                f'`reduction` should be "mean" or "sum" for {self.metric}, a function of the whole batch, got "none".'
-            )
+            what = f"{self.link} of {self.metric}" if self.link.of_mean else self.metric
+            raise ValueError(f'`reduction` should be "mean" or "sum" for {what}, a function of the whole batch, got "none".')
         if self.margin is not None and self.label_smoothing > 0.0:
             raise ValueError(f"`margin` should be None with label smoothing, got {self.margin}: it needs one label per row.")
 
@@ -250,7 +250,8 @@ class ExactLoss(MetricLoss):
 
     Each of the four improvements of its section 4.5 can be switched on or off: ``margin``; ``normalize_scores``; a schedule of
     the scale, by passing ``scale=schedule(step)`` to each call; and :class:`metricfit.GradientNormalizer` after ``backward``.
-    ``link="log"`` is the form that the critique of the paper asks about.
+    The critique of the paper (kexue.fm/archives/9098) asks about its log form. ``link="log_of_mean"`` is -log E[p], as it is
+    written there; ``link="log"`` is the mean of -log p, which the critique recommends.
 
     >>> loss = ExactLoss(normalize_scores=False)
     >>> loss(torch.tensor([[1.0, 0.0]]), torch.tensor([0]))          # 1 - Phi(1 / sqrt 2)

@@ -135,6 +135,35 @@ class Hits(PerRow):
 
 
 @dataclass(frozen=True)
+class MeanHits(Objective):
+    r"""The link of the mean probability of the label, such as :math:`-\log E[p(y|x)]`.
+
+    The log of a mean is no mean over rows. But the mean is: the statistics are the weighted sum of p and the sum of weights.
+    """
+
+    assigner: Assigner
+    link: Link
+
+    def statistics(self, rows: AnyRows) -> Tensor:
+        if isinstance(rows, LabelRows):
+            hits = rows.weight * self.assigner.log_label(rows).exp()
+        else:
+            hits = rows.shares * self.assigner.assign(rows)
+        statistics = torch.stack([hits.sum(), self.size_of(rows)])
+        return limit_gradient(statistics) if rows.extreme else statistics  # a logarithm is steep, and weights may be huge
+
+    def value(self, statistics: Tensor) -> Tensor:
+        mean = safe_divide(statistics[0], statistics[1], otherwise=1.0)  # no rows, no loss
+        return self.link(mean, safe_log(mean))
+
+    def size(self, statistics: Tensor) -> Tensor:
+        return statistics[1]
+
+    def size_of(self, rows: AnyRows) -> Tensor:
+        return rows.weight.sum() if isinstance(rows, LabelRows) else rows.shares.sum()
+
+
+@dataclass(frozen=True)
 class Gains(PerRow):
     """The link of each row's expected gain, rescaled to 0 ... 1: the loss for costs."""
 
@@ -187,15 +216,15 @@ class MatrixObjective(Objective):
 
 
 def objective_for(metric: Metric, assigner: Assigner, link: Link) -> Objective:
-    """A mean over rows if the metric is a mean over samples, otherwise a function of the whole matrix."""
+    """A mean over rows if the metric is a mean over samples and the link is of each, else a function of the whole batch."""
     if isinstance(metric, Custom) and metric.limits is None and not isinstance(link, Linear):
         raise ValueError(
             f"`link` should be 'linear' for a function whose values have no known limits, got {link}. "
             "Try `mf.metrics.Custom(function, limits=(0, 1))`."
         )
     if metric.counts_hits:
-        return Hits(assigner, link)
-    if isinstance(metric, Cost):
+        return MeanHits(assigner, link) if link.of_mean else Hits(assigner, link)
+    if isinstance(metric, Cost) and not link.of_mean:
         return Gains(assigner, link, metric)
     return MatrixObjective(assigner, link, metric)
 

@@ -1,0 +1,87 @@
+"""Every table and figure of the papers: run in full, scaled, or not run, and why.
+
+``make evidence`` writes this list to docs/evidence.md. A test compares it with the list of experiments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reproductions._experiment import get_experiment
+from reproductions._markdown import table
+
+FULL, SCALED, PARTLY, NOT_RUN = "full", "scaled", "in part", "not run"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure: what it shows, and the experiments that run it, none if it is not run.
+
+    ``missing`` is what is left out, and why.
+    """
+
+    paper: str
+    place: str
+    content: str
+    experiments: tuple[str, ...] = ()
+    missing: str = ""
+
+    @property
+    def status(self) -> str:
+        """Scaled if all of its experiments are; in part if something is missing.
+
+        >>> Item("EXACT", "Table 9", "nothing").status
+        'not run'
+        """
+        if not self.experiments:
+            return NOT_RUN
+        if all(name in EXAMPLES or not get_experiment(name).scaled for name in self.experiments):
+            return PARTLY if self.missing else FULL
+        return f"{SCALED}, {PARTLY}" if self.missing else SCALED
+
+
+EXAMPLES = ("examples/toy.py",)  # programs that are not experiments
+BEYOND = {"leaky-rates"}  # experiments in a paper's folder that the paper does not have
+
+ITEMS = (
+    Item("EXACT", "Figures 1, 3, 4, 10", "two toys", ("examples/toy.py", "critique")),
+    Item("EXACT", "Figure 2", "drawing of the pipeline", missing="no result"),
+    Item("EXACT", "Tables 1, 2", "linear models on ten tables", ("exact-tabular",)),
+    Item("EXACT", "Table 3", "networks on images", missing="written, not run yet"),
+    Item("EXACT", "Figure 5", "norm of gradients", missing="written, not run yet"),
+    Item("EXACT", "Figure 6", "accuracy by samples", missing="written, not run yet"),
+    Item("EXACT", "Figures 7 to 9", "cost and error of the integral", ("exact-integral",)),
+    Item("EXACT", "Tables 4 to 6", "ablations", ("exact-ablation",)),
+    Item("EXACT", "Tables 7, 8", "hyper-parameters", missing="no result; the experiments use them"),
+    Item("critique", "toys", "with a temperature, a free weight", ("critique",)),
+    Item("critique", "text classification", "no numbers published", ("critique",)),
+    Item("critique", "log x ≈ x - 1", "an argument, no numbers published", ("critique-late",)),
+    Item("leaky", "Figure 1", "curves of the losses", missing="no result: the formulas are drawn"),
+    Item("leaky", "Tables 1, 2", "the data sets", missing="no result"),
+    Item("leaky", "Figures 2 to 4", "logistic regression on MNIST", ("leaky-mnist",), "three of ten folds, 100 of 200 epochs"),
+    Item("leaky", "Table 3", "logistic regression on six tables", ("leaky-tabular",), "polyadenylation: no public copy"),
+    Item("leaky", "Table 4", "a network on MNIST", ("leaky-mnist",), "three of ten folds"),
+    Item("leaky", "Table 5", "ResNet-18 on CIFAR-10", ("leaky-images",)),
+    Item("leaky", "Table 6", "taggers", ("leaky-tagging",), "UD English and WNUT-17 instead of PTB and CoNLL-2003, not free"),
+    Item("leaky", "Table 7", "Tree-LSTM on SST", ("leaky-trees",)),
+    Item(
+        "EAST",
+        "Table 1, tables",
+        "networks on four tables",
+        ("east-tabular",),
+        "CocktailParty: no public copy; credit cards: the file may not be passed on",
+    ),
+    Item("EAST", "Table 1, images", "Darknet-19", ("east-image",), "Caltech256: the file is not here"),
+    Item("EAST", "Table 2", "forest and CCS on images", missing="two baselines without a claim about EAST's loss"),
+    Item("EAST", "Table 3", "forest and CCS on tables", ("east-tabular",), "as Table 1"),
+    Item("EAST", "Tables 4 to 7", "a beta for each class", ("east-beta",), "a small network instead of Darknet-19"),
+)
+
+
+def coverage_table() -> str:
+    """The list as Markdown."""
+    rows = []
+    for item in ITEMS:
+        commands = ", ".join(f"`{name}`" for name in item.experiments)
+        rows.append([f"{item.paper}, {item.place}", item.content, item.status, commands, item.missing])
+    return table(["paper, place", "what it is", "run", "experiment", "left out, and why"], rows)

@@ -1,0 +1,119 @@
+"""-log E[p]: the log of the batch's mean probability, which is no mean over samples."""
+
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+import metricfit as mf
+from metricfit import functional
+
+SCORES = torch.tensor([[0.5, 0.5], [0.25, 0.75]], dtype=torch.float64).log()
+LABELS = torch.tensor([0, 0])
+SMOOTHINGS = [mf.smoothing.Softmax(), mf.smoothing.Normal(), mf.smoothing.SoftSet()]
+
+
+def random_rows(n=12, k=3, dtype=torch.float64):
+    random = torch.Generator().manual_seed(0)
+    scores = torch.randn(n, k, dtype=dtype, generator=random)
+    return scores, torch.randint(k, (n,), generator=random), 0.5 + torch.rand(n, dtype=dtype, generator=random)
+
+
+def test_by_hand():
+    """p = 1/2 and 1/4: the mean is 3/8. With weights 1 and 3 it is (1/2 + 3/4) / 4 = 5/16."""
+    loss = mf.MetricLoss("accuracy", link="log_of_mean")
+    assert loss(SCORES, LABELS).item() == pytest.approx(-math.log(3 / 8))
+    assert loss(SCORES, LABELS, torch.tensor([1.0, 3.0])).item() == pytest.approx(-math.log(5 / 16))
+    total = mf.MetricLoss("accuracy", link="log_of_mean", reduction="sum")
+    assert total(SCORES, LABELS).item() == pytest.approx(-2 * math.log(3 / 8))  # the mean times the sum of weights
+    assert functional.metric_loss(SCORES, LABELS, link="log_of_mean").item() == pytest.approx(-math.log(3 / 8))
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHINGS, ids=lambda one: type(one).__name__)
+def test_it_is_the_log_of_one_minus_the_linear_loss(smoothing):
+    scores, labels, weight = random_rows()
+    error = mf.MetricLoss("accuracy", smoothing)(scores, labels, weight)
+    assert_close(mf.MetricLoss("accuracy", smoothing, "log_of_mean")(scores, labels, weight), -torch.log1p(-error))
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHINGS, ids=lambda one: type(one).__name__)
+def test_the_confusion_matrix_gives_the_same(smoothing):
+    """Another way to the same number: accuracy of the matrix, as for metrics that are no mean over samples."""
+    scores, labels, weight = random_rows()
+    own = mf.metrics.Custom(lambda c: c.diagonal().sum() / c.sum(), limits=(0.0, 1.0))
+    shares = torch.nn.functional.one_hot(labels, 3).double()
+    for target in (labels, 0.7 * shares + 0.1):
+        loss, matrix = mf.MetricLoss("accuracy", smoothing, "log_of_mean"), mf.MetricLoss(own, smoothing, "log")
+        assert_close(loss(scores, target, weight), matrix(scores, target, weight))
+
+
+def test_its_gradient_is_that_of_the_linear_form_divided_by_the_mean():
+    scores, labels, _ = random_rows()
+    scores.requires_grad_()
+    linear = mf.ExactLoss(normalize_scores=False)(scores, labels)
+    log = mf.ExactLoss(normalize_scores=False, link="log_of_mean")(scores, labels)
+    (by_linear,), (by_log,) = (torch.autograd.grad(loss, scores) for loss in (linear, log))
+    assert_close(by_log, by_linear / (1.0 - linear.detach()))
+
+
+def test_a_cost_is_averaged_before_the_logarithm():
+    """Costs 0 and 2: expected gains are the shares of the worst cost that are saved, here 1/2 and 1/4, and 2 is the span."""
+    cost = mf.metrics.Cost([[0.0, 2.0], [2.0, 0.0]])
+    assert mf.MetricLoss(cost, link="log_of_mean")(SCORES, LABELS).item() == pytest.approx(-2 * math.log(3 / 8))
+    assert mf.MetricLoss(cost, link="log")(SCORES, LABELS).item() == pytest.approx(3 * math.log(2))
+
+
+def test_other_metrics_have_one_value_per_batch_anyway():
+    scores, labels, weight = random_rows()
+    for name in ("f1_macro", "mcc"):
+        one, other = (mf.MetricLoss(name, link=link)(scores, labels, weight) for link in ("log", "log_of_mean"))
+        assert_close(one, other)
+
+
+def test_a_memory_takes_the_mean_over_recent_batches():
+    """With nothing forgotten, the second batch sees the mean over both, and its gradient is its part of the joint one."""
+    scores, labels, _ = random_rows(n=8)
+    loss = mf.MetricLoss("accuracy", link="log_of_mean", memory=1.0)
+    loss(scores[:4], labels[:4])
+    second = scores[4:].clone().requires_grad_()
+    value = loss(second, labels[4:])
+    plain, whole = mf.MetricLoss("accuracy", link="log_of_mean"), scores.clone().requires_grad_()
+    expected = plain(whole, labels)
+    assert_close(value, expected)
+    (found,), (joint,) = torch.autograd.grad(value, second), torch.autograd.grad(expected, whole)
+    assert_close(found, joint[4:] * 2.0)  # two batches of the same size
+
+
+def test_sums_of_batches_are_the_statistics():
+    scores, labels, _ = random_rows()
+    loss = mf.ExactLoss(normalize_scores=False, link="log_of_mean")
+    parts = [loss.statistics(scores[part], labels[part]) for part in (slice(5), slice(5, None))]
+    assert_close(sum(parts), loss.statistics(scores, labels))
+
+
+def test_there_is_no_loss_of_one_sample():
+    with pytest.raises(ValueError, match=r'"mean" or "sum" for LogOfMean\(\) of Accuracy\(\), a function of the whole batch'):
+        mf.MetricLoss("accuracy", link="log_of_mean", reduction="none")
+    with pytest.raises(ValueError, match=r'"mean" or "sum" for a loss that is a function of the whole batch, got "none"'):
+        functional.metric_loss(SCORES, LABELS, link="log_of_mean", reduction="none")
+
+
+def test_it_takes_no_number():
+    with pytest.raises(ValueError, match=r"'log_of_mean', 'leaky\(alpha\)' or 'power\(q\)', got 'log_of_mean\(0.1\)'"):
+        mf.links.get("log_of_mean(0.1)")
+
+
+def test_a_method_may_have_it():
+    method = mf.Method("mean_first", link="log_of_mean")
+    assert isinstance(method.build_loss(mf.metrics.get("accuracy"), 2).link, mf.links.LogOfMean)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_finite_where_every_sample_is_far_off(dtype):
+    scores = torch.tensor([[0.0, 60.0], [0.0, 1e4]], dtype=dtype, requires_grad=True)
+    value = mf.MetricLoss("accuracy", link="log_of_mean")(scores, torch.tensor([0, 0]))
+    (gradient,) = torch.autograd.grad(value, scores)
+    assert value.item() == pytest.approx(60.0 + math.log(2.0), rel=1e-6)
+    assert gradient[0].tolist() == pytest.approx([-1.0, 1.0], rel=1e-5)
+    assert gradient.isfinite().all()

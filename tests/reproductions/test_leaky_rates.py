@@ -1,0 +1,88 @@
+"""Rates: regressions that are trained together are those that are trained alone, and what their table counts."""
+
+import pytest
+import torch
+from torch import nn
+
+from reproductions.leaky_2019 import _rates_summary as rates_summary
+from reproductions.leaky_2019 import published, rates, tabular
+from reproductions.leaky_2019._agreement import beside_published
+from reproductions.leaky_2019._protocol import adam, by_xavier, error
+from reproductions.leaky_2019._stack import Best, Course, label_log_probability, train_stack
+
+
+@pytest.mark.parametrize("method", published.METHODS)
+def test_a_stack_is_one_trainer_per_rate(data, method):
+    """The trainer of the other experiments, with its own optimizer, loss, early stopping and choice of the epoch."""
+    parts, course = tabular.parts("pima", data, 0, 1), Course(batch=20, most_epochs=20, patience=3, least_epochs=6)
+    some, stopped = (0.01, 0.3), set()
+    for rate, found in zip(some, train_stack(parts, method, some, 5, course), strict=True):
+        torch.manual_seed(5)
+        alone = adam(by_xavier(nn.Linear(8, 1)), method, rate)
+        batches = tabular.Batches(*parts[0], size=20, seed=5)
+        alone.fit(batches, parts[1], epochs=20, patience=3, least_epochs=6)
+        assert (found.last_epoch, found.test_error) == (alone.epoch, pytest.approx(error(alone, parts[2])))
+        assert found.value == pytest.approx(alone.best_value, rel=1e-4)
+        torch.testing.assert_close(found.start[0], alone.module.weight.detach(), rtol=1e-4, atol=1e-5)
+        stopped.add(found.last_epoch)
+    assert min(stopped) < 20  # so that early stopping is compared too
+
+
+def test_probabilities_of_many_classes():
+    torch.manual_seed(0)
+    scores, labels = torch.randn(5, 2, 3), torch.tensor([0, 1, 2, 0, 1])
+    expected = torch.stack([-nn.functional.cross_entropy(scores[:, one], labels, reduction="none") for one in range(2)], 1)
+    torch.testing.assert_close(label_log_probability(scores, labels), expected)
+
+
+def test_a_start_is_where_training_begins(data):
+    """At a rate of nearly nothing it also ends there."""
+    parts, course = tabular.parts("pima", data, 0, 0), Course(batch=20, most_epochs=1, patience=1)
+    start = torch.randn(1, 8), torch.randn(1)
+    (found,) = train_stack(parts, "EErr", (1e-9,), 0, course, start=start)
+    torch.testing.assert_close(found.start, start)
+
+
+def test_the_best_rate_is_the_best_on_development():
+    found = [Best(value=(0.8, -0.1)), Best(value=(0.9, -2.0)), Best(value=(0.9, -1.0))]
+    assert rates.best_of(found) is found[2]
+
+
+def results(errors):
+    """Two folds; errors by method and rate, on development as on test, one point more on the second fold."""
+    return [
+        (
+            {"set": "musk2", "method": method, "seed": 0, "fold": fold},
+            {"rate": rate, "test_error": one + fold, "development_error": one, "surrogate": 0.1, "epochs": 100},
+        )
+        for method, by_rate in errors.items()
+        for fold in range(2)
+        for rate, one in by_rate.items()
+    ]
+
+
+def test_stuck_folds_are_counted_at_the_chosen_rate():
+    found = results(
+        {
+            "NegLog": {0.1: 5.0, 1.0: 6.0},
+            "EErr": {0.1: 20.0, 1.0: 7.5},
+            "LEErr": {0.1: 5.0, 1.0: 5.5},
+            rates_summary.WARM: {0.1: 5.5, 1.0: 9.0},
+        }
+    )
+    counts = {method: len(rates_summary.stuck_folds(found, "musk2", method)) for method in rates.METHODS}
+    assert counts == {"NegLog": 0, "EErr": 2, "LEErr": 0, rates_summary.WARM: 0}
+    assert rates_summary.gains(found, "musk2", "LEErr", "EErr") == [2.5, 2.5]
+    text = rates_summary.summary(found)
+    assert "| musk2 | EErr | 5.41 ± 0.36 | 20.50 ± 0.50 | 8.00 ± 0.50 | 2 of 2 | 1 |" in text  # three rates: 0.1 alone
+    assert "| musk2 | 0.1: 2, 1: 2 |" in text
+    (one,) = rates_summary.claims(found)
+    assert (one.published, one.ours) == (pytest.approx(0.20), 2.5)
+    assert (one.runs.splits, one.runs.test_rows) == (2, 3299)
+
+
+def test_agreement_is_by_standard_errors():
+    """Deviations 0.8 and 1.0 over ten folds each: two standard errors are 0.81."""
+    ours = [17.4, 19.4] * 5
+    assert beside_published((16.74, 0.8), 10, ours) == "18.40 ± 1.00 ↑"
+    assert beside_published((17.74, 0.8), 10, ours).endswith("=")
