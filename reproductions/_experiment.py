@@ -32,6 +32,8 @@ _MODULES = {
     "leaky-tagging": "leaky_2019.tagging",
     "leaky-trees": "leaky_2019.trees",
     "east-tabular": "east_2024.tabular",
+    "east-splits": "east_2024.splits",
+    "east-batches": "east_2024.batches",
     "east-beta": "east_2024.beta",
     "east-image": "east_2024.image",
     "critique": "critique_2022.critique",

@@ -112,9 +112,9 @@ def train_network(
     return trainer
 
 
-def search_options(grid: Grid, n_draws: int, validation_loss: Callable[[Options], float]) -> Options:
+def search_options(grid: Grid, n_draws: int, validation_loss: Callable[[Options], float], seed: int = 0) -> Options:
     """The options with the least validation loss, of so many random points of the grid."""
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(seed)
     best, least = Options(), np.inf
     for _ in range(n_draws):
         drawn = {option: choices[random.integers(len(choices))] for option, choices in grid.items()}

@@ -7,14 +7,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 import metricfit as mf
 from metricfit._errors import DataError
 from reproductions._experiment import Scope, get_experiment
-from reproductions.east_2024 import beta, published, tabular
+from reproductions.east_2024 import batches, beta, published, splits, tabular
+from reproductions.east_2024._baselines import fit_ccs
+from reproductions.east_2024._beta_offsets import macro_f_beta
+from reproductions.east_2024._dropout import ByteDropout
 from reproductions.east_2024._filters import learn_filters
-from reproductions.east_2024._protocol import Effort, Options, Parts, train_network
+from reproductions.east_2024._protocol import GRID, Effort, Options, Parts, search_options, train_network
 from reproductions.east_2024._sets import load_data
 
 
@@ -140,8 +145,8 @@ def test_filters_see_what_is_where():
 
 
 def test_beta_is_of_one_class():
-    assert beta._loss("dog 0.25").metric.beta == (1, 1, 1, 1, 1, 0.25, 1, 1, 1, 1)
-    assert beta._loss("frog 5").metric.beta == (1, 1, 1, 1, 1, 1, 5, 1, 1, 1)
+    assert beta._metric("dog 0.25").beta == (1, 1, 1, 1, 1, 0.25, 1, 1, 1, 1)
+    assert beta._metric("frog 5").beta == (1, 1, 1, 1, 1, 1, 5, 1, 1, 1)
 
 
 def test_scores_of_one_class_by_hand():
@@ -183,3 +188,134 @@ def test_training_ends_at_the_least_validation_loss():
     least = min(-row["metric"] for row in trainer.history)
     assert float(loss(trainer.scores(part[0]), part[1])) == pytest.approx(least, rel=1e-5)
     assert -trainer.history[-1]["metric"] > least
+
+
+def test_splits_differ_and_have_the_same_rows(data):
+    """Every split is a cut of the same rows, and the positives of the three parts are all positives."""
+    parts = [load_data("mammography", data, 200, split) for split in (0, 1)]
+    first, second = (part.test[0] for part in parts)
+    assert first.shape == second.shape
+    assert not torch.equal(first, second)
+    n_positives = {sum(int(labels.sum()) for _, labels in (part.train, part.validation, part.test)) for part in parts}
+    assert len(n_positives) == 1
+
+
+def test_options_are_drawn_anew_for_each_split_and_are_the_same_for_all_losses():
+    def drawn(seed):
+        tried = []
+        search_options(GRID, 3, lambda options: tried.append(options) or 0.0, seed=seed)
+        return tried
+
+    assert drawn(1) == drawn(1)
+    assert drawn(1) != drawn(2)
+
+
+def test_a_split_of_each_kind_of_method(data):
+    scope = Scope(data, quick=True)
+    found = {}
+    for method in ("CE", "CCS", "PCA + forest"):
+        found[method] = splits.run({"set": "mammography", "method": method, "split": 1}, scope)
+        assert {"f1", "accuracy", "mcc", "f1_tuned", "accuracy_tuned", "mcc_tuned"} <= found[method].keys()
+        assert found[method]["test_rows"] == 100.0
+    assert found["CE"]["batch"] in GRID["batch"]
+    assert found["CE"] == splits.run({"set": "mammography", "method": "CE", "split": 1}, scope)
+
+
+def f_measure(answer, label):
+    """F1 of one row with one possible label; 0/0 counts as one."""
+    return 1.0 if answer + label == 0 else 2.0 * answer * label / (answer + label)
+
+
+def test_ccs_with_one_label_is_a_logistic_regression(data):
+    """The answer with the largest expected F1 of a row, from separate regressions for "no label" and "one label"."""
+    parts = load_data("mammography", data)
+    x, y = (part.numpy() for part in parts.train)
+    fitted = fit_ccs(parts, 0)
+    options = {"C": fitted.C, "max_iter": 1000, "tol": 1e-8}
+    no_label = LogisticRegression(**options).fit(x, 1 - y).predict_proba(parts.test[0].numpy())[:, 1]
+    one_label = LogisticRegression(**options).fit(x, y).predict_proba(parts.test[0].numpy())[:, 1]
+    expected = [no_label * f_measure(answer, 0) + one_label * f_measure(answer, 1) for answer in (0, 1)]
+    decoded = np.argmax(expected, 0)
+    assert 0 < decoded.sum() < len(decoded)
+    assert (decoded == fitted.predict(parts.test[0].numpy())).all()
+
+
+def split_results(gain):
+    """Ten splits in which F1* gains this much over cross-entropy, whose threshold gains two points."""
+    found = []
+    for cell in splits.cells(Scope(Path(), seeds=10)):
+        scatter = 0.3 * int(cell["split"]) + (0.01 * int(cell["split"]) ** 2 if cell["method"] == "F1*" else 0.0)
+        score = 60.0 + scatter + (gain if cell["method"] == "F1*" else 0.0)
+        numbers = dict.fromkeys(("f1", "macro_f1", "accuracy", "mcc"), score) | {"train_rows": 640.0, "test_rows": 200.0}
+        found.append((cell, numbers | {f"{one}_tuned": score + 2.0 for one in ("f1", "accuracy", "mcc")}))
+    return found
+
+
+def test_gains_of_splits_have_intervals_that_know_their_overlap():
+    made = {one.text: one for one in splits.EXPERIMENT.claims(split_results(5.0))}
+    one = made["F1* over CE, F1, adult, 10 splits"]
+    off = [5.0 + 0.01 * split**2 for split in range(10)]
+    assert one.ours == pytest.approx(np.mean(off))
+    naive = stats.t.ppf(0.975, 9) * np.std(off, ddof=1) / np.sqrt(10)
+    assert one.half_width == pytest.approx(naive * np.sqrt(1.0 + 10 * 200 / 640))
+    assert one.runs.splits == 10
+    assert one.published == 21.6
+    assert made["random forest over CCS, macro F1, adult, 10 splits"].published == 19.0
+
+
+def test_the_summary_compares_with_a_tuned_threshold():
+    text = splits.EXPERIMENT.summary(split_results(5.0))
+    (line,) = (line for line in text.splitlines() if line.startswith("| adult, F1 |"))
+    over_plain, over_threshold, both_tuned = (cell.split()[0] for cell in line.split("|")[4:7])
+    assert float(over_plain) - float(over_threshold) == pytest.approx(2.0)
+    assert both_tuned == over_plain
+    (ranks,) = (line for line in text.splitlines() if line.startswith("| F1* |") and line.count("|") == 5)
+    assert ranks == "| F1* | 1.0 | 1.0 | 1.0 |"
+
+
+def test_bytes_drop_each_unit_as_often():
+    torch.manual_seed(0)
+    kept = ByteDropout(0.5)(torch.ones(100_003))
+    shares = [float((kept[place::8] == 0.0).double().mean()) for place in range(8)]
+    assert shares == pytest.approx([0.5] * 8, abs=0.02)  # all bytes of a word are random
+    assert float(kept.mean()) == pytest.approx(1.0, abs=0.02)
+    with pytest.raises(ValueError, match=r"`share` should be a multiple of 1/256 .* got 0.3"):
+        ByteDropout(0.3)
+
+
+def test_offsets_for_a_beta_use_one_network_and_move_the_class(data):
+    scope = Scope(data, quick=True)
+    beta._cross_entropy.cache_clear()
+    found = {
+        method: beta.run({"set": "cifar10", "method": method, "seed": 0}, scope)
+        for method in ("CE", beta.OFFSETS + "dog 0.25", beta.OFFSETS + "dog 5")
+    }
+    assert beta._cross_entropy.cache_info().misses == 1
+    assert found[beta.OFFSETS + "dog 5"]["recall_dog"] >= found[beta.OFFSETS + "dog 0.25"]["recall_dog"]
+
+
+def test_macro_f_beta_from_precision_and_recall():
+    """Exactly what the metric gives for the whole confusion matrix."""
+    random = np.random.default_rng(0)
+    true, predicted = random.integers(0, 10, 500), random.integers(0, 10, 500)
+    predicted = np.where(random.random(500) < 0.5, true, predicted)
+    found = [({"method": "CE", "seed": 0}, beta._scores(predicted, true))]
+    assignment = torch.nn.functional.one_hot(torch.from_numpy(predicted), 10).double()
+    expected = beta._metric("dog 2.5")(mf.confusion_matrix(assignment, torch.from_numpy(true)))
+    assert macro_f_beta(found, "CE", "dog 2.5") == [pytest.approx(100.0 * float(expected))]
+
+
+def test_batches_of_a_fixed_model(data):
+    rows = batches.run({"set": "mammography"}, Scope(data, quick=True))
+    assert [row["batch"] for row in rows] == list(batches.BATCHES)
+    assert all(row["seen"] < row["bound"] for row in rows)
+    assert rows[0]["seen_f1"] > rows[-1]["seen_f1"]
+    assert rows[0]["asked_f1"] > rows[0]["enough_f1"] > rows[0]["enough"]
+    assert rows[0]["without_class"] == pytest.approx(100.0 * 0.9**64)
+
+
+def test_enough_rows_are_the_fewest():
+    """Of a fair coin an entry is within 0.05 of a half with 95 % from about (1.96 * 0.5 / 0.05)² rows."""
+    matrix = np.diag([0.5, 0.5])
+    found = batches._enough(matrix, lambda drawn: batches._largest(drawn, matrix))
+    assert found == pytest.approx(384, rel=0.15)
