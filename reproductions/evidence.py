@@ -61,7 +61,7 @@ def _count(claims: list[Claim]) -> str:
     shared = len({one.group or one.text for one in claims})
     seen = sum(p < 0.05 for p in correct(claims))
     return (
-        f"{len(claims)} claims from {shared} groups of runs. {counts(claims)} {seen} differ from zero after Holm's correction "
+        f"{len(claims)} claims from {shared} groups of runs. {counts(claims)} {seen} differ{'s' * (seen == 1)} from zero after Holm's correction "
         f"for all {len(claims)}."
     )
 
