@@ -61,7 +61,8 @@ def test_where_the_rule_holds(known):
     found, wanted = with_losses(known, 0.5, 0.25, 0.04).hint, FINDINGS["f1", CURVED_AND_RARE]
     assert found.startswith("Hint: boosted trees remove 50 % of the linear model's log-loss, and the rarest class has 4.0 %")
     assert (
-        f"On {number_word(wanted.n_tables)} other tables of this kind (a linear model does not fit, a class is rare)" in found
+        f"On {number_word(wanted.n_tables)} studied tables of this kind (a linear model does not fit, a class is rare)"
+        in found
     )
     assert f"{wanted.low:.1f} to {wanted.high:.1f} points over a tuned threshold on {number_word(wanted.n_gained)}" in found
     assert found.endswith("(docs/evidence.md).")
@@ -79,7 +80,7 @@ def test_where_the_rule_holds(known):
 def test_elsewhere(known, trees, rarest, words, kind):
     found, wanted = with_losses(known, 0.5, trees, rarest).hint, FINDINGS["f1", kind]
     assert found.startswith(f"Hint: {words}")
-    assert f"On {number_word(wanted.n_tables)} other tables of this kind ({IN_WORDS[kind]}), from " in found
+    assert f"On {number_word(wanted.n_tables)} studied tables of this kind ({IN_WORDS[kind]}), from " in found
     assert f"the mean is {wanted.mean:+.1f}" in found
 
 

@@ -119,14 +119,14 @@ def _fit_in_words(removed: float) -> str:
 def _finding_in_words(metric: str, kind: str, found: Finding) -> str:
     """
     >>> print(_finding_in_words("f1", "straight", Finding(4, 9, 6, 1, 0.6, 7.3, 2.1)))
-    On nine other tables of this kind (a linear model fits), from four data sets, training it for f1 gained 0.6 to 7.3 points
+    On nine studied tables of this kind (a linear model fits), from four data sets, training it for f1 gained 0.6 to 7.3 points
     over a tuned threshold on six, and lost half a point or more on one; the mean is +2.1
     """
     points = f"{found.low:.1f}" if found.n_gained == 1 else f"{found.low:.1f} to {found.high:.1f}"
     gained = f"gained {points} points over a tuned threshold on {number_word(found.n_gained)}"
     if not found.n_gained:
         gained = "gained nothing over a tuned threshold"
-    tables = f"{number_word(found.n_tables)} other tables of this kind ({IN_WORDS[kind]})"
+    tables = f"{number_word(found.n_tables)} studied tables of this kind ({IN_WORDS[kind]})"
     return (
         f"On {tables}, from {number_word(found.n_sets)} data sets, training it for {metric} {gained}, "
         f"and lost half a point or more on {number_word(found.n_lost)}; the mean is {found.mean:+.1f}"
