@@ -71,7 +71,8 @@ ITEMS = (
         "Table 1, tables",
         "networks on four tables",
         ("east-tabular", "east-splits"),
-        "5 of 10 seeds, a patience of 5 or 12 of 50 epochs; CocktailParty: no public copy; credit cards: the file may not be passed on",
+        "5 of 10 seeds, a patience of 5 or 12 of 50 epochs; CocktailParty: no public copy; credit cards: the file may not be "
+        "passed on",
     ),
     Item("EAST", "Table 1, images", "Darknet-19", ("east-image",), "Caltech256: the file is not here"),
     Item("EAST", "Table 2", "forest and CCS on images", missing="two baselines without a claim about EAST's loss"),

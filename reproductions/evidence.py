@@ -60,9 +60,10 @@ def _readings(gathered: Gathered) -> dict[str, list[Claim]]:
 def _count(claims: list[Claim]) -> str:
     shared = len({one.group or one.text for one in claims})
     seen = sum(p < 0.05 for p in correct(claims))
+    differ = f"{seen} differs" if seen == 1 else f"{seen} differ"
     return (
-        f"{len(claims)} claims from {shared} groups of runs. {counts(claims)} {seen} differ{'s' * (seen == 1)} from zero after Holm's correction "
-        f"for all {len(claims)}."
+        f"{len(claims)} claims from {shared} groups of runs. {counts(claims)} {differ} from zero after Holm's correction for all "
+        f"{len(claims)}."
     )
 
 
