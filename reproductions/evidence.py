@@ -62,8 +62,8 @@ def _count(claims: list[Claim]) -> str:
     seen = sum(p < 0.05 for p in correct(claims))
     differ = f"{seen} differs" if seen == 1 else f"{seen} differ"
     return (
-        f"{len(claims)} claims from {shared} groups of runs. {counts(claims)} {differ} from zero after Holm's correction for all "
-        f"{len(claims)}."
+        f"{len(claims)} claims from {shared} groups of runs. {counts(claims)} {differ} from zero after Holm's correction for "
+        f"all {len(claims)}."
     )
 
 
