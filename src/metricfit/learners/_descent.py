@@ -29,7 +29,7 @@ MAX_FACTORED = 300  # features up to which curvature is factorised; beyond, only
 RIDGE = 1e-4  # least curvature
 
 
-class Objective(Protocol):
+class LinearObjective(Protocol):
     """What a linear model descends on: a function of sums over rows, wherever the rows are."""
 
     def evaluate(self, model: LinearModel) -> tuple[float, Floats, Floats]:
@@ -64,7 +64,7 @@ def slopes_by_weights(features: Any, by_columns: Floats) -> Floats:
 
 
 def curvature_sums(features: Any, model: LinearModel, shares: Floats) -> list[Floats]:
-    """:meth:`Objective.curvature` of some rows; ``shares`` (n,) are their weights."""
+    """:meth:`LinearObjective.curvature` of some rows; ``shares`` (n,) are their weights."""
     p = softmax(model.logits(features), 1)
     curvature = p * (1.0 - p) * shares[:, None]
     curvature = curvature[:, 1:] if p.shape[1] == 2 else curvature
@@ -81,7 +81,7 @@ def _sandwich(features: Any, column: Floats) -> Floats:
     return product.toarray() if issparse(product) else product
 
 
-def descend(objective: Objective, penalty: float, start: LinearModel, record: Record | None = None) -> LinearModel:
+def descend(objective: LinearObjective, penalty: float, start: LinearModel, record: Record | None = None) -> LinearModel:
     """L-BFGS on an objective plus the penalty, over weights, intercepts and offsets.
 
     In coordinates in which cross-entropy has curvature one at the start, class by class: a few steps instead of hundreds.
