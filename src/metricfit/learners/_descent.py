@@ -68,14 +68,15 @@ def curvature_sums(features: Any, model: LinearModel, shares: Floats) -> list[Fl
     p = softmax(model.logits(features), 1)
     curvature = p * (1.0 - p) * shares[:, None]
     curvature = curvature[:, 1:] if p.shape[1] == 2 else curvature
-    features = _with_ones(features)
+    features = with_ones(features)
     if features.shape[1] > MAX_FACTORED:
         squares = features.multiply(features) if issparse(features) else features * features
         return [np.asarray(squares.T @ column).ravel() for column in curvature.T]
-    return [_sandwich(features, column) for column in curvature.T]
+    return [sandwich(features, column) for column in curvature.T]
 
 
-def _sandwich(features: Any, column: Floats) -> Floats:
+def sandwich(features: Any, column: Floats) -> Floats:
+    """X^T diag(column) X."""
     weighted = features.multiply(column[:, None]).tocsr() if issparse(features) else features * column[:, None]
     product = features.T @ weighted
     return product.toarray() if issparse(product) else product
@@ -124,7 +125,7 @@ class _Coordinates:
     r"""Weights and intercepts of a class as :math:`w = L^{-T} u`, with :math:`L L^T` the curvature of cross-entropy."""
 
     def __init__(self, curvature: list[Floats], start: LinearModel) -> None:
-        self.factors = [
+        self.factors: list[Floats] = [
             np.linalg.cholesky(one + RIDGE * np.eye(len(one))) if one.ndim == 2 else np.sqrt(one + RIDGE) for one in curvature
         ]
         stacked = np.vstack([start.weight, start.intercept])
@@ -152,6 +153,7 @@ class _Coordinates:
         return solve_triangular(factor, part, trans=transposed, lower=True, check_finite=False)
 
 
-def _with_ones(features: Any) -> Any:
+def with_ones(features: Any) -> Any:
+    """The features and a column of ones, which is the intercept's."""
     ones = np.ones((features.shape[0], 1))
     return hstack([features, ones], format="csr") if issparse(features) else np.hstack([features, ones])
