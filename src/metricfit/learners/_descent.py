@@ -125,9 +125,7 @@ class _Coordinates:
     r"""Weights and intercepts of a class as :math:`w = L^{-T} u`, with :math:`L L^T` the curvature of cross-entropy."""
 
     def __init__(self, curvature: list[Floats], start: LinearModel) -> None:
-        self.factors: list[Floats] = [
-            np.linalg.cholesky(one + RIDGE * np.eye(len(one))) if one.ndim == 2 else np.sqrt(one + RIDGE) for one in curvature
-        ]
+        self.factors = [_factor(one) for one in curvature]
         stacked = np.vstack([start.weight, start.intercept])
         columns = [
             factor.T @ part if factor.ndim == 2 else factor * part
@@ -151,6 +149,13 @@ class _Coordinates:
         if factor.ndim == 1:
             return part / factor
         return solve_triangular(factor, part, trans=transposed, lower=True, check_finite=False)
+
+
+def _factor(curvature: Floats) -> Floats:
+    """The factor of Cholesky of a matrix, or the root of a diagonal."""
+    if curvature.ndim == 1:
+        return np.asarray(np.sqrt(curvature + RIDGE), np.float64)
+    return np.asarray(np.linalg.cholesky(curvature + RIDGE * np.eye(len(curvature))), np.float64)
 
 
 def with_ones(features: Any) -> Any:
