@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         accumulate_gradients,
     )
     from metricfit.scores import binary_scores
+    from metricfit.shards import fit_shards
 
     __version__ = version("metricfit")
 
@@ -54,6 +55,7 @@ _HOME = {
     "compare": "comparison",
     "confusion_matrix": "confusion",
     "decide": "decisions",
+    "fit_shards": "shards",
     "set_validation": "_checks",
     "tune_offsets": "decisions",
 }
@@ -78,6 +80,7 @@ __all__ = [
     "confusion_matrix",
     "datasets",
     "decide",
+    "fit_shards",
     "functional",
     "links",
     "methods",
@@ -92,6 +95,8 @@ __all__ = [
 ]
 if not TYPE_CHECKING and not is_installed("lightning_fabric"):
     __all__.remove("training")  # `import *` and help() ask for every name here, and this one would fail
+if not TYPE_CHECKING and not is_installed("pyarrow"):
+    __all__.remove("fit_shards")
 
 
 def __getattr__(name: str) -> Any:

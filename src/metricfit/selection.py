@@ -13,12 +13,13 @@ Where labels are wrong, networks are chosen by the accuracy of held-out rows ins
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from metricfit import metrics
@@ -27,7 +28,7 @@ from metricfit.decisions import Guard, cross_fit_offsets, fit_offsets, fit_smoot
 from metricfit.learners import EnsembleLearner, Fold, History, Learner, MeanModel, MetricLearner, Task, Trained
 from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method
 
-__all__ = ["Fitted", "fit_method", "starts_at_cross_entropy", "stratified_folds"]
+__all__ = ["Fitted", "fit_method", "iterate_folds", "starts_at_cross_entropy", "stratified_folds"]
 
 OffsetSearch = Callable[..., Floats]  # of scores, labels, metric and weights
 OFFSET_FOLDS = 5  # parts of the held-out rows of a single split, to judge offsets
@@ -91,10 +92,14 @@ def starts_at_cross_entropy(learner: Learner, method: Method | Choice) -> bool:
 
 def stratified_folds(labels: Ints, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
     """Training and test rows of shuffled folds; a class may have fewer rows than there are folds."""
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")
-        return list(folds.split(np.empty((len(labels), 1)), labels))
+        return list(iterate_folds(labels, n_folds, seed))
+
+
+def iterate_folds(labels: NDArray[np.integer[Any]], n_folds: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
+    """The same one after the other, for many rows."""
+    yield from StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.empty((len(labels), 1)), labels)
 
 
 def _is_plain(method: Method | Choice) -> bool:

@@ -10,13 +10,14 @@ import typer
 
 from metricfit._printable import printable
 from metricfit.cli import _options as options
+from metricfit.cli._fit_parts import fit_in_parts, reads_in_parts
 from metricfit.cli._inputs import Asked, Inputs, read_inputs
 
 METHODS = ("cross_entropy", "threshold", "auto")  # for the linear model; fewer than `compare`, to save time
 
 
 def fit(
-    data: options.Data,
+    data: options.DataFiles,
     out: Annotated[Path, typer.Option(help="Folder to create for the model and report.html.", show_default=False)],
     target: options.Target = None,
     metric: options.MetricName = None,
@@ -38,14 +39,21 @@ def fit(
     repeats: options.Repeats = 2,
     jobs: options.Jobs = 1,
     seed: options.Seed = 0,
+    stream: options.Stream = False,
+    scratch: options.ScratchFolder = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Fit a model and write it to a folder, with a report.
 
     By default the model is an ensemble of a linear model and trees. The report's scores come from cross-validation; the model
-    itself is fitted to all rows.
+    itself is fitted to all rows. Several Parquet files, or one with --stream, are read in parts: the model is linear, and
+    there is no report.
     """
     given = locals()
+    if stream or reads_in_parts(data):
+        fit_in_parts(given)
+        return
+    given |= {"data": data[0]}
     from metricfit._files import check_free
     from metricfit._progress import bar_or_lines
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE

@@ -101,9 +101,11 @@ class Inputs:
 
 def read_inputs(asked: Asked) -> Inputs:
     """Read the file. Notes on stderr name everything that was detected or assumed."""
+    import numpy as np
+
     from metricfit import data
 
-    _check_options(asked)
+    check_options(asked)
     with data.input_file(asked.data) as path:
         layout = _find_layout(asked, path)
         target = layout.names[-1] if asked.target is None else data.column_named(asked.target, layout.names, "--target")
@@ -122,7 +124,7 @@ def read_inputs(asked: Asked) -> Inputs:
             table, schema, held[option] = _take_out(table, schema, name, f"--{option}", does)
             left_out[name] = f"{does}, --{option}"
     test = _read_test(asked, schema, table) if asked.test is not None else None
-    judged = _check_metric(asked, table)
+    judged = check_metric(asked, *np.unique(table.labels, return_counts=True), table.order)
     known = {*left_out, target, *(column.name for column in schema.columns)}
     left_out |= {name: "a row index, dropped" for name in layout.names if name not in known}
     profile = _look_at(asked.name, table, schema, left_out)
@@ -131,7 +133,7 @@ def read_inputs(asked: Asked) -> Inputs:
     return Inputs(asked.name, table, schema, profile, judged, held.get("group"), held.get("time"), test)
 
 
-def _check_options(asked: Asked) -> None:
+def check_options(asked: Asked) -> None:
     """Everything that can be refused before the file is read."""
     if asked.cost is not None and asked.metric is not None:
         raise UsageError("--cost is a metric of its own: pass --cost or --metric, not both.")
@@ -218,14 +220,11 @@ def _read_test(asked: Asked, schema: TableSchema, table: LabelledTable) -> tuple
     return features.filter(known), labels
 
 
-def _check_metric(asked: Asked, table: LabelledTable) -> Judged:
-    """Metric, positive class and order of the classes. For more than two classes "f1" becomes "f1_macro"."""
-    import numpy as np
-
+def check_metric(asked: Asked, classes: NDArray[Any], counts: NDArray[Any], known: Sequence[Any] | None = None) -> Judged:
+    """Metric, positive class and order of the classes, ``known`` if the file has it; more than two make "f1" "f1_macro"."""
     from metricfit.data import label_like
 
-    classes, counts = np.unique(table.labels, return_counts=True)
-    order = _parse_order(asked.classes, classes) if asked.classes is not None else list(table.order or ()) or None
+    order = _parse_order(asked.classes, classes) if asked.classes is not None else list(known or ()) or None
     label = None if asked.positive is None else label_like(asked.positive, classes, "--positive")
     if asked.cost is not None:
         costs = parse_cost(asked.cost, classes)
@@ -311,14 +310,18 @@ def _look_at(name: str, table: LabelledTable, schema: TableSchema, left_out: Map
 
     from metricfit.profile import profile_table
 
-    classes, counts = np.unique(table.labels, return_counts=True)
-    sizes = ", ".join(f"{one} {count:,}" for one, count in list(zip(classes, counts, strict=True))[:MOST_CLASSES_SHOWN])
-    more = f" and {len(classes) - MOST_CLASSES_SHOWN} more classes" if len(classes) > MOST_CLASSES_SHOWN else ""
-    say(f"{name}: {len(table.labels):,} rows, {_describe_columns(schema)}; classes in {table.target!r}: {sizes}{more}.")
+    say_contents(name, schema, table.target, *np.unique(table.labels, return_counts=True))
     profile = profile_table(table.features, table.labels, schema, left_out)
     for line in profile.warnings:
         say(f"Warning: {line}")
     return profile
+
+
+def say_contents(name: str, schema: TableSchema, target: str, classes: NDArray[Any], counts: NDArray[Any]) -> None:
+    """Say how many rows, columns and classes there are."""
+    sizes = ", ".join(f"{one} {count:,}" for one, count in list(zip(classes, counts, strict=True))[:MOST_CLASSES_SHOWN])
+    more = f" and {len(classes) - MOST_CLASSES_SHOWN} more classes" if len(classes) > MOST_CLASSES_SHOWN else ""
+    say(f"{name}: {counts.sum():,} rows, {_describe_columns(schema)}; classes in {target!r}: {sizes}{more}.")
 
 
 def _describe_columns(schema: TableSchema) -> str:

@@ -18,6 +18,19 @@ from metricfit._words import did_you_mean
 Data = Annotated[
     Path, typer.Argument(help="CSV, TSV, JSON Lines (also gzipped), Parquet or Excel file; - reads stdin.", show_default=False)
 ]
+DataFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        help="CSV, TSV, JSON Lines (also gzipped), Parquet or Excel file; - reads stdin. Several Parquet files, a pattern "
+        "such as 'part-*.parquet' or a folder of them are read in parts.",
+        show_default=False,
+    ),
+]
+Stream = Annotated[bool, typer.Option("--stream", help="Read a Parquet file in parts, in little memory: the linear model.")]
+ScratchFolder = Annotated[
+    Path | None,
+    typer.Option("--scratch", help="Folder for temporary files while files are read in parts.", show_default="the system's"),
+]
 Target = Annotated[str | None, typer.Option(help="Column to predict: name, or number from 1.", show_default="the last column")]
 MetricName = Annotated[
     str | None,

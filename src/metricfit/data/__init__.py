@@ -9,7 +9,7 @@ from metricfit.data._layout import Layout, layout_of
 from metricfit.data._read import Chunk, read_chunks, read_table
 from metricfit.data._schema import TableSchema
 from metricfit.data._source import input_file
-from metricfit.data._target import LabelledTable, column_named, label_like, read_labels, split_target
+from metricfit.data._target import LabelledTable, check_classes, column_named, label_like, read_labels, split_target
 from metricfit.data._types import Column
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "LabelledTable",
     "Layout",
     "TableSchema",
+    "check_classes",
     "column_named",
     "input_file",
     "label_like",

@@ -44,14 +44,17 @@ def read_whole(path: Path, layout: Layout, positions: Sequence[int]) -> pa.Table
 
 
 def read_batches(
-    path: Path, layout: Layout, positions: Sequence[int], skip_ragged: bool = False
+    path: Path, layout: Layout, positions: Sequence[int], skip_ragged: bool = False, groups: Sequence[int] | None = None
 ) -> Iterator[tuple[pa.Table, Ragged]]:
-    """The same in chunks of rows. With ``skip_ragged``, a row of a CSV file with too many or too few cells has no values."""
+    """The same in chunks of rows. With ``skip_ragged``, a row of a CSV file with too many or too few cells has no values.
+
+    ``groups`` are the row groups of a Parquet file to read; by default all.
+    """
     if layout.format == "csv":
         yield from _read_csv_batches(path, layout, positions, skip_ragged)
     elif layout.format == "parquet":
         with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(CHUNK_ROWS, columns=_parquet_columns(layout, positions)):
+            for batch in file.iter_batches(CHUNK_ROWS, groups, _parquet_columns(layout, positions)):
                 yield _select(pa.table(batch), layout, positions), {}
     elif layout.format == "excel":
         table = _read_excel(path, layout, positions)

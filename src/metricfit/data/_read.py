@@ -77,18 +77,21 @@ def read_chunks(
     keep: Sequence[str] = (),
     skip: bool = False,
     say: Say = _silent,
+    groups: Sequence[int] | None = None,
+    before: int = 0,
 ) -> Iterator[Chunk]:
     """Yield the columns of the schema, in its order, and the columns to keep, a chunk of rows at a time.
 
-    A cell that cannot be read is an error, or with ``skip`` a problem of its row.
+    A cell that cannot be read is an error, or with ``skip`` a problem of its row. ``groups`` are the row groups of a Parquet
+    file to read, by default all, and ``before`` the number of rows before them.
     """
-    columns, offset = schema.columns, 0
+    columns, offset = schema.columns, before
     positions = column_positions(path, layout, schema)
     kept_positions = [layout.names.index(name) for name in keep]
     distinct = list(dict.fromkeys([*positions, *kept_positions]))
     ignored: dict[str, Counter[str]] = {column.name: Counter() for column in columns}
     with data_errors(path):
-        for part, ragged in read_batches(path, layout, distinct, skip):
+        for part, ragged in read_batches(path, layout, distinct, skip, groups):
             raw = dict(zip(distinct, part.columns, strict=True))
             kept = [_as_written(raw[place], name, layout) for place, name in zip(kept_positions, keep, strict=True)]
             problems = {row: f"row {layout.first_row + offset + row} {problem}" for row, problem in ragged.items()}

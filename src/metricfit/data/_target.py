@@ -55,7 +55,7 @@ def split_target(
     if merged is not labels and order is not None:
         say(f"The order of the classes in column {target!r} is not used, because {OTHER!r} has no place in it.")
         order = None
-    _check_labels(merged, target, path, len(column) - len(labels), merge_rare)
+    check_classes(*np.unique(merged, return_counts=True), target, path, len(column) - len(labels), merge_rare)
     return LabelledTable(features.filter(known), merged, target, len(column) - len(labels), order)
 
 
@@ -142,18 +142,20 @@ def _to_labels(column: pa.ChunkedArray, target: str, path: Path) -> NDArray[Any]
     raise DataError(f"{path}, column {target!r} has values of type {column.type}, which cannot be classes.")
 
 
-def _check_labels(labels: NDArray[Any], target: str, path: Path, n_unlabelled: int, merge_rare: int) -> None:
-    classes, counts = np.unique(labels, return_counts=True)
+def check_classes(
+    classes: NDArray[Any], counts: NDArray[Any], target: str, path: Path, n_unlabelled: int = 0, merge_rare: int = 0
+) -> None:
+    """Refuse labels that cannot be classes; ``counts`` are their rows."""
     where = f"{path}, column {target!r}"
     if not len(classes):
         raise DataError(f"{where} has no values.")
     if len(classes) == 1:
         hint = f" {n_unlabelled:,} rows without a label were dropped." if n_unlabelled else ""
         raise DataError(f"{where} has only one class: {classes.tolist()[0]!r}. At least two are needed.{hint}")
-    if labels.dtype.kind in "iu" or all(map(is_number, classes.astype(str))):
+    if classes.dtype.kind in "iu" or all(map(is_number, classes.astype(str))):
         numbers = classes.astype(np.float64)
         fractions = (numbers != np.round(numbers)).any() and len(classes) > MAX_FRACTIONS
-        if fractions or len(classes) > max(MAX_NUMBERED_CLASSES, len(labels) / 10):
+        if fractions or len(classes) > max(MAX_NUMBERED_CLASSES, counts.sum() / 10):
             values = f"{len(classes)} distinct values from {numbers.min():g} to {numbers.max():g}"
             raise DataError(
                 f"{where} looks like a regression target ({values}), expected classes. "

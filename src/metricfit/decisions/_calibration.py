@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -15,9 +17,12 @@ def fit_temperature(scores: Floats, labels: Ints, weight: Floats) -> float:
     scores, labels, weight = known_rows(scores, labels, weight)
     if not len(scores):
         return 1.0
-    found = minimize_scalar(
-        lambda log_t: cross_entropy(scores / np.exp(log_t), labels, weight), bounds=(-4, 4), method="bounded"
-    )
+    return best_temperature(lambda temperature: cross_entropy(scores / temperature, labels, weight))
+
+
+def best_temperature(loss: Callable[[float], float]) -> float:
+    """The temperature between exp(-4) and exp(4) with the least loss."""
+    found = minimize_scalar(lambda log_t: loss(np.exp(log_t)), bounds=(-4, 4), method="bounded")
     return float(np.exp(found.x))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -138,23 +139,72 @@ def _best_offset(
     # a row goes to the class once its offset is above this
     threshold = shifted[np.arange(len(rival)), rival] - scores[:, moving]
     steps, group = np.unique(threshold, return_inverse=True)
-    stride = -(-len(steps) // max(_MOST_ENTRIES // n_classes**2, _LEAST_CANDIDATES))
+    stride = _stride(len(steps), n_classes)
     group //= stride
-    # candidate g gives the rows of the first g groups to the class: its offset lies between the last of them and the next
-    below = np.concatenate([[-np.inf], steps[stride - 1 :: stride], steps[-1:] if len(steps) % stride else []])
-    above = np.concatenate([steps[::stride], [np.inf]])
-    shape = (len(below), n_classes, n_classes)
+    cuts = _Cuts.between(steps, stride)
+    shape = (len(cuts.below), n_classes, n_classes)
     cells = (group + 1) * n_classes**2 + labels * n_classes
     change = _sums(cells + moving, weight, shape) - _sums(cells + rival, weight, shape)
     change[0] = hard_confusion(rival, labels, weight, n_classes)
-    values = np.nan_to_num(metric_values(metric, np.cumsum(change, 0)), nan=-np.inf)
-    best = np.flatnonzero(values >= values.max() - 1e-12)
-    here = offsets[moving]
-    if ((below[best] < here) & (here < above[best])).any():
-        return here, float(values.max())
-    places = 0.5 * (np.maximum(below, steps[0] - 2.0) + np.minimum(above, steps[-1] + 2.0))[best]
-    place = places[np.abs(places - here).argmin()]
-    return float(place), float(values.max())
+    return cuts.best(metric, np.cumsum(change, 0), offsets[moving])
+
+
+def fit_cut(thresholds: Sequence[Floats], metric: Metric) -> Floats:
+    """:func:`fit_offsets` for two classes and rows that count alike, in little memory: it sorts the thresholds in place.
+
+    A row goes to class 1 once the offset of that class is above its threshold, which is score 0 less score 1. ``thresholds``
+    are those of the rows of class 0, and of class 1.
+
+    >>> from metricfit import metrics
+    >>> fit_cut([np.array([2.0, 1.0]), np.array([0.6, 0.4])], metrics.get("f1")).tolist()       # as in `tune_offsets`
+    [-0.4, 0.4]
+    """
+    for one in thresholds:
+        one.sort()
+    together = np.concatenate(thresholds)
+    together.sort(kind="stable")  # two sorted parts
+    distinct = np.flatnonzero(np.append(True, together[1:] != together[:-1]))
+    stride = _stride(len(distinct), 2)
+    cuts = _Cuts.between(together, stride, distinct)
+    given = np.stack([np.searchsorted(one, cuts.below, side="right") for one in thresholds], 1).astype(np.float64)
+    kept = np.array([len(one) for one in thresholds]) - given
+    place, _ = cuts.best(metric, np.stack([kept, given], 2), 0.0)
+    return np.array([-0.5 * place, 0.5 * place])
+
+
+def _stride(n_steps: int, n_classes: int) -> int:
+    """How many steps go together, so that the matrices of all candidates fit in memory."""
+    return -(-n_steps // max(_MOST_ENTRIES // n_classes**2, _LEAST_CANDIDATES))
+
+
+@dataclass(frozen=True)
+class _Cuts:
+    """Candidates for an offset. Candidate g gives the rows of the first g groups to the class that moves.
+
+    Its offset lies between ``below``, the last threshold of these groups, and ``above``, the first of the next.
+    """
+
+    below: Floats
+    above: Floats
+    least: float
+    most: float
+
+    @classmethod
+    def between(cls, steps: Floats, stride: int, places: Ints | None = None) -> _Cuts:
+        """Groups of ``stride`` steps; ``places`` says where the different ones stand, if some are equal."""
+        places = np.arange(len(steps)) if places is None else places
+        last = places[-1:] if len(places) % stride else places[:0]
+        below = np.concatenate([[-np.inf], steps[places[stride - 1 :: stride]], steps[last]])
+        return cls(below, np.concatenate([steps[places[::stride]], [np.inf]]), float(steps[0]), float(steps[-1]))
+
+    def best(self, metric: Metric, matrices: Floats, here: float) -> tuple[float, float]:
+        """The best offset, as near as possible to where it is, and the metric it gives."""
+        values = np.nan_to_num(metric_values(metric, matrices), nan=-np.inf)
+        best = np.flatnonzero(values >= values.max() - 1e-12)
+        if ((self.below[best] < here) & (here < self.above[best])).any():
+            return here, float(values.max())
+        places = 0.5 * (np.maximum(self.below, self.least - 2.0) + np.minimum(self.above, self.most + 2.0))[best]
+        return float(places[np.abs(places - here).argmin()]), float(values.max())
 
 
 def _sums(cells: Ints, weight: Floats, shape: tuple[int, ...]) -> Floats:

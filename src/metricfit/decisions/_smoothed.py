@@ -39,7 +39,7 @@ def normal_of_two(metric: Metric, labels: Ints, weight: Floats, sigma: float) ->
     def noisy(difference: Floats) -> tuple[float, Floats]:
         x = difference * per_score
         assigned = np.bincount(labels, weight * ndtr(x), 2)
-        value, slope = _negative_metric(metric, np.stack([support - assigned, assigned], 1))
+        value, slope = negative_metric(metric, np.stack([support - assigned, assigned], 1))
         gain = slope[:, 1] - slope[:, 0]
         by_difference = np.where(positive, gain[1], gain[0]) * weight * np.exp(-0.5 * x * x) * (per_score / _SQRT_2PI)
         return value, by_difference
@@ -54,7 +54,7 @@ def softmax_of_any(metric: Metric, labels: Ints, weight: Floats, n_classes: int,
 
     def noisy(scores: Floats) -> tuple[float, Floats]:
         assigned, _ = softmax_and_normalizer(scores / temperature)
-        value, slope = _negative_metric(metric, members @ assigned)
+        value, slope = negative_metric(metric, members @ assigned)
         gain = slope[labels] * weight[:, None]
         return value, assigned * (gain - (assigned * gain).sum(1, keepdims=True)) / temperature
 
@@ -69,7 +69,7 @@ def softmax_and_normalizer(scores: Floats) -> tuple[Floats, Floats]:
     return exponentials / total, (largest + np.log(total))[:, 0]
 
 
-def _negative_metric(metric: Metric, matrix: Floats) -> tuple[float, Floats]:
+def negative_metric(metric: Metric, matrix: Floats) -> tuple[float, Floats]:
     """-M / u of a confusion matrix, and its derivative by the entries."""
     leaf = torch.from_numpy(matrix).requires_grad_()
     with torch.enable_grad():

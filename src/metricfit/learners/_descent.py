@@ -1,4 +1,4 @@
-"""L-BFGS for a linear model on any surrogate.
+"""L-BFGS for a linear model on any objective.
 
 A smoothed metric is no convex function of the weights, so the start and the penalty matter more than the descent: it starts
 at logistic regression, and scores stay in logit units, in which one width of smoothing fits all data.
@@ -7,7 +7,8 @@ at logistic regression, and scores stay in logit units, in which one width of sm
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -16,7 +17,7 @@ from scipy.sparse import hstack, issparse
 from scipy.special import softmax
 
 from metricfit._typing import Floats
-from metricfit.learners._linear_model import LinearModel, gather_columns, spread_columns
+from metricfit.learners._linear_model import LinearModel, gather_columns
 from metricfit.learners._rows import TrainingRows
 from metricfit.learners._surrogates import Surrogate
 
@@ -28,39 +29,86 @@ MAX_FACTORED = 300  # features up to which curvature is factorised; beyond, only
 RIDGE = 1e-4  # least curvature
 
 
-def descend(
-    rows: TrainingRows,
-    surrogate: Surrogate,
-    penalty: float,
-    start: LinearModel,
-    record: Record | None = None,
-) -> LinearModel:
-    """L-BFGS on a surrogate plus the penalty, over weights, intercepts and offsets.
+class LinearObjective(Protocol):
+    """What a linear model descends on: a function of sums over rows, wherever the rows are."""
+
+    def evaluate(self, model: LinearModel) -> tuple[float, Floats, Floats]:
+        """The value, its derivative by weights and intercepts, (p + 1, m), and by offsets, (k,); without the penalty."""
+
+    def curvature(self, model: LinearModel) -> list[Floats]:
+        """The curvature of cross-entropy by the weights and the intercept of each column of scores, m in all.
+
+        A matrix (p + 1, p + 1), or its diagonal where p is more than ``MAX_FACTORED``.
+        """
+
+
+@dataclass(frozen=True)
+class RowsObjective:
+    """A surrogate of rows that are in memory."""
+
+    rows: TrainingRows
+    surrogate: Surrogate
+
+    def evaluate(self, model: LinearModel) -> tuple[float, Floats, Floats]:
+        value, by_scores, by_offsets = self.surrogate(model.logits(self.rows.features), model.offsets)
+        return value, slopes_by_weights(self.rows.features, gather_columns(by_scores)), by_offsets
+
+    def curvature(self, model: LinearModel) -> list[Floats]:
+        rows = self.rows
+        return curvature_sums(rows.features, model, rows.training_weight / rows.training_weight.sum())
+
+
+def slopes_by_weights(features: Any, by_columns: Floats) -> Floats:
+    """The derivative by weights and intercepts, (p + 1, m), from that by the columns of scores, (n, m)."""
+    return np.vstack([np.asarray(features.T @ by_columns), by_columns.sum(0)])
+
+
+def curvature_sums(features: Any, model: LinearModel, shares: Floats) -> list[Floats]:
+    """:meth:`LinearObjective.curvature` of some rows; ``shares`` (n,) are their weights."""
+    p = softmax(model.logits(features), 1)
+    curvature = p * (1.0 - p) * shares[:, None]
+    curvature = curvature[:, 1:] if p.shape[1] == 2 else curvature
+    features = with_ones(features)
+    if features.shape[1] > MAX_FACTORED:
+        squares = features.multiply(features) if issparse(features) else features * features
+        return [np.asarray(squares.T @ column).ravel() for column in curvature.T]
+    return [sandwich(features, column) for column in curvature.T]
+
+
+def sandwich(features: Any, column: Floats) -> Floats:
+    """X^T diag(column) X."""
+    weighted = features.multiply(column[:, None]).tocsr() if issparse(features) else features * column[:, None]
+    product = features.T @ weighted
+    return product.toarray() if issparse(product) else product
+
+
+def descend(objective: LinearObjective, penalty: float, start: LinearModel, record: Record | None = None) -> LinearModel:
+    """L-BFGS on an objective plus the penalty, over weights, intercepts and offsets.
 
     In coordinates in which cross-entropy has curvature one at the start, class by class: a few steps instead of hundreds.
     """
-    coordinates = _Coordinates(rows, start)
+    coordinates = _Coordinates(objective.curvature(start), start)
     n_free = start.weight.size + start.intercept.size
-    gradient_norm = 0.0  # where the surrogate was last looked at: that is where a step ends
+    gradient_norm = 0.0  # where the objective was last looked at: that is where a step ends
 
     def model_at(flat: Floats) -> LinearModel:
-        offsets = flat[n_free:]
-        return LinearModel(*coordinates.weights(flat[:n_free]), offsets - offsets.mean())
+        return LinearModel(*coordinates.weights(flat[:n_free]), flat[n_free:])
+
+    def centred(model: LinearModel) -> LinearModel:
+        return model.with_offsets(model.offsets)
 
     def after_step(intermediate_result: Any) -> None:
         if record is not None:
-            record(model_at(intermediate_result.x), float(intermediate_result.fun), gradient_norm)
+            record(centred(model_at(intermediate_result.x)), float(intermediate_result.fun), gradient_norm)
 
     def value_and_gradient(flat: Floats) -> tuple[float, Floats]:
         nonlocal gradient_norm
-        weight, intercept = coordinates.weights(flat[:n_free])
-        value, by_scores, by_offsets = surrogate(spread_columns(np.asarray(rows.features @ weight) + intercept), flat[n_free:])
-        by_columns = gather_columns(by_scores)
-        by_weight = np.asarray(rows.features.T @ by_columns) + penalty * weight
-        by_both = np.vstack([by_weight, by_columns.sum(0)])
+        model = model_at(flat)
+        value, by_both, by_offsets = objective.evaluate(model)
+        by_both[:-1] += penalty * model.weight
         gradient_norm = float(np.linalg.norm(by_both))
         gradient = coordinates.gradient(by_both)
-        return value + 0.5 * penalty * float((weight * weight).sum()), np.append(gradient, by_offsets)
+        return value + 0.5 * penalty * float((model.weight * model.weight).sum()), np.append(gradient, by_offsets)
 
     found = minimize(
         value_and_gradient,
@@ -70,29 +118,14 @@ def descend(
         callback=after_step,
         options={"maxiter": MAX_STEPS, "gtol": TOLERANCE, "ftol": TOLERANCE},
     )
-    return model_at(found.x)
+    return centred(model_at(found.x))
 
 
 class _Coordinates:
     r"""Weights and intercepts of a class as :math:`w = L^{-T} u`, with :math:`L L^T` the curvature of cross-entropy."""
 
-    def __init__(self, rows: TrainingRows, start: LinearModel) -> None:
-        features = _with_ones(rows.features)
-        p = softmax(start.logits(rows.features), 1)
-        curvature = p * (1.0 - p) * (rows.training_weight / rows.training_weight.sum())[:, None]
-        curvature = curvature[:, 1:] if rows.n_classes == 2 else curvature
-        n_features = features.shape[1]
-        self.factors = []
-        large = n_features > MAX_FACTORED
-        squares = (features.multiply(features) if issparse(features) else features * features) if large else None
-        for column in curvature.T:
-            if squares is not None:
-                self.factors.append(np.sqrt(np.asarray(squares.T @ column).ravel() + RIDGE))
-                continue
-            weighted = features.multiply(column[:, None]).tocsr() if issparse(features) else features * column[:, None]
-            hessian = features.T @ weighted
-            hessian = hessian.toarray() if issparse(hessian) else hessian
-            self.factors.append(np.linalg.cholesky(hessian + RIDGE * np.eye(n_features)))
+    def __init__(self, curvature: list[Floats], start: LinearModel) -> None:
+        self.factors = [_factor(one) for one in curvature]
         stacked = np.vstack([start.weight, start.intercept])
         columns = [
             factor.T @ part if factor.ndim == 2 else factor * part
@@ -118,6 +151,14 @@ class _Coordinates:
         return solve_triangular(factor, part, trans=transposed, lower=True, check_finite=False)
 
 
-def _with_ones(features: Any) -> Any:
+def _factor(curvature: Floats) -> Floats:
+    """The factor of Cholesky of a matrix, or the root of a diagonal."""
+    if curvature.ndim == 1:
+        return np.asarray(np.sqrt(curvature + RIDGE), np.float64)
+    return np.asarray(np.linalg.cholesky(curvature + RIDGE * np.eye(len(curvature))), np.float64)
+
+
+def with_ones(features: Any) -> Any:
+    """The features and a column of ones, which is the intercept's."""
     ones = np.ones((features.shape[0], 1))
     return hstack([features, ones], format="csr") if issparse(features) else np.hstack([features, ones])

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from metricfit.decisions import NEVER, fit_offsets, hard_confusion, metric_values
-from metricfit.learners._descent import MAX_STEPS, descend
+from metricfit.learners._descent import MAX_STEPS, RowsObjective, descend
 from metricfit.learners._learner import MetricLearner
 from metricfit.learners._linear_model import LinearModel, spread_columns
 from metricfit.learners._rows import TrainingRows
@@ -59,7 +59,8 @@ class LinearLearner(MetricLearner):
             surrogate = build_surrogate(method, rows, fold.metric, width)
             shown = width or float(method.smoothing_for(rows.n_classes).width)
             record = None if fold.history is None else partial(_record, fold, method, shown)
-            model = descend(rows, surrogate, NORMALIZED_PENALTY if method.normalize_scores else penalty, model, record)
+            objective = RowsObjective(rows, surrogate)
+            model = descend(objective, NORMALIZED_PENALTY if method.normalize_scores else penalty, model, record)
         return model
 
 

@@ -1,0 +1,185 @@
+"""How do time and memory of a linear fit grow with rows, columns and classes?
+
+    python -m benchmarks.growth [--out benchmarks/results] [--limit 60] [--rows 10000 100000 1000000]
+
+Every fit has a process of its own and one thread. Time is processor time, because the machine may be busy with other work;
+memory is the peak of the process less what it had before it made the data. ``C`` is 1, so that one fit is measured and not a
+search over penalties: logistic regression, then offsets and the descent on smoothed F1 where the method is "leaky". A fit that
+takes more than ``--limit`` seconds is stopped, and larger ones of its series are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reproductions._machine import processor
+
+
+@dataclass(frozen=True)
+class Series:
+    """Fits of which one size grows: ``sizes`` of ``axis``, the others fixed."""
+
+    title: str
+    axis: str
+    sizes: tuple[int, ...]
+    rows: int = 0
+    columns: int = 20
+    classes: int = 2
+    kind: str = "dense"  # or sparse, with ten numbers per row, or files
+    method: str = "leaky"
+
+    def point(self, size: int) -> dict[str, Any]:
+        sizes = {"rows": self.rows, "columns": self.columns, "classes": self.classes} | {self.axis: size}
+        return {**sizes, "kind": self.kind, "method": self.method}
+
+
+def all_series(rows: Sequence[int]) -> list[Series]:
+    columns = (10, 100, 1_000, 10_000)
+    return [
+        Series("rows, in memory", "rows", tuple(rows)),
+        Series("rows, in files", "rows", tuple(rows), kind="files"),
+        Series("columns, dense, 2,000 rows", "columns", columns, rows=2_000),
+        Series("columns, sparse, 20,000 rows", "columns", columns, rows=20_000, kind="sparse"),
+        Series("classes, leaky, 5,000 rows", "classes", (2, 10, 100), rows=5_000),
+        Series("classes, cross-entropy, 10,000 rows", "classes", (2, 10, 100, 1_000), rows=10_000, method="cross_entropy"),
+    ]
+
+
+def measure(point: dict[str, Any]) -> dict[str, float]:
+    """Seconds of the processor and bytes of memory of one fit."""
+    from scipy import sparse
+
+    import metricfit as mf
+
+    options = {"method": point["method"], "C": 1.0, "random_state": 0}
+    metric = "f1" if point["classes"] == 2 else "f1_macro"
+    mf.MetricClassifier("f1", model="linear", **options).fit(np.eye(4).repeat(8, 0), np.tile([0, 1], 16))  # imports
+    before, random = _peak(), np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        if point["kind"] == "files":
+            from benchmarks.make_rows import write_rows
+
+            write_rows(Path(folder), point["rows"], point["columns"], 4)
+            begin = time.process_time()
+            mf.fit_shards(f"{folder}/part-*.parquet", "y", metric, scratch=folder, **options)
+            return {"seconds": time.process_time() - begin, "memory": _peak() - before}
+    if point["kind"] == "sparse":
+        density = min(1.0, 10 / point["columns"])
+        features: Any = sparse.random(point["rows"], point["columns"], density, "csr", random_state=random)
+    else:
+        features = random.normal(size=(point["rows"], point["columns"]))
+    n_used = min(10, point["columns"])
+    scores = features[:, :n_used] @ random.normal(size=(n_used, point["classes"])) * (10 if point["kind"] == "sparse" else 1)
+    labels = (scores + random.gumbel(size=scores.shape)).argmax(1)
+    begin = time.process_time()
+    mf.MetricClassifier(metric, model="linear", **options).fit(features, labels)
+    return {"seconds": time.process_time() - begin, "memory": _peak() - before}
+
+
+def _peak() -> float:
+    return 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def run(series: Series, limit: int) -> list[dict[str, Any]]:
+    found = []
+    for size in series.sizes:
+        point = series.point(size)
+        command = [sys.executable, "-m", "benchmarks.growth", "--one", json.dumps(point), "--limit", str(limit)]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        if answer.returncode < 0:
+            found.append({"size": size, "seconds": math.nan, "memory": math.nan})
+            break
+        if answer.returncode:
+            raise RuntimeError(answer.stderr)
+        found.append({"size": size, **json.loads(answer.stdout.splitlines()[-1])})
+        print(series.title, found[-1], file=sys.stderr, flush=True)
+    return found
+
+
+def exponent(found: Sequence[dict[str, Any]], key: str, last: int = 2) -> float:
+    """The slope of the logarithms over the last sizes.
+
+    >>> exponent([{"size": 10, "seconds": 1.0}, {"size": 100, "seconds": 100.0}], "seconds")
+    2.0
+    """
+    known = [row for row in found if row[key] > 0.0][-last:]
+    if len(known) < 2:
+        return math.nan
+    return math.log(known[-1][key] / known[0][key]) / math.log(known[-1]["size"] / known[0]["size"])
+
+
+def report(results: dict[str, list[dict[str, Any]]], command: str, limit: int) -> str:
+    lines = [f"Written by `{command}`.", "", processor(), ""]
+    lines += [
+        "The machine was busy with other work, so times are of the processor, and caches were shared: read exponents, not"
+    ]
+    lines += [
+        "seconds. An exponent is the slope between the last two sizes. Memory is beyond what the process had before.",
+        "",
+    ]
+    lines += ["| what grows | size | processor time, s | memory, MB |", "|---|---:|---:|---:|"]
+    for title, found in results.items():
+        for row in found:
+            stopped = math.isnan(row["seconds"])
+            shown = f"more than {limit} | " if stopped else f"{row['seconds']:.2f} | {row['memory'] / 1e6:,.0f}"
+            lines.append(f"| {title} | {row['size']:,} | {shown} |")
+    lines += ["", "| what grows | exponent of time | exponent of memory |", "|---|---:|---:|"]
+    for title, found in results.items():
+        lines.append(f"| {title} | {exponent(found, 'seconds'):.2f} | {exponent(found, 'memory'):.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+def draw(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.6))
+    for place, axis in enumerate(("rows", "columns", "classes")):
+        for title, found in results.items():
+            if title.startswith(axis):
+                known = [row for row in found if row["seconds"] > 0.0]
+                label = f"{title.removeprefix(axis).strip(', ')}: exponent {exponent(found, 'seconds'):.2f}"
+                axes[place].loglog([row["size"] for row in known], [row["seconds"] for row in known], "o-", label=label)
+        axes[place].set(xlabel=axis, ylabel="processor time, s")
+        axes[place].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--limit", type=int, default=60, help="seconds of the processor per fit")
+    parser.add_argument("--out", type=Path, help="folder for growth.md and growth.svg")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        resource.setrlimit(resource.RLIMIT_CPU, (given.limit + 20, given.limit + 20))  # 20 to import and to make the data
+        print(json.dumps(measure(json.loads(given.one))))
+        return
+    results = {series.title: run(series, given.limit) for series in all_series(given.rows)}
+    shown = [one for one in sys.argv[1:] if one != str(given.out)]
+    text = report(results, " ".join(["python -m benchmarks.growth", *(one for one in shown if one != "--out")]), given.limit)
+    print(text)
+    if given.out:
+        (given.out / "growth.md").write_text(text)
+        draw(results, given.out / "growth.svg")
+
+
+if __name__ == "__main__":
+    main()

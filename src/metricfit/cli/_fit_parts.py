@@ -1,0 +1,85 @@
+"""``metricfit fit`` of several Parquet files, or of one with ``--stream``: in parts, by :mod:`metricfit.shards`."""
+
+from __future__ import annotations
+
+import glob
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from metricfit._errors import UsageError
+from metricfit._printable import printable
+from metricfit.cli import _options as options
+from metricfit.cli._inputs import Asked, check_metric, check_options, say_contents
+
+_COLUMNS = {"dropped": "drop", "numeric": "numeric", "categorical": "categorical"}  # arguments and options
+NOT_IN_PARTS = ("group", "time", "test", "header", "delimiter", "encoding")  # options for a single table in memory
+
+
+def reads_in_parts(paths: Sequence[Path]) -> bool:
+    """Whether there are several files: given one by one, by a pattern, or as a folder."""
+    first = paths[0]
+    return len(paths) > 1 or first.is_dir() or (glob.has_magic(str(first)) and not first.exists())
+
+
+def fit_in_parts(given: Mapping[str, Any]) -> None:
+    """Fit the linear model and write it to a folder; ``given`` are the options of ``fit``."""
+    from metricfit._files import check_free
+    from metricfit.cli._model import TABLE_FILE
+    from metricfit.estimators import MetricClassifier
+    from metricfit.estimators._storage import save
+    from metricfit.shards._files import find_files, open_files
+    from metricfit.shards._fit import fit_files
+    from metricfit.shards._labels import read_all_labels
+
+    _check_given(given)
+    check_free(given["out"])
+    asked = Asked.among({**given, "data": given["data"][0]})
+    check_options(asked)
+    columns = {into: _split_names(given[name]) for into, name in _COLUMNS.items()}
+    files = open_files(find_files(given["data"]), asked.target, say=options.say, **columns)
+    labels = read_all_labels(files, asked.merge_rare, options.say)
+    say_contents(files.name, files.schema, files.target, labels.classes, labels.counts)
+    judged = check_metric(asked, labels.classes, labels.counts)
+    for note in judged.notes:
+        options.say(note)
+    classifier = MetricClassifier(judged.metric, model=given["model"], random_state=given["seed"], **judged.classes)
+    try:
+        fit_files(files, labels, classifier, given["scratch"], tell=_tell())
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    finally:
+        options.show_progress("")
+    table = {"target": files.target, **files.schema.as_json()}
+    with options.ignore_warnings():
+        save(classifier, given["out"], {TABLE_FILE: json.dumps(table, indent=1)})
+    if given["as_json"]:
+        about = {"learner": classifier.learner_, "chosen": classifier.chosen_, "notes": list(classifier.notes_)}
+        print(json.dumps({"model": str(given["out"]), **about, "candidates": list(classifier.candidates_)}, indent=1))
+        return
+    for line in f"Fitted to all rows: {classifier.summary()}".splitlines():
+        print(printable(line))
+    print(f"Model, without a report: {given['out']}")
+
+
+def _check_given(given: Mapping[str, Any]) -> None:
+    """Refuse options that need all rows in memory."""
+    if given["model"] not in ("auto", "linear"):
+        raise UsageError(
+            f"--model {given['model']} is not fitted to files that are read in parts. Pass --model linear, or one file with a "
+            "sample of the rows."
+        )
+    for name in NOT_IN_PARTS:
+        if given[name] is not None:
+            raise UsageError(f"--{name} does not apply to files that are read in parts. Leave it out, or pass one file.")
+
+
+def _split_names(given: Sequence[str] | None) -> list[str]:
+    return [name.strip() for one in given or () for name in one.split(",")]
+
+
+def _tell() -> Callable[[str], None]:
+    """Replace the line about the last pass on a terminal; elsewhere print every line."""
+    return options.show_progress if sys.stderr.isatty() else options.say

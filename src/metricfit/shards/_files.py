@@ -1,0 +1,185 @@
+"""Several Parquet files as one table: the files, their columns, and the shards that they are read in."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from metricfit import data
+from metricfit._errors import DataError, UsageError
+from metricfit._printable import quoted
+from metricfit.data import Layout, TableSchema
+from metricfit.data._detect import detect_columns
+from metricfit.data._raw import data_errors, read_batches
+from metricfit.data._types import type_name
+
+Say = Callable[[str], None]
+MOST_SHARD_ROWS = 2**20  # of the row groups that make one shard
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """Row groups of one file; ``before`` rows of the file come before them."""
+
+    path: Path
+    layout: Layout
+    groups: tuple[int, ...]
+    before: int
+    n_rows: int
+
+    def read_target(self, target: str) -> Iterator[pa.ChunkedArray]:
+        """The column of labels, in chunks of rows."""
+        with data_errors(self.path):
+            place = self.layout.names.index(target)
+            for chunk, _ in read_batches(self.path, self.layout, [place], groups=self.groups):
+                yield chunk.column(0)
+
+    def read_features(self, schema: TableSchema) -> Iterator[pa.Table]:
+        """The features, in chunks of rows."""
+        for chunk in data.read_chunks(self.path, self.layout, schema, groups=self.groups, before=self.before):
+            yield chunk.features
+
+
+@dataclass(frozen=True)
+class Files:
+    """Parquet files with the same columns; ``schema`` describes the features."""
+
+    parts: tuple[FilePart, ...]
+    schema: TableSchema
+    target: str
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        return sum(part.n_rows for part in self.parts)
+
+    @property
+    def name(self) -> str:
+        """The first file, and how many there are."""
+        n_others = len({part.path for part in self.parts}) - 1
+        return f"{self.parts[0].path.name} and {n_others:,} more files" if n_others else self.parts[0].path.name
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a path stands for several files: it has ``*``, ``?`` or ``[`` and is no file itself."""
+    return glob.has_magic(text) and not Path(text).exists()
+
+
+def find_files(given: str | Path | Sequence[str | Path]) -> list[Path]:
+    """The files of a pattern such as ``"part-*.parquet"``, of a folder, or of a list of these; sorted by name.
+
+    >>> find_files("no-such-*.parquet")
+    Traceback (most recent call last):
+        ...
+    metricfit._errors.UsageError: No file matches no-such-*.parquet.
+    """
+    found: list[Path] = []
+    for one in [given] if isinstance(given, str | Path) else given:
+        if is_pattern(str(one)):
+            matches = [Path(path) for path in sorted(glob.glob(str(one), recursive=True)) if Path(path).is_file()]
+            if not matches:
+                raise UsageError(f"No file matches {one}.")
+            found += matches
+        elif Path(one).is_dir():
+            matches = sorted(Path(one).glob("*.parquet"))
+            if not matches:
+                raise UsageError(f"Folder {one} has no file *.parquet.")
+            found += matches
+        else:
+            found.append(Path(one))
+    twice = {path for path in found if found.count(path) > 1} if len(set(found)) < len(found) else set()
+    if twice:
+        raise UsageError(f"{min(twice)} is given twice.")
+    return found
+
+
+def open_files(
+    paths: Sequence[Path],
+    target: str | None,
+    dropped: Collection[str] = (),
+    numeric: Collection[str] = (),
+    categorical: Collection[str] = (),
+    say: Say = lambda line: None,
+) -> Files:
+    """Check that the files belong together. Text that holds numbers or dates is known by the first rows of the first file."""
+    layouts = [_parquet_layout(path) for path in paths]
+    first = layouts[0]
+    target = first.names[-1] if target is None else data.column_named(target, first.names, "--target")
+    options = {"--drop": dropped, "--numeric": numeric, "--categorical": categorical}
+    named = {option: [data.column_named(name, first.names, option) for name in given] for option, given in options.items()}
+    for option, columns in named.items():
+        if target in columns:
+            raise UsageError(f"{option} {quoted(target)} is the target. Pass another column to --target or to {option}.")
+    _check_same_columns(paths, layouts, named["--drop"])
+    names = [name for name in first.names if name not in named["--drop"]]
+    if len(names) < 2:
+        raise DataError(f"{paths[0]} has no columns except the target {quoted(target)}.")
+    parts = tuple(part for path, layout in zip(paths, layouts, strict=True) for part in _split_file(path, layout))
+    if not sum(part.n_rows for part in parts):
+        raise DataError(f"{paths[0]} and the other files have no rows." if len(paths) > 1 else f"{paths[0]} has no rows.")
+    raw = _first_rows(parts, [first.names.index(name) for name in names], names)
+    types = detect_columns(raw, first, target, say, named["--numeric"], named["--categorical"])
+    return Files(parts, TableSchema(tuple(types), first.header, len(first.names)), target, tuple(named["--drop"]))
+
+
+def _parquet_layout(path: Path) -> Layout:
+    layout = data.layout_of(path)
+    if layout.format != "parquet":
+        raise DataError(f"{path} is no Parquet file. Several files are read in parts, which needs Parquet: convert it first.")
+    return layout
+
+
+def _check_same_columns(paths: Sequence[Path], layouts: Sequence[Layout], dropped: Collection[str]) -> None:
+    """Every file has the columns of the first, with types that are read alike."""
+    expected = _column_types(paths[0], layouts[0])
+    for path, layout in zip(paths[1:], layouts[1:], strict=True):
+        found = _column_types(path, layout)
+        missing = [name for name in expected if name not in found and name not in dropped]
+        further = [name for name in found if name not in expected]
+        if missing:
+            raise DataError(f"{path} lacks column {quoted(missing[0])}, which {paths[0].name} has.")
+        if further:
+            raise DataError(
+                f"{path} has column {quoted(further[0])}, which {paths[0].name} lacks. Give all files the same columns."
+            )
+        for name, kind in expected.items():
+            if name not in dropped and type_name(found[name]) != type_name(kind):
+                raise DataError(
+                    f"{path}, column {quoted(name)} has values of type {found[name]}, expected {kind} as in {paths[0].name}."
+                )
+
+
+def _column_types(path: Path, layout: Layout) -> dict[str, Any]:
+    with data_errors(path), parquet.ParquetFile(path) as file:
+        types = [field.type for field in file.schema_arrow]
+    return {
+        name: kind.value_type if pa.types.is_dictionary(kind) else kind for name, kind in zip(layout.names, types, strict=True)
+    }
+
+
+def _split_file(path: Path, layout: Layout) -> list[FilePart]:
+    """Runs of row groups with at most ``MOST_SHARD_ROWS`` rows, or one row group where it has more."""
+    with data_errors(path), parquet.ParquetFile(path) as file:
+        sizes = [file.metadata.row_group(place).num_rows for place in range(file.metadata.num_row_groups)]
+    parts, groups, before, n_rows = list[FilePart](), list[int](), 0, 0
+    for place, size in enumerate(sizes):
+        if groups and n_rows + size > MOST_SHARD_ROWS:
+            parts.append(FilePart(path, layout, tuple(groups), before, n_rows))
+            groups, before, n_rows = [], before + n_rows, 0
+        groups.append(place)
+        n_rows += size
+    return [*parts, FilePart(path, layout, tuple(groups), before, n_rows)]
+
+
+def _first_rows(parts: Sequence[FilePart], positions: Sequence[int], names: Sequence[str]) -> pa.Table:
+    """The first chunk of rows of the first part that has some."""
+    part = next(part for part in parts if part.n_rows)
+    with data_errors(part.path):
+        chunk, _ = next(read_batches(part.path, part.layout, positions, groups=part.groups))
+    return chunk.rename_columns(list(names))

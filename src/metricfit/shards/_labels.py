@@ -1,0 +1,94 @@
+"""The labels of many files: one pass over the target alone. They are kept as small integers, a byte or two per row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from metricfit._errors import DataError
+from metricfit._typing import Ints
+from metricfit.data import check_classes, read_labels
+from metricfit.data._target import merge_classes
+from metricfit.shards._files import Files, Say
+
+MOST_CLASSES = 5_000  # outcomes of five candidates are one integer
+NO_LABEL = -1
+Codes = NDArray[np.integer[Any]]  # of one or two bytes
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Classes, and the place of its class for every row, ``NO_LABEL`` where there is none."""
+
+    classes: NDArray[Any]
+    codes: Codes
+
+    @property
+    def known(self) -> Codes:
+        """Those of the rows with a label."""
+        return self.codes[self.codes != NO_LABEL]
+
+    @property
+    def counts(self) -> Ints:
+        return count_codes(self.codes, len(self.classes))
+
+
+def read_all_labels(files: Files, merge_rare: int = 0, say: Say = lambda line: None) -> Labels:
+    """Labels are converted as those of one file in memory, from their different values."""
+    codes, values = _encode(files)
+    path = files.parts[0].path
+    known, labels = read_labels(values, files.target, path)
+    n_rows = count_codes(codes, len(values))[known.to_numpy()]
+    if merge_rare:
+        labels = _merge(labels, n_rows, merge_rare, files.target, say)
+    classes, places = np.unique(labels, return_inverse=True)
+    counts = np.bincount(places, n_rows, len(classes)).astype(np.int64) if len(labels) else np.zeros(0, np.int64)
+    n_unlabelled = len(codes) - int(counts.sum())
+    check_classes(classes, counts, files.target, path, n_unlabelled, merge_rare)
+    if n_unlabelled:
+        say(f"{n_unlabelled:,} rows without a value in {files.target!r} are dropped.")
+    place_of = np.full(len(values) + 1, NO_LABEL, codes.dtype)
+    place_of[np.flatnonzero(known.to_numpy())] = places
+    return Labels(classes, place_of[codes].astype(np.int8 if len(classes) < 127 else np.int16))
+
+
+def count_codes(codes: Codes, n_classes: int) -> Ints:
+    """Rows of every class, without a copy of the codes in a larger type."""
+    counts = np.zeros(n_classes, np.int64)
+    for start in range(0, len(codes), 2**20):
+        part = codes[start : start + 2**20]
+        counts += np.bincount(part[part != NO_LABEL], minlength=n_classes)
+    return counts
+
+
+def _encode(files: Files) -> tuple[Codes, pa.ChunkedArray]:
+    """The place of every row's value among the different values, in the order in which they come."""
+    places: dict[Any, int] = {}
+    codes, at, kind = np.empty(files.n_rows, np.int16), 0, None
+    for part in files.parts:
+        for column in part.read_target(files.target):
+            if pa.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
+            kind = column.type if kind is None or pa.types.is_null(kind) else kind
+            found = pc.dictionary_encode(column.cast(kind)).combine_chunks()
+            own = np.array([places.setdefault(value, len(places)) for value in found.dictionary.to_pylist()], np.int64)
+            if len(places) > MOST_CLASSES:
+                raise DataError(
+                    f"{part.path}, column {files.target!r} has more than {MOST_CLASSES:,} different values, expected classes. "
+                    "Pass another column to --target."
+                )
+            indices = pc.fill_null(found.indices, len(own)).to_numpy(zero_copy_only=False)
+            codes[at : at + len(indices)] = np.append(own, NO_LABEL)[indices]
+            at += len(indices)
+    return codes, pa.chunked_array([pa.array(list(places), kind)])
+
+
+def _merge(labels: NDArray[Any], n_rows: Ints, fewest: int, target: str, say: Say) -> NDArray[Any]:
+    """``merge_classes`` of the rows, from the different labels and their numbers of rows."""
+    shown = np.repeat(labels, np.minimum(n_rows, fewest))  # more rows do not matter
+    return merge_classes(shown, fewest, target, say)[np.append(0, np.cumsum(np.minimum(n_rows, fewest))[:-1])]

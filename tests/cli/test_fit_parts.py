@@ -1,0 +1,47 @@
+"""``metricfit fit`` of several files."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+
+@pytest.fixture
+def files(tmp_path):
+    random = np.random.default_rng(0)
+    for place, n in enumerate((60, 1, 90)):
+        features = random.normal(size=(n, 2))
+        labels = np.where(features[:, 0] + random.normal(size=n) > 1.0, "yes", "no")
+        parquet.write_table(
+            pa.table({"a": features[:, 0], "b": features[:, 1], "answer": labels}), tmp_path / f"part-{place}.parquet"
+        )
+    return tmp_path
+
+
+@pytest.mark.parametrize("given", [["part-*.parquet"], ["part-0.parquet", "part-2.parquet"], ["part-2.parquet", "--stream"]])
+def test_files_are_read_in_parts(run, files, given):
+    names = [str(files / one) if one.startswith("part") else one for one in given]
+    out, err = run("fit", *names, "--target", "answer", "--out", str(files / "model"), "--json")[1:]
+    found = json.loads(out)
+    assert found["learner"] == "linear"
+    assert "The model is linear" in found["notes"][-1]
+    assert "Pass 1: moments and categories" in err
+    assert "The positive class for f1 is 'yes'" in err
+    code, out, _ = run("predict", str(files / "model"), str(files / "part-2.parquet"))
+    assert (code, len(out.splitlines())) == (0, 91)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "boosting"], "--model boosting is not fitted to files that are read in parts. Pass --model linear"),
+        (["--group", "a"], "--group does not apply to files that are read in parts"),
+        (["--drop", "answer"], "--drop 'answer' is the target"),
+    ],
+)
+def test_what_needs_all_rows_is_refused(run, files, options, message):
+    code, _, err = run("fit", str(files / "part-*.parquet"), "--out", str(files / "model"), *options)
+    assert code == 2
+    assert message in err

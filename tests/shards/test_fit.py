@@ -1,0 +1,182 @@
+"""A fit to files is the fit to the same rows in memory, and holds few of them at a time."""
+
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import metricfit as mf
+from metricfit._errors import DataError, UsageError
+from metricfit.shards import _files, _rows, fit_shards
+from tests.shards.conftest import make_table
+
+
+def in_memory(table, metric, **options):
+    return mf.MetricClassifier(metric, model="linear", random_state=0, **options).fit(
+        table.drop_columns("y"), table["y"].to_numpy()
+    )
+
+
+CASES = [
+    (2, "f1", {"cv": 3}),
+    (2, "mcc", {"method": "leaky", "class_weight": "balanced", "C": 0.1}),
+    (2, "accuracy", {"method": "expected_error", "smoothing": "softmax", "C": 1.0}),
+    (2, "f1", {"method": "threshold", "cv": 2}),
+    (3, "f1_macro", {"cv": 2, "C": 1.0}),
+    (3, "f1_macro", {"method": "threshold", "C": 1.0, "class_weight": {0: 2.0, 1: 1.0, 2: 1.0}}),
+]
+
+
+@pytest.mark.parametrize(("k", "metric", "options"), CASES)
+def test_a_fit_to_files_is_the_fit_in_memory(split, k, metric, options):
+    files, table = split(make_table(k=k))
+    found, expected = fit_shards(files, "y", metric, random_state=0, **options), in_memory(table, metric, **options)
+    for name in ("coef_", "intercept_", "offsets_", "temperature_"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=1e-8, err_msg=name)
+    assert (found.chosen_, found.C_, len(found.history_)) == (expected.chosen_, expected.C_, len(expected.history_))
+    assert [row["candidate"] for row in found.candidates_] == [row["candidate"] for row in expected.candidates_]
+    for own, other in zip(found.candidates_, expected.candidates_, strict=True):
+        assert own["verdict"] == other["verdict"]
+        assert own["standard_error"] == pytest.approx(other["standard_error"], rel=1e-9)
+    features = table.drop_columns("y")
+    np.testing.assert_allclose(found.predict_proba(features), expected.predict_proba(features), atol=1e-8)
+
+
+def test_many_parameters_are_fitted_by_the_same_l_bfgs(split):
+    files, table = split(make_table(300, k=3, wide=60))
+    options = {"method": "cross_entropy", "C": 0.1}
+    found, expected = fit_shards(files, "y", random_state=0, **options), in_memory(table, "accuracy", **options)
+    assert found.coef_.size > 150
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
+
+
+def test_rows_without_a_label_are_left_out(split):
+    files, _ = split(make_table())
+    for path in _files.find_files(files):
+        part = parquet.read_table(path)
+        words = [None if row % 7 == 0 else f"{label} " for row, label in enumerate(part["y"].to_pylist())]
+        part = part.set_column(part.num_columns - 1, "y", pa.array(words, pa.string()))
+        parquet.write_table(part, path, row_group_size=100)
+    table = pa.concat_tables([parquet.read_table(path) for path in _files.find_files(files)])
+    kept = table.filter(table["y"].is_valid())
+    found = fit_shards(files, "y", "f1", method="leaky", C=1.0)
+    labels = np.array([int(label) for label in kept["y"].to_pylist()])
+    expected = mf.MetricClassifier("f1", model="linear", method="leaky", C=1.0).fit(kept.drop_columns("y"), labels)
+    assert 0 < len(kept) < len(table)
+    assert found.classes_.tolist() == [0, 1]
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
+
+
+def test_no_more_than_a_batch_of_rows_is_alive(split, monkeypatch):
+    """Batches are counted while they live. Each is small, and at most two are there: one that is read, one that ends."""
+    files, _ = split(make_table(1000), group_rows=300)
+    monkeypatch.setattr("metricfit.data._raw.CHUNK_ROWS", 100)
+    monkeypatch.setattr(_rows, "BATCH_CELLS", 1000)
+    alive, most, sizes, make = weakref.WeakSet(), 0, [], _rows.Batch.__init__
+
+    def make_and_count(batch, *given):
+        nonlocal most
+        make(batch, *given)
+        alive.add(batch)
+        most = max(most, len(alive))
+        sizes.append(len(batch))
+
+    monkeypatch.setattr(_rows.Batch, "__init__", make_and_count)
+    monkeypatch.setattr(_rows.Batch, "__hash__", object.__hash__)
+    gc.collect()
+    fit_shards(files, "y", "f1", method="leaky", C=1.0)
+    assert sum(sizes) > 10 * 1000
+    assert most <= 2
+    assert max(sizes) <= 100
+
+
+def test_workers_get_shards_and_give_back_sums(split):
+    """A map that pickles everything, as that of a cluster does, changes nothing."""
+    files, _ = split(make_table(200))
+    sent = []
+
+    def elsewhere(function, items):
+        for item in items:
+            parts = pickle.dumps((function, item))
+            sent.append(len(parts))
+            function, item = pickle.loads(parts)
+            yield pickle.loads(pickle.dumps(function(item)))
+
+    there, here = (fit_shards(files, "y", "f1", cv=2, C=1.0, random_state=0, map=one) for one in (elsewhere, map))
+    assert np.array_equal(there.coef_, here.coef_)
+    assert sent
+
+
+def test_without_space_for_scratch_the_files_are_decoded_in_each_pass(split, monkeypatch):
+    files, _ = split(make_table(200))
+    here = fit_shards(files, "y", "f1", method="leaky", C=1.0)
+    monkeypatch.setattr("metricfit.shards._fit.free_bytes", lambda folder: 0)
+    there = fit_shards(files, "y", "f1", method="leaky", C=1.0)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-9)
+
+
+def test_a_sparse_matrix_is_summed_too(split):
+    table = make_table(600).select(["x0", "colour", "y"])
+    codes = pa.array([f"c{row % 30}" for row in range(600)])
+    files, table = split(table.append_column("code", codes).select(["x0", "colour", "code", "y"]))
+    options = {"method": "leaky", "C": 1.0}
+    found, expected = fit_shards(files, "y", "f1", **options), in_memory(table, "f1", **options)
+    assert found.preprocessor_.transformers["matrix"].sparse_output_
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
+
+
+def test_it_is_saved_and_loaded(split, tmp_path):
+    files, table = split(make_table(300))
+    found = fit_shards(files, "y", "f1", model="auto", method="threshold", C=1.0)
+    assert "linear" in found.notes_[-1]
+    found.save(tmp_path / "model")
+    loaded = mf.MetricClassifier.load(tmp_path / "model")
+    features = table.drop_columns("y")
+    assert np.array_equal(loaded.predict(features), found.predict(features))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.drop_columns("x1"), r"part-3.parquet lacks column 'x1', which part-0.parquet has"),
+        (lambda table: table.append_column("z", table["y"]), r"part-3.parquet has column 'z', which part-0.parquet lacks"),
+        (
+            lambda table: table.set_column(1, "x1", pa.array(["a"] * table.num_rows)),
+            r"part-3.parquet, column 'x1' has values of type string, expected double as in part-0.parquet",
+        ),
+    ],
+)
+def test_files_that_differ_are_named_with_their_column(split, tmp_path, change, message):
+    files, _ = split(make_table(200))
+    path = tmp_path / "part-3.parquet"
+    parquet.write_table(change(parquet.read_table(path)), path)
+    with pytest.raises(DataError, match=message):
+        fit_shards(files, "y", "f1")
+
+
+def test_what_cannot_be_fitted_is_refused_with_what_to_pass(split, tmp_path):
+    files, table = split(make_table(200))
+    with pytest.raises(UsageError, match="No file matches"):
+        fit_shards(f"{tmp_path}/none-*.parquet", "y")
+    with pytest.raises(ValueError, match="`model` should be 'linear' where files are read in parts, got 'boosting'"):
+        fit_shards(files, "y", model="boosting")
+    with pytest.raises(ValueError, match="`method` 'exact' is not trained on several files"):
+        fit_shards(files, "y", method="exact")
+    with pytest.raises(ValueError, match="`cv` should be a number of folds"):
+        fit_shards(files, "y", cv=[([0], [1])])
+    with pytest.raises(ValueError, match="Pass merge_rare=150"):
+        fit_shards(files, "y", cv=150)
+    with pytest.raises(UsageError, match="--target 'z' is not a column"):
+        fit_shards(files, "z")
+    (tmp_path / "table.csv").write_text("a,y\n1,0\n")
+    with pytest.raises(DataError, match="no Parquet file"):
+        fit_shards([tmp_path / "table.csv"], "y")
+    text = pa.array([f"some words that differ in row {row}" for row in range(table.num_rows)])
+    parquet.write_table(table.append_column("note", text), tmp_path / "text.parquet")
+    with pytest.raises(DataError, match=r"Column 'note' is free text.*Pass --drop 'note'"):
+        fit_shards(tmp_path / "text.parquet", "y")
+    assert fit_shards(tmp_path / "text.parquet", "y", drop=["note"], method="cross_entropy", C=1.0).n_features_in_ == 6
