@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from metricfit._errors import UsageError
+from metricfit._errors import ClusterError, UsageError
 from metricfit.cli import run_app
 from metricfit.cli._options import say
+from metricfit.cli._workers import Cluster, workers
 
 if TYPE_CHECKING:
     from reproductions._experiment import Experiment
 
 COMMAND = "python -m reproductions"
-STOPPED = "Interrupted; finished cells are saved. Run the same command again to continue."
+CONTINUE = "Run the same command again to continue."
+STOPPED = f"Interrupted; finished cells are saved. {CONTINUE}"
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -42,6 +44,7 @@ def reproduce(
     search: Annotated[int, typer.Option(min=0, help="Draws of a random search for hyper-parameters; 0 uses the paper's.")] = 0,
     full: Annotated[bool, typer.Option("--full", help="Run the paper's size, for people with GPUs.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Number of cells that run in parallel.")] = 1,
+    cluster: Cluster = None,
     data: Annotated[Path | None, typer.Option(help="Folder with the papers' data.", show_default="METRICFIT_DATA")] = None,
 ) -> None:
     """Reproduce a paper's table: published numbers and ours."""
@@ -61,8 +64,12 @@ def reproduce(
     _check_options(experiment, datasets or [], search, quick, full)
     chosen = tuple(dict.fromkeys(datasets or ()))
     scope = Scope((data or data_folder()).absolute(), quick, chosen, seeds or experiment.seeds, search, full)
-    with Bar(transient=True) if sys.stderr.isatty() else Lines() as progress:
-        text = run(experiment, scope, out, jobs, progress, f"{COMMAND} {shlex.join(sys.argv[1:])}")
+    bar = Bar(transient=True) if sys.stderr.isatty() else Lines()
+    with workers(jobs, cluster, one_thread=True) as n_jobs, bar as progress:
+        try:
+            text = run(experiment, scope, out, n_jobs, progress, f"{COMMAND} {shlex.join(sys.argv[1:])}")
+        except ClusterError as error:
+            raise ClusterError(f"{error} Finished cells are saved. {CONTINUE}") from error
     print(text)
     figure = " and .svg" if experiment.figure else ""
     say(f"Written: {out / scope.file_stem(name)}.csv, .md{figure}")

@@ -14,9 +14,8 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from joblib import Parallel, delayed
-
 from metricfit._files import new_file
+from metricfit._parallel import parallel
 from metricfit._progress import Progress
 from metricfit._threads import single_threaded
 from reproductions._claims import CAVEAT, claims_table
@@ -26,7 +25,7 @@ from reproductions._machine import hardware
 
 
 def run(
-    experiment: Experiment, scope: Scope, out: Path, jobs: int = 1, progress: Progress | None = None, command: str = ""
+    experiment: Experiment, scope: Scope, out: Path, jobs: int | None = 1, progress: Progress | None = None, command: str = ""
 ) -> str:
     """Run the cells that are not saved yet, write ``NAME.csv`` and ``NAME.md`` to ``out``, and return the Markdown.
 
@@ -42,9 +41,11 @@ def run(
     reporter.start(len(cells))
     for _ in range(len(cells) - len(missing)):
         reporter.step("already saved", None)
-    work = (delayed(_run_and_save)(experiment.run, cell, scope, file) for cell, file in _each_dataset_first(missing))
-    for done in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
-        reporter.step(done, None)
+    work = [(experiment.run, cell, file) for cell, file in _each_dataset_first(missing)]
+    for cell, file, numbers in parallel(_run_cell, scope, work, jobs, ordered=False):
+        with new_file(file, overwrite=True) as temporary:  # here, because a worker may have another disk
+            temporary.write_text(json.dumps(numbers))
+        reporter.step(", ".join(map(str, cell.values())), None)
     found = [(cell, row) for cell, file in zip(cells, files, strict=True) for row in _read_cell(file) or []]
     how = f"Written by `{command}` on {hardware()}."
     if experiment.scaled and not scope.full:
@@ -113,13 +114,13 @@ def _read_cell(file: Path) -> list[Numbers] | None:
     return numbers if isinstance(numbers, list) else [numbers]
 
 
-def _run_and_save(run_cell: Callable[[Cell, Scope], Numbers | list[Numbers]], cell: Cell, scope: Scope, file: Path) -> str:
+def _run_cell(
+    scope: Scope, run: Callable[[Cell, Scope], Numbers | list[Numbers]], cell: Cell, file: Path
+) -> tuple[Cell, Path, Numbers | list[Numbers]]:
+    """The cell, its file, and its numbers."""
     with single_threaded(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        numbers = run_cell(cell, scope)
-    with new_file(file, overwrite=True) as temporary:
-        temporary.write_text(json.dumps(numbers))
-    return ", ".join(map(str, cell.values()))
+        return cell, file, run(cell, scope)
 
 
 def _to_csv(found: Results) -> str:

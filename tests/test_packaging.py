@@ -29,6 +29,7 @@ EXTRAS = {
     "excel": {"python-calamine"},
     "images": {"kornia", "pillow"},
     "own": {"skops"},
+    "cluster": {"dask", "distributed"},
     "sam": {"pytorch-optimizer"},
 }
 ABSENT = ("typer", "rich", "pyarrow", "charset_normalizer", "lightning_fabric", "numba", "pandas", "matplotlib")

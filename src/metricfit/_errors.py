@@ -9,3 +9,7 @@ class UsageError(ValueError):
 
 class DataError(ValueError):
     """The contents of a file are wrong: exit code 1."""
+
+
+class ClusterError(RuntimeError):
+    """A cluster cannot be reached, cannot do the work, or went away: exit code 1."""

@@ -10,6 +10,7 @@ import typer
 
 from metricfit.cli import _options as options
 from metricfit.cli._inputs import Asked, read_inputs
+from metricfit.cli._workers import Cluster, workers
 
 
 def compare(
@@ -33,6 +34,7 @@ def compare(
     folds: options.Folds = 5,
     repeats: options.Repeats = 2,
     jobs: options.Jobs = 1,
+    cluster: Cluster = None,
     seed: options.Seed = 0,
     report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
     overwrite: options.Overwrite = False,
@@ -44,6 +46,7 @@ def compare(
     """
     given = locals()
     from metricfit._files import check_free, new_file
+    from metricfit._parallel import count_workers
     from metricfit._progress import bar_or_lines
     from metricfit.cli._show import show_comparison
     from metricfit.comparison import compare as compare_models
@@ -51,22 +54,23 @@ def compare(
     names = options.parse_models(models)
     if report is not None:
         check_free(report, "pass --overwrite", overwrite)
-    inputs = read_inputs(Asked.among(given))
-    inputs.say_estimate(names, folds, repeats, jobs)
-    with bar_or_lines(by_split=True) as progress:
-        found = compare_models(
-            inputs.table.features,
-            inputs.table.labels,
-            inputs.judged.metric,
-            models=names,
-            n_splits=folds,
-            n_repeats=repeats,
-            n_jobs=jobs,
-            random_state=seed,
-            importance=report is not None and options.check_importance(inputs.table.features.num_columns),
-            progress=progress,
-            **inputs.for_compare,
-        )
+    with workers(jobs, cluster) as n_jobs:
+        inputs = read_inputs(Asked.among(given))
+        inputs.say_estimate(names, folds, repeats, count_workers(n_jobs))
+        with bar_or_lines(by_split=True) as progress:
+            found = compare_models(
+                inputs.table.features,
+                inputs.table.labels,
+                inputs.judged.metric,
+                models=names,
+                n_splits=folds,
+                n_repeats=repeats,
+                n_jobs=n_jobs,
+                random_state=seed,
+                importance=report is not None and options.check_importance(inputs.table.features.num_columns),
+                progress=progress,
+                **inputs.for_compare,
+            )
     if report is not None:
         from metricfit.report import Run, page
 

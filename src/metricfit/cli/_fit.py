@@ -12,6 +12,7 @@ from metricfit._printable import printable
 from metricfit.cli import _options as options
 from metricfit.cli._fit_parts import fit_in_parts, reads_in_parts
 from metricfit.cli._inputs import Asked, Inputs, read_inputs
+from metricfit.cli._workers import Cluster, workers
 
 METHODS = ("cross_entropy", "threshold", "auto")  # for the linear model; fewer than `compare`, to save time
 
@@ -38,6 +39,7 @@ def fit(
     folds: options.Folds = 5,
     repeats: options.Repeats = 2,
     jobs: options.Jobs = 1,
+    cluster: Cluster = None,
     seed: options.Seed = 0,
     stream: options.Stream = False,
     scratch: options.ScratchFolder = None,
@@ -55,6 +57,7 @@ def fit(
         return
     given |= {"data": data[0]}
     from metricfit._files import check_free
+    from metricfit._parallel import count_workers
     from metricfit._progress import bar_or_lines
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
     from metricfit.cli._show import show_comparison
@@ -65,33 +68,34 @@ def fit(
 
     options.check_model(model, "--model", ("auto", *options.MODELS))
     check_free(out)
-    inputs = read_inputs(Asked.among(given))
-    table, schema = inputs.table, inputs.schema
-    inputs.say_estimate(_compared_models(model), folds, repeats, jobs)
-    with bar_or_lines(by_split=True) as progress:
-        found = compare(
-            table.features,
-            table.labels,
-            inputs.judged.metric,
-            models=_compared_models(model),
-            methods=METHODS,
-            n_splits=folds,
-            n_repeats=repeats,
-            n_jobs=jobs,
-            random_state=seed,
-            importance=options.check_importance(table.features.num_columns),
-            progress=progress,
-            **inputs.for_compare,
+    with workers(jobs, cluster) as n_jobs:
+        inputs = read_inputs(Asked.among(given))
+        table, schema = inputs.table, inputs.schema
+        inputs.say_estimate(_compared_models(model), folds, repeats, count_workers(n_jobs))
+        with bar_or_lines(by_split=True) as progress:
+            found = compare(
+                table.features,
+                table.labels,
+                inputs.judged.metric,
+                models=_compared_models(model),
+                methods=METHODS,
+                n_splits=folds,
+                n_repeats=repeats,
+                n_jobs=n_jobs,
+                random_state=seed,
+                importance=options.check_importance(table.features.num_columns),
+                progress=progress,
+                **inputs.for_compare,
+            )
+        compared = {result.contender.model for result in found.results.values()}
+        if model == "auto" and "ensemble" not in compared:  # the notes of the comparison say why
+            model = "linear"
+        options.say("Fitting to all rows.")
+        fitted = MetricClassifier(
+            inputs.judged.metric, model=model, cv=_folds(inputs, seed), random_state=seed, **inputs.judged.classes
         )
-    compared = {result.contender.model for result in found.results.values()}
-    if model == "auto" and "ensemble" not in compared:  # the notes of the comparison say why
-        model = "linear"
-    options.say("Fitting to all rows.")
-    fitted = MetricClassifier(
-        inputs.judged.metric, model=model, cv=_folds(inputs, seed), random_state=seed, **inputs.judged.classes
-    )
-    with options.ignore_warnings():
-        fitted.fit(table.features, table.labels)
+        with options.ignore_warnings():
+            fitted.fit(table.features, table.labels)
     columns = {"target": table.target, **schema.as_json()}
     scores = {"data": inputs.name, "target": table.target, **found.as_json(), "profile": inputs.profile.as_json()}
     extra_files = {

@@ -15,7 +15,12 @@ from metricfit.cli import _options as options
 from metricfit.cli._inputs import Asked, check_metric, check_options, say_contents
 
 _COLUMNS = {"dropped": "drop", "numeric": "numeric", "categorical": "categorical"}  # arguments and options
-NOT_IN_PARTS = ("group", "time", "test", "header", "delimiter", "encoding")  # options for a single table in memory
+NOT_IN_PARTS = {  # options for a single table in memory, and their defaults
+    **dict.fromkeys(("group", "time", "test", "header", "delimiter", "encoding", "cluster")),
+    "folds": 5,
+    "repeats": 2,
+    "jobs": 1,
+}
 
 
 def reads_in_parts(paths: Sequence[Path]) -> bool:
@@ -71,8 +76,8 @@ def _check_given(given: Mapping[str, Any]) -> None:
             f"--model {given['model']} is not fitted to files that are read in parts. Pass --model linear, or one file with a "
             "sample of the rows."
         )
-    for name in NOT_IN_PARTS:
-        if given[name] is not None:
+    for name, default in NOT_IN_PARTS.items():
+        if given[name] != default:
             raise UsageError(f"--{name} does not apply to files that are read in parts. Leave it out, or pass one file.")
 
 

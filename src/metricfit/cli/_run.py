@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 import typer
 
-from metricfit._errors import DataError, UsageError
+from metricfit._errors import ClusterError, DataError, UsageError
 from metricfit._extras import MissingExtraError
 from metricfit._printable import printable
 
@@ -44,7 +44,7 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
         return complain(stopped, code) if code == INTERRUPTED else code
     except UsageError as error:
         return complain(error, USAGE)
-    except (DataError, MissingExtraError) as error:
+    except (ClusterError, DataError, MissingExtraError) as error:
         return complain(error, DATA)
     except FileExistsError as error:
         return complain(error, USAGE)

@@ -50,7 +50,7 @@ def compare(
     class_order: Sequence[Any] | None = None,
     n_splits: int = 5,
     n_repeats: int = 2,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     random_state: int = 0,
     importance: bool = False,
     groups: ArrayLike | None = None,
@@ -77,7 +77,8 @@ def compare(
         class_order: the classes in their order, for metrics that depend on it, as in ``MetricClassifier``.
         n_splits: number of folds, or of forward splits by ``time``; at most the number of rows of the rarest class.
         n_repeats: number of cross-validation repeats.
-        n_jobs: number of splits that run in parallel; it does not change the result.
+        n_jobs: number of splits that run in parallel; it does not change the result. None is 1, or what
+            ``joblib.parallel_config`` says: with ``backend="dask"`` all workers of a cluster (docs/clusters.md).
         random_state: seed of splits and fits.
         importance: also compute the permutation importance of every column, for one method of each model.
         groups: (n,), rows of one group are never split between training and test rows, for example the rows of one person.
@@ -111,7 +112,7 @@ def compare_metrics(
     class_order: Sequence[Any] | None = None,
     n_splits: int = 5,
     n_repeats: int = 2,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     random_state: int = 0,
     importance: bool = False,
     groups: ArrayLike | None = None,

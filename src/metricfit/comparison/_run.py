@@ -1,4 +1,4 @@
-"""Fit and judge every contender on every split, in one process or in several."""
+"""Fit and judge every contender on every split, in one process, in several, or on a cluster."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from metricfit._parallel import count_workers, parallel, runs_here
 from metricfit._progress import Progress
 from metricfit._typing import Ints
 from metricfit.comparison._contenders import REFERENCE, TRIVIAL, Contender
@@ -50,10 +50,10 @@ class Job:
         return len(self.plan.splits) * len(self.contenders) * len(self.metrics)
 
 
-def run_splits(job: Job, n_jobs: int, progress: Progress) -> Iterator[Outcomes]:
+def run_splits(job: Job, n_jobs: int | None, progress: Progress) -> Iterator[Outcomes]:
     """The outcomes of every split, in order."""
     n_splits = len(job.plan.splits)
-    if n_jobs == 1:
+    if runs_here(n_jobs):
         for index in range(n_splits):
             outcomes: Outcomes = {}
             for metric, name, outcome in _run_split(job, index):
@@ -62,14 +62,14 @@ def run_splits(job: Job, n_jobs: int, progress: Progress) -> Iterator[Outcomes]:
             progress.split_done(index + 1, n_splits)
             yield outcomes
         return
-    work = (delayed(_split_outcomes)(job, index) for index in range(n_splits))
+    n_workers = count_workers(n_jobs)
     try:
         with _hold_interrupts():
-            found = Parallel(n_jobs=n_jobs, return_as="generator")(work)  # starts the workers
+            found = parallel(_split_outcomes, job, ((index,) for index in range(n_splits)), n_jobs)  # starts the workers
         for index, outcomes in enumerate(found, 1):
             for _ in range(len(job.contenders) * len(job.metrics)):
                 progress.step(f"{index} of {n_splits} splits", None)
-            progress.split_done(index, n_splits, n_jobs)
+            progress.split_done(index, n_splits, n_workers)
             yield outcomes
     except (KeyboardInterrupt, SystemExit):  # Ctrl-C; a handler of SIGTERM
         stop_workers()

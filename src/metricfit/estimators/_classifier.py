@@ -94,7 +94,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         warm_start: start from the weights of the last fit. Keep ``random_state``: with other folds a network has seen its
             held-out rows before.
         n_jobs: number of folds in parallel. The result is the same, bit for bit, for any number. Networks of your own run one
-            after the other, because each uses all threads.
+            after the other, because each uses all threads. None is 1, or what ``joblib.parallel_config`` says: with
+            ``backend="dask"`` all workers of a cluster.
         random_state: seed of the folds, of trees and of networks. It gives the same model while other threads fit others, and
             torch's global generator is left as it was. A module of yours draws from that one: while it is fitted, other
             modules wait, and no other thread should draw.

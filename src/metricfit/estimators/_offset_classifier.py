@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from metricfit import metrics
+from metricfit._parallel import parallel
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import fit_offsets, fit_smooth_offsets
 from metricfit.estimators._checks import check_cv_argument, check_target, check_weight, read_splits
@@ -84,8 +84,8 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
             if len(self.classes_) < 2:
                 raise ValueError(f"OffsetClassifier needs at least two classes, got one class: {self.classes_[0]!r}.")
             splits = self._splits(labels)
-            jobs = (delayed(_fold_scores)(self.estimator, X, labels_given, weights, split, self.classes_) for split in splits)
-            scores = np.concatenate(Parallel(n_jobs=self.n_jobs)(jobs))
+            data = self.estimator, X, labels_given, weights, self.classes_
+            scores = np.concatenate(list(parallel(_fold_scores, data, splits, self.n_jobs)))
             rows = np.concatenate([test for _, test in splits])
             self.estimator_ = _fit(clone(self.estimator), X, labels_given, weights)
         counts = np.bincount(labels, minlength=len(self.classes_))
@@ -130,9 +130,9 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         return read_splits(cv, labels)
 
 
-def _fold_scores(estimator: Any, X: Any, y: Any, weight: Any, split: Any, classes: NDArray[Any]) -> Floats:  # noqa: N803
+def _fold_scores(data: tuple[Any, ...], train: Ints, test: Ints) -> Floats:
     """Scores of a fold's test rows, one column per class of all rows."""
-    train, test = split
+    estimator, X, y, weight, classes = data  # noqa: N806
     part = None if weight is None else weight[train]
     fitted = _fit(clone(estimator), _safe_indexing(X, train), _safe_indexing(y, train), part)
     known = class_scores(fitted, _safe_indexing(X, test))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from joblib import parallel_config
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import NEVER
@@ -41,12 +42,17 @@ class EstimatorModel:
 
 
 def class_scores(estimator: Any, features: Any) -> Floats:
-    """Log-probabilities, or the decision function where there are no probabilities; (n, k)."""
-    if hasattr(estimator, "predict_proba"):
-        return np.log(np.maximum(np.asarray(estimator.predict_proba(features), np.float64), LEAST))
-    if not hasattr(estimator, "decision_function"):
-        raise TypeError(f"`estimator` should have predict_proba or decision_function, {estimator!r} has neither.")
-    scores = np.asarray(estimator.decision_function(features), np.float64)
+    """Log-probabilities, or the decision function where there are no probabilities; (n, k).
+
+    Whatever ``joblib.parallel_config`` says, only an estimator with ``n_jobs`` of its own uses several threads: a forest would
+    sum over its trees in another order each time.
+    """
+    with parallel_config(backend="threading", n_jobs=1):
+        if hasattr(estimator, "predict_proba"):
+            return np.log(np.maximum(np.asarray(estimator.predict_proba(features), np.float64), LEAST))
+        if not hasattr(estimator, "decision_function"):
+            raise TypeError(f"`estimator` should have predict_proba or decision_function, {estimator!r} has neither.")
+        scores = np.asarray(estimator.decision_function(features), np.float64)
     pairs = getattr(estimator, "decision_function_shape", "ovr") == "ovo"
     if (scores.ndim == 2 and scores.shape[1] != len(estimator.classes_)) or pairs:
         raise ValueError("`estimator` should have one score per class; try decision_function_shape='ovr'.")

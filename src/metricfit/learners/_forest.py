@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from joblib import parallel_config
 from sklearn.ensemble import ExtraTreesClassifier
 
 from metricfit._typing import Floats
@@ -36,7 +37,8 @@ class ForestLearner(Learner):
             max_samples=MAX_ROWS if len(rows.labels) > MAX_ROWS else None,
             n_jobs=task.n_jobs,
         )
-        model = fit_estimator(forest, self.name, rows, self.seed)
+        with parallel_config(backend="threading"):  # the trees share the rows; a cluster would be sent tree by tree
+            model = fit_estimator(forest, self.name, rows, self.seed)
         forest.set_params(n_jobs=None)  # sums over trees in one order
         task.progress.step(self.name, None)
         if not task.splits:

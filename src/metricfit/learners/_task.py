@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from joblib import effective_n_jobs
-from sklearn.utils.parallel import Parallel, delayed
 
+from metricfit._parallel import parallel, runs_here
 from metricfit._progress import Progress
 from metricfit._typing import Floats, Ints
 from metricfit.learners._parts import Parts
@@ -72,6 +71,11 @@ class Task:
     progress: Progress = field(default_factory=Progress)
 
     @cached_property
+    def _sent(self) -> Task:
+        """What other processes are given: always the same object, which a cluster is sent once."""
+        return replace(self, progress=Progress(), splits=())
+
+    @cached_property
     def held_out_index(self) -> Ints:
         """The test rows of all splits, one split after the other."""
         return np.concatenate([test for _, test in self.splits])
@@ -98,7 +102,7 @@ class Task:
 
     def steps_of(self, learner: Learner) -> int:
         """Steps of progress within one training; none where trainings run in parallel."""
-        alone = not learner.runs_in_parallel or effective_n_jobs(self.n_jobs) == 1
+        alone = not learner.runs_in_parallel or runs_here(self.n_jobs)
         return learner.steps if alone else 0
 
     def over_splits(
@@ -110,19 +114,16 @@ class Task:
         starts: Sequence[Any] | None = None,
     ) -> list[Any]:
         """``fit(fold, start)`` of every split; one after the other where the learner reports steps of its own."""
+        alone = bool(self.steps_of(learner))
         given = enumerate(zip(self.splits, starts or [None] * len(self.splits), strict=True))
-        if self.steps_of(learner):
-            found = (_on_split(self, learner, fit, *split, start, place) for place, (split, start) in given)
-        else:
-            sent = replace(self, progress=Progress(), splits=())
-            jobs = (delayed(_on_split)(sent, learner, fit, *split, start, place) for place, (split, start) in given)
-            found = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
+        items = ((learner, fit, *split, start, place) for place, (split, start) in given)
+        found = parallel(_on_split, self if alone else self._sent, items, 1 if alone else self.n_jobs)
         results = []
         for result, steps in found:
             results.append(result)
             if history is not None:
                 history += [{**row, "step": len(history) + place} for place, row in enumerate(steps, 1)]
-            if not self.steps_of(learner):
+            if not alone:
                 self.progress.step(stage, None)
         return results
 
