@@ -201,6 +201,26 @@ def without_seconds(found):
     return {**found, "model": ""}
 
 
+def test_files_are_predicted_on_a_cluster(cluster, tmp_path, monkeypatch, capsys):
+    """By workers, which read and write the same disk; a bad file leaves the others."""
+    table = "".join(f"{a:.6g},{b:.6g},{y}\n" for (a, b), y in zip(X[:, :2], Y, strict=True))
+    (tmp_path / "table.csv").write_text("a,b,label\n" + table)
+    fitting = ("--model", "linear", "--folds", 2, "--repeats", 1, "--out", tmp_path / "model")
+    assert metricfit(monkeypatch, capsys, "fit", tmp_path / "table.csv", *fitting)[0] == 0
+    files = [tmp_path / f"part{place}.csv" for place in range(3)]
+    for place, file in enumerate(files):
+        file.write_text("a,b\n" + "".join(f"{a:.6g},{b:.6g}\n" for a, b in X[place::3, :2]))
+    files[1].write_text("a,b\n1,word\n")
+    for where in ([], ["--cluster", cluster.address]):
+        out = tmp_path / f"out{len(where)}"
+        code, _, err = metricfit(monkeypatch, capsys, "predict", tmp_path / "model", *files, "--out", out, *where)
+        assert code == 1
+        assert err.splitlines()[-1].startswith("metricfit: 1 of 3 files could not be predicted, see above.")
+    outputs = [{file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("out0", "out2")]
+    assert outputs[0] == outputs[1]
+    assert outputs[0].keys() == {"part0.csv", "part2.csv"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

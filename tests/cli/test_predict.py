@@ -10,7 +10,7 @@ import pytest
 from pyarrow import csv
 
 from campaign._forge import seal
-from metricfit.cli import _predict
+from metricfit.cli import _prediction
 from metricfit.data import _raw as reading
 from tests.cli.conftest import HEADER, rows
 from tests.data.workbook import write_workbook
@@ -109,7 +109,7 @@ def test_from_json_excel_and_stdin(run, fitted, table, tmp_path, monkeypatch):
 
 
 def test_progress_without_a_terminal_is_a_line_now_and_then(run, fitted, good, monkeypatch):
-    monkeypatch.setattr(_predict, "ROWS_PER_LINE", 50)
+    monkeypatch.setattr(_prediction, "ROWS_PER_LINE", 50)
     monkeypatch.setattr(reading, "CHUNK_BYTES", 1000)
     code, _, err = run("predict", fitted, good, "--out", "p.csv")
     assert code == 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from metricfit._printable import quoted
-from metricfit.cli import _options as options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,8 +19,8 @@ _NUMBER = r"^[-+]?[0-9][0-9.,' ]*([eE][-+]?[0-9]+)?%?$|^[-+]?\.[0-9]+([eE][-+]?[
 class Formulas:
     """What is done about formulas in the tables of an output."""
 
-    def __init__(self, safe: bool) -> None:
-        self.safe, self.said = safe, False
+    def __init__(self, safe: bool, say: Callable[[str], None]) -> None:
+        self.safe, self.say, self.said = safe, say, False
 
     def checked(self, table: pa.Table) -> pa.Table:
         """The table with a ' before such cells and names; unless ``safe``, the table as it is, and a note on the first one."""
@@ -40,7 +40,7 @@ class Formulas:
                 break
         if first is not None:
             self.said = True
-            options.say(f"A spreadsheet may run {quoted(first)} in the output as a formula. --safe-csv writes a ' before it.")
+            self.say(f"A spreadsheet may run {quoted(first)} in the output as a formula. --safe-csv writes a ' before it.")
 
 
 def _is_formula(text: str) -> bool:

@@ -1,0 +1,238 @@
+"""Predict the rows of one file, in chunks, and write them."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metricfit._errors import DataError, UsageError
+from metricfit.cli import _options as options
+from metricfit.cli._formulas import Formulas
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from metricfit.cli._model import Model
+    from metricfit.data import Chunk
+
+PREDICTION = "prediction"
+LISTED = 10  # rows without a prediction that are named
+ROWS_PER_LINE = 100_000  # between two lines of progress where there is no terminal
+FORMATS = ("parquet", "csv.gz", "csv")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A model, and what is wanted of its predictions."""
+
+    model: Model
+    folder: Path  # of the model
+    keep: Sequence[str] = ()
+    probabilities: bool = False
+    skip: bool = False  # rows that cannot be read
+    safe_csv: bool = False
+    header: bool | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+
+    def write(self, data: Path, out: Path | None, overwrite: bool, say: Say, progress: bool = True) -> int:
+        """Predict a file, and write ``out`` or, without one, stdout; the number of rows."""
+        from metricfit._files import new_file
+        from metricfit.data import input_file
+
+        problems, written, kind = _Problems(), _Written(progress), output_format(out)
+        with input_file(data) as path:
+            tables = self._tables(path, data, kind, problems, say)
+            if out is None:
+                with written.told_if_incomplete():
+                    written.write(tables, sys.stdout.buffer, kind)
+            else:
+                with new_file(out, overwrite) as file, file.open("wb") as stream:
+                    written.write(tables, stream, kind)
+                say(f"{written.n_rows:,} rows: {out}")
+        problems.say(say)
+        return written.n_rows
+
+    def _tables(self, path: Path, data: Path, kind: str, problems: _Problems, say: Say) -> Iterator[pa.Table]:
+        """The output, chunk by chunk. An error in the first rows is raised here, and leaves no output behind."""
+        from metricfit.data import layout_of, read_chunks
+
+        named = self.model.schema.header if self.header is None else self.header
+        layout = layout_of(path, delimiter=self.delimiter, encoding=self.encoding, header=named)
+        for note in layout.notes:
+            say(note)
+        if layout.decimal == ",":
+            say("Numbers such as 1,5 are read with a decimal comma.")
+        kept = _kept_names(self.keep, layout.names, _output_names(self.model, self.probabilities))
+        chunks = read_chunks(path, layout, self.model.schema, kept, self.skip, say)
+        tables = (problems.noted(*self._predict(data, chunk)) for chunk in chunks)
+        if self.skip and kind != "parquet" and not kept and not self.probabilities:
+            tables = (_without_blank_lines(table) for table in tables)
+        first = next(tables, None)
+        rest: Iterator[pa.Table] = chain(
+            [_empty_table(self.model, kept, self.probabilities) if first is None else first], tables
+        )
+        return rest if kind == "parquet" else map(Formulas(self.safe_csv, say).checked, rest)
+
+    def _predict(self, data: Path, chunk: Chunk) -> tuple[Chunk, pa.Table]:
+        """The chunk and its predictions. A row whose number overflows in the model is an error, or a problem of the row."""
+        from metricfit.estimators._decision import OutOfReachError
+
+        try:
+            return chunk, prediction_table(self.model, chunk, self.folder, self.probabilities)
+        except OutOfReachError as error:
+            places = [place for place in range(chunk.features.num_rows) if place not in chunk.problems]
+            found = {places[row]: f"row {chunk.first_row + places[row]}, {problem}" for row, problem in error.rows.items()}
+            if not self.skip:
+                raise DataError(f"{'stdin' if str(data) == '-' else data}, {found[min(found)]}.") from error
+            chunk = replace(chunk, problems=dict(sorted({**chunk.problems, **found}.items())))
+            return chunk, prediction_table(self.model, chunk, self.folder, self.probabilities)
+
+
+def prediction_table(model: Model, chunk: Chunk, folder: Path, probabilities: bool) -> pa.Table:
+    """The kept columns, ``prediction``, and if wanted ``probability_<class>``; nothing is predicted for unreadable rows."""
+    import numpy as np
+    import pyarrow as pa
+
+    from metricfit.estimators._decision import OutOfReachError
+
+    classifier, features = model.classifier, chunk.features
+    readable = np.setdiff1d(np.arange(features.num_rows), list(chunk.problems))
+    given: Any = features.take(readable) if chunk.problems else features
+    scores = probability = np.empty((0, len(classifier.classes_)))
+    try:
+        if len(readable):
+            if not classifier.reads_frames_:
+                given = np.stack([given[name].to_numpy() for name in given.column_names], 1)
+            with options.ignore_warnings():
+                scores, probability = classifier.scores_and_probabilities(given)
+    except OutOfReachError:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise DataError(f"The model in {folder} cannot predict these data: {error}") from error
+    found = {PREDICTION: pa.array(classifier.classes_[scores.argmax(1)])}
+    if probabilities:
+        found |= {name: pa.array(column) for name, column in zip(_output_names(model, True)[1:], probability.T, strict=True)}
+    if chunk.problems:
+        places = np.full(features.num_rows, -1)
+        places[readable] = np.arange(len(readable))
+        rows = pa.array(places, mask=places < 0)
+        found = {name: column.take(rows) for name, column in found.items()}
+    return pa.table({**dict(zip(chunk.kept.column_names, chunk.kept.columns, strict=True)), **found})
+
+
+def _without_blank_lines(table: pa.Table) -> pa.Table:
+    """Write ``""`` for a missing prediction that is alone in its line, because many readers of CSV skip a blank line."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pa.table({PREDICTION: pc.fill_null(table[PREDICTION].cast(pa.string()), "")})
+
+
+def _output_names(model: Model, probabilities: bool) -> list[str]:
+    return [PREDICTION, *(f"probability_{label}" for label in model.classifier.classes_ if probabilities)]
+
+
+def _empty_table(model: Model, kept: Sequence[str], probabilities: bool) -> pa.Table:
+    """The output for a file without rows."""
+    import numpy as np
+    import pyarrow as pa
+
+    names = _output_names(model, probabilities)
+    kept_columns = {name: pa.array([], pa.string()) for name in kept}
+    return pa.table({**kept_columns, PREDICTION: model.classifier.classes_[:0], **dict.fromkeys(names[1:], np.empty(0))})
+
+
+def _kept_names(given: Sequence[str], names: Sequence[str], outputs: Sequence[str]) -> list[str]:
+    """The columns in ``--keep``; a column whose name has commas is given alone."""
+    from metricfit.data import column_named
+
+    wanted = [part.strip() for item in given for part in ([item] if item in names else item.split(",")) if part.strip()]
+    kept = list(dict.fromkeys(column_named(name, names, "--keep") for name in wanted))
+    for name in kept:
+        if name in outputs:
+            raise UsageError(f"--keep {name!r} has the name of a column of the output. Rename it in the file.")
+    return kept
+
+
+class _Problems:
+    """Rows without a prediction: their number, and what is wrong with the first of them."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self.first: list[str] = []
+
+    def noted(self, chunk: Chunk, table: pa.Table) -> pa.Table:
+        """Note the chunk's problems, and return its table."""
+        self.n_rows += len(chunk.problems)
+        self.first += list(chunk.problems.values())[: LISTED - len(self.first)]
+        return table
+
+    def say(self, say: Say) -> None:
+        if self.n_rows:
+            one = self.n_rows == 1
+            rows, they = ("1 row has", "it") if one else (f"{self.n_rows:,} rows have", "they")
+            listed = f"; the first {LISTED}" if self.n_rows > LISTED else ""
+            say(f"{rows} no prediction, because {they} cannot be read{listed}:")
+        for line in self.first:
+            say(f"  {line}")
+
+
+def output_format(out: Path | None) -> str:
+    """The output format, from the file's suffix."""
+    if out is None and sys.stdout is None:
+        raise UsageError("stdout is closed. Pass --out FILE.")
+    if out is None or not out.suffix:
+        return "csv"
+    for kind in FORMATS:
+        if out.name.lower().endswith("." + kind):
+            return kind
+    raise UsageError(f"--out should end in .csv, .csv.gz or .parquet, got {out}.")
+
+
+class _Written:
+    """The rows that were written so far."""
+
+    def __init__(self, progress: bool = True) -> None:
+        self.n_rows, self.progress = 0, progress
+
+    def write(self, tables: Iterator[pa.Table], stream: Any, kind: str) -> None:
+        from pyarrow import csv, parquet
+
+        first = next(tables)
+        writer_of = parquet.ParquetWriter if kind == "parquet" else csv.CSVWriter
+        with (
+            gzip.open(stream, "wb") if kind == "csv.gz" else nullcontext(stream) as target,
+            writer_of(target, first.schema) as writer,
+        ):
+            for table in chain([first], tables):
+                writer.write_table(table)
+                if self.progress:
+                    _show_rows(self.n_rows, self.n_rows + table.num_rows)
+                self.n_rows += table.num_rows
+        if self.progress:
+            options.show_progress("")
+
+    @contextmanager
+    def told_if_incomplete(self) -> Iterator[None]:
+        """Say in an error how far the output on stdout goes, because nobody can take it back."""
+        try:
+            yield
+        except (DataError, UsageError) as error:
+            ends = f"The output on stdout is incomplete: it ends after {self.n_rows:,} rows."
+            raise type(error)(f"{error} {ends}") from error
+
+
+def _show_rows(before: int, after: int) -> None:
+    """Progress: a line that replaces itself in a terminal, elsewhere a line for every 100,000 rows."""
+    options.show_progress(f"{after:,} rows")
+    if not sys.stderr.isatty() and before // ROWS_PER_LINE < after // ROWS_PER_LINE:
+        options.say(f"{after:,} rows predicted.")
