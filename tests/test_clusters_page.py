@@ -1,0 +1,24 @@
+"""The code of docs/clusters.md runs as it stands; what needs Spark, where Spark is installed."""
+
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[1] / "docs" / "clusters.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+NEEDED = ("distributed", "dask.dataframe", "pyspark")
+
+
+def test_there_is_an_example_for_each_of_them():
+    assert len(BLOCKS) == len(NEEDED)
+
+
+@pytest.mark.parametrize("place", range(len(NEEDED)), ids=NEEDED)
+def test_an_example_runs(place, monkeypatch):
+    pytest.importorskip(NEEDED[place], reason=f"the example needs {NEEDED[place]}")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the other packages
+        exec(compile(BLOCKS[place], f"clusters.md, {NEEDED[place]}", "exec"), {"__name__": "clusters"})
