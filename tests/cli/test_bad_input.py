@@ -122,7 +122,6 @@ def test_an_output_that_cannot_be_overwritten(run, good, fitted, tmp_path):
     (tmp_path / "folder").mkdir()
     message = "folder is a folder, expected a file name."
     check(run("compare", good, "--report", "folder", "--overwrite"), 2, message, tmp_path)
-    check(run("predict", fitted, good, "--out", "folder", "--overwrite"), 2, message, tmp_path)
     check(
         run("predict", fitted, good, "--out", "p.xlsx"),
         2,
