@@ -212,6 +212,12 @@ CHANGES = {
     "norm": (put("normalizer", "running_norm", lambda one: -one), "a norm that is not negative"),
     "memory": (put("loss", "running", lambda one: one[:2]), "'running' should have shape (3, 3)"),
     "memory dtype": (put("loss", "running", lambda one: one.int()), "'running' should be"),
+    "processes are none": (put("processes", {}), "'processes' should be a list"),
+    "no processes": (put("processes", []), "'processes' should be a list"),
+    "a process is none": (put("processes", [3]), "a process should be a dictionary"),
+    "a process without random numbers": (put("processes", [{"unfinished": None}]), "a process lacks 'random'"),
+    "a process with weights": (put("processes", [{"random": 0, "unfinished": None, "module": 0}]), "a process has 'module'"),
+    "a process with other random numbers": (put("processes", [{"random": 0, "unfinished": None}]), "lacks 'batches'"),
 }
 
 
@@ -231,6 +237,20 @@ class TestCrafted:
         put("loss", "running", lambda one: one[:2])(state)
         write_state(file, state)
         refuse(file, "square matrix or two sums, got shape (2, 3)", target=made(seed=1))
+
+    @pytest.mark.parametrize("n_processes", [1, 3])
+    def test_of_another_number_of_processes(self, file, n_processes):
+        """The random numbers and the order of the first process count, not those beside them."""
+        state = read_state(file, LIMIT)
+        names = ("random", "unfinished", "batches")
+        first = {name: state[name] for name in names}
+        others = [{**first, "random": torch.Generator().manual_seed(7).get_state()}] * (n_processes - 1)
+        state |= {"processes": [first, *others], "random": None, "batches": None}
+        write_state(file, state)
+        trainer, batches = made(seed=1)
+        trainer.load(file, batches)
+        assert torch.equal(torch.get_rng_state(), first["random"])
+        assert same(batches.state_dict(), first["batches"])
 
     def test_written_again_it_is_the_same(self, file):
         content = file.read_bytes()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -61,3 +62,15 @@ class Batches:
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         check_shape(state["generator"], self.generator.get_state().shape, "generator")
         self.generator.set_state(state["generator"])
+
+
+def count_batches(batches: Iterable[Any]) -> int | None:
+    """The number of batches in an epoch; None if it is not known, as for a loader of rows without a number.
+
+    >>> count_batches([1, 2]), count_batches(iter([1, 2]))
+    (2, None)
+    """
+    try:
+        return len(batches)  # type: ignore[arg-type]
+    except TypeError:
+        return None

@@ -39,18 +39,11 @@ UNREADABLE = (
 
 def write_state(file: Path, state: Any) -> None:
     """Write a tree of dictionaries, lists, tuples, tensors, texts and numbers."""
-    tensors: dict[str, Tensor] = {}
-    tree = json.dumps(_encode(state, tensors, set(), "")).encode()
-    try:
-        numbers = safetensors.torch.save(tensors)
-    except (KeyError, ValueError, safetensors.SafetensorError) as error:
-        kinds = sorted({str(tensor.dtype) for tensor in tensors.values()})
-        raise TypeError(f"A checkpoint should hold dense tensors of usual dtypes, got {', '.join(kinds)}: {error}.") from error
+    tree, numbers = to_bytes(state)
     digest = hashlib.sha256(tree)
-    digest.update(b"\n")
     digest.update(numbers)
     with file.open("wb") as out:
-        out.writelines((FORMAT, b"\n", digest.hexdigest().encode(), b"\n", tree, b"\n", numbers))
+        out.writelines((FORMAT, b"\n", digest.hexdigest().encode(), b"\n", tree, numbers))
 
 
 def read_state(file: Path, limit: int) -> Any:
@@ -66,6 +59,22 @@ def read_state(file: Path, limit: int) -> Any:
     digest.update(numbers)
     if digest.hexdigest().encode() + b"\n" != checksum:
         raise ValueError("its checksum does not match: it is damaged or incomplete; take an earlier one")
+    return from_bytes(tree, numbers)
+
+
+def to_bytes(state: Any) -> tuple[bytes, bytes]:
+    """A tree as a line of JSON, and its tensors as safetensors."""
+    tensors: dict[str, Tensor] = {}
+    tree = json.dumps(_encode(state, tensors, set(), "")).encode()
+    try:
+        return tree + b"\n", safetensors.torch.save(tensors)
+    except (KeyError, ValueError, safetensors.SafetensorError) as error:
+        kinds = sorted({str(tensor.dtype) for tensor in tensors.values()})
+        raise TypeError(f"A checkpoint should hold dense tensors of usual dtypes, got {', '.join(kinds)}: {error}.") from error
+
+
+def from_bytes(tree: bytes, numbers: bytes) -> Any:
+    """The tree that :func:`to_bytes` was given."""
     try:
         tensors = safetensors.torch.load(numbers)
         state = _decode(json.loads(tree), tensors)

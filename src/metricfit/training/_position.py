@@ -12,8 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from metricfit.training._fabric import Fabric
 from metricfit.training._state import UNBEATEN, State, check_count, check_names, check_random, check_value, is_value_of
 from metricfit.training._step import Taken
+from metricfit.training._together import sums_over_processes
 
 NUMBERS = ("scale", "lr", "gradient_norm", "live")  # of the last step; NaN where there is none
 
@@ -35,8 +37,10 @@ class Epoch:
         scale = math.nan if scale is None else scale
         self.last = dict(zip(NUMBERS, (scale, lr, taken.gradient_norm, taken.live), strict=True))
 
-    def row(self) -> dict[str, float]:
-        return {"surrogate": float(self.total) / max(int(self.n_rows), 1), **self.last}
+    def row(self, fabric: Fabric) -> dict[str, float]:
+        """The mean over the rows of all processes, so that they choose and stop alike, and the numbers of the last step."""
+        total, n_rows = sums_over_processes(fabric, float(self.total), float(self.n_rows))
+        return {"surrogate": total / max(n_rows, 1.0), **self.last}
 
     def state_dict(self) -> State:
         """All but the state of the batches, which has its own place in a checkpoint."""

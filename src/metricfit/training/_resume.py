@@ -1,9 +1,13 @@
-"""Save a trainer to a file, and go on from it: all of the file is checked before any of it is applied."""
+"""Save a trainer to a file, and go on from it: all of the file is checked before any of it is applied.
+
+The file has the state of the first process. What each process has of its own, its random numbers and its place in its batches,
+is there as ``processes``.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +17,8 @@ from torch.nn.parameter import is_lazy
 from torch.optim.lr_scheduler import LRScheduler
 
 from metricfit._files import new_file
-from metricfit.training._checkpoint import one_line, read_state, write_state
+from metricfit.training._batches import count_batches
+from metricfit.training._checkpoint import from_bytes, one_line, read_state, to_bytes, write_state
 from metricfit.training._fabric import SHARDED, Fabric
 from metricfit.training._position import Annealing, Epoch, batches_state, check_annealing, check_epoch
 from metricfit.training._rate import check_schedule, load_schedule
@@ -28,11 +33,13 @@ from metricfit.training._state import (
     check_optimizer,
     check_random,
 )
+from metricfit.training._together import check_loading, gather_bytes
 
 if TYPE_CHECKING:
     from metricfit.training._trainer import Trainer
 
 POSITIONS = ("unfinished", "annealing")  # files of earlier versions lack them
+OWN = ("random", "unfinished", "batches")  # what each process has of its own; some batches have no state
 LEAST_LIMIT, MOST_COPIES = 2**28, 256  # bytes of a file, and copies of the weights in it: LBFGS keeps 200
 
 
@@ -44,22 +51,27 @@ def save_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
         state["batches"] = trainer.unfinished.batches
     state["optimizer"] = trainer.optimizer.state_dict()  # of all processes, where they share it
 
+    elsewhere = f"{file} could not be written by another process."
+    if trainer.fabric.world_size > 1:
+        state["processes"] = _gather_own(trainer.fabric, state, elsewhere)
+
     def write() -> None:
         if trainer.fabric.is_global_zero:
             with new_file(file, overwrite=True) as beside:
                 write_state(beside, state)
 
-    _in_all_processes(trainer.fabric, write, f"{file} could not be written by another process.")
+    _in_all_processes(trainer.fabric, write, elsewhere)
 
 
 def load_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
     """Check the file in every process, then apply it; what fails half-way is undone."""
     _check_strategy(trainer.fabric)
+    check_loading(trainer.fabric)
     elsewhere, state = f"{file} cannot be loaded by another process. Nothing was changed.", State()
 
     def check() -> None:
         try:
-            found = read_state(file, _limit(trainer))
+            found = _of_process(read_state(file, _limit(trainer)), trainer.fabric)
             _check(found, trainer, batches)
         except OSError:
             raise
@@ -80,6 +92,26 @@ def load_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
     except BaseException:
         _apply(before, trainer, batches)
         raise
+
+
+def _gather_own(fabric: Fabric, state: State, elsewhere: str) -> list[State]:
+    """What each process has of its own; an error in one process is one in all."""
+    parts: list[bytes] = []
+    _in_all_processes(fabric, lambda: parts.extend(to_bytes({name: state[name] for name in OWN if name in state})), elsewhere)
+    trees, numbers = (gather_bytes(fabric, part) for part in parts)
+    return [from_bytes(*pair) for pair in zip(trees, numbers, strict=True)]
+
+
+def _of_process(state: Any, fabric: Fabric) -> Any:
+    """The state with what this process had of its own; if the number of processes is another, with that of the first."""
+    if not isinstance(state, dict) or "processes" not in state:
+        return state
+    processes = state.pop("processes")
+    if not isinstance(processes, list) or not processes:
+        raise ValueError("'processes' should be a list")
+    mine = processes[fabric.global_rank if len(processes) == fabric.world_size else 0]
+    check_names(mine, {"random", "unfinished"}, "a process", ("batches",))
+    return {name: value for name, value in state.items() if name not in OWN} | mine
 
 
 def _current(trainer: Trainer, batches: Any) -> State:
@@ -113,7 +145,7 @@ def _check(state: Any, trainer: Trainer, batches: Any) -> None:
     if state.get("unfinished") is not None:
         if "batches" in state and "batches" not in own:
             raise ValueError("it is in the middle of an epoch and needs its batches, `load(file, batches)`")
-        check_epoch(state["unfinished"], len(batches) if isinstance(batches, Sized) else None)
+        check_epoch(state["unfinished"], count_batches(batches))
     if state.get("annealing") is not None:
         check_annealing(state["annealing"], state["history"])
     if "loss" in own:

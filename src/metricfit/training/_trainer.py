@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from metricfit._checks import check_number
 from metricfit._progress import Progress
 from metricfit.gradients import GradientNormalizer
 from metricfit.schedules import Schedule
+from metricfit.training._batches import count_batches
 from metricfit.training._fabric import Fabric
 from metricfit.training._held_out import (
     IGNORED,
@@ -34,6 +35,7 @@ from metricfit.training._position import Annealing, Epoch, begin_epoch, remainin
 from metricfit.training._rate import Rate, check_rate
 from metricfit.training._resume import load_trainer, save_trainer
 from metricfit.training._step import expand_binary, take_step, takes_two_steps
+from metricfit.training._together import check_start, in_step, sums_over_processes
 
 Row = dict[str, Any]
 
@@ -138,8 +140,9 @@ class Trainer:
         def after_step() -> None:
             save_if(checkpoint_every is not None and self.step % checkpoint_every == 0)
 
+        are_even = check_start(self, batches)
         while self.epoch < epochs and not (self.since_best >= (patience or math.inf) and self.epoch >= least_epochs):
-            row = self._train_epoch(batches, after_step)
+            row = self._train_epoch(batches, after_step, are_even)
             row |= self._evaluate(judged, row["scale"])
             self.history.append(row)
             self.epoch += 1
@@ -183,17 +186,18 @@ class Trainer:
         """
         load_trainer(self, Path(file), batches)
 
-    def _train_epoch(self, batches: Iterable[Any], after_step: Callable[[], None]) -> Row:
-        """One epoch, or the rest of one that a checkpoint left unfinished."""
+    def _train_epoch(self, batches: Iterable[Any], after_step: Callable[[], None], are_even: bool) -> Row:
+        """One epoch, or the rest of one that a checkpoint left unfinished; ``are_even`` as :func:`check_start` returns it."""
         self.module.train()
         if self.unfinished is None:
             epoch, remaining = begin_epoch(batches, self.fabric.device)
         else:
             epoch, remaining = self.unfinished, remaining_batches(self.unfinished, batches)
-        n_batches = len(batches) if isinstance(batches, Sized) else None
+        n_batches = count_batches(batches)
+        groups = _in_groups(remaining, self.accumulate)
         self.unfinished = epoch
         try:
-            for group in map(self._to_device, _in_groups(remaining, self.accumulate)):
+            for group in map(self._to_device, groups if are_even else in_step(self.fabric, groups)):
                 self._set_rate()
                 scale = None if self.scale is None else self.scale(self.step)
                 epoch.n_batches += len(group)
@@ -205,7 +209,7 @@ class Trainer:
                 after_step()
         finally:
             self.unfinished = None
-        return {"step": self.step, **epoch.row()}
+        return {"step": self.step, **epoch.row(self.fabric)}
 
     def _set_rate(self) -> None:
         if self.lr is not None and not isinstance(self.lr, LRScheduler):
@@ -218,8 +222,9 @@ class Trainer:
     def _evaluate(self, held_out: HeldOut, scale: float) -> Row:
         scores, labels = self.scores_and_labels(held_out)
         with torch.no_grad(), _without_memory(self.loss):
-            metric = float(self.score(scores, labels))
+            (total,) = sums_over_processes(self.fabric, float(self.score(scores, labels)))
             surrogate = float(self.loss(scores, labels) if math.isnan(scale) else self.loss(scores, labels, scale=scale))
+        metric = total / self.fabric.world_size  # a function of the user's may differ between processes
         return {"metric": metric, "gap": surrogate - (1.0 - metric)}
 
     @property
