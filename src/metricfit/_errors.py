@@ -13,3 +13,7 @@ class DataError(ValueError):
 
 class ClusterError(RuntimeError):
     """A cluster cannot be reached, cannot do the work, or went away: exit code 1."""
+
+
+class ProcessLostError(RuntimeError):
+    """Another process of a training ended, or cannot be reached. No command trains in several processes; scripts do."""

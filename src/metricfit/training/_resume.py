@@ -59,8 +59,10 @@ def save_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
         if trainer.fabric.is_global_zero:
             with new_file(file, overwrite=True) as beside:
                 write_state(beside, state)
+            trainer.saved = file, trainer.step
 
     _in_all_processes(trainer.fabric, write, elsewhere)
+    trainer.saved = file, trainer.step
 
 
 def load_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
@@ -92,6 +94,7 @@ def load_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
     except BaseException:
         _apply(before, trainer, batches)
         raise
+    trainer.saved = file, trainer.step
 
 
 def _gather_own(fabric: Fabric, state: State, elsewhere: str) -> list[State]:

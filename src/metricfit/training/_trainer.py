@@ -31,6 +31,7 @@ from metricfit.training._held_out import (
     held_out_batches,
     score_function,
 )
+from metricfit.training._lost import end_named, lost_process_named
 from metricfit.training._position import Annealing, Epoch, begin_epoch, remaining_batches
 from metricfit.training._rate import Rate, check_rate
 from metricfit.training._resume import load_trainer, save_trainer
@@ -103,6 +104,7 @@ class Trainer:
         self.best_value = (-math.inf, -math.inf)
         self.unfinished: Epoch | None = None
         self.annealing: Annealing | None = None
+        self.saved: tuple[Path, int] | None = None  # the last checkpoint and its step
 
     def fit(
         self,
@@ -140,23 +142,24 @@ class Trainer:
         def after_step() -> None:
             save_if(checkpoint_every is not None and self.step % checkpoint_every == 0)
 
-        are_even = check_start(self, batches)
-        while self.epoch < epochs and not (self.since_best >= (patience or math.inf) and self.epoch >= least_epochs):
-            row = self._train_epoch(batches, after_step, are_even)
-            row |= self._evaluate(judged, row["scale"])
-            self.history.append(row)
-            self.epoch += 1
-            self.since_best += 1
-            value = row["metric"], -row["surrogate"]
-            if value > self.best_value:
-                self.best_value, self.since_best = value, 0
-                if patience is not None:
-                    self.best = copy.deepcopy(self.module.state_dict())
-            self.progress.step(f"{self.name}, epoch {self.epoch}", max(self.best_value[0], row["metric"]))
-            save_if(checkpoint_every is None)
-        if self.best is not None:
-            self.module.load_state_dict(self.best)
-        save_if(True)
+        with lost_process_named(self), end_named(self):
+            are_even = check_start(self, batches)
+            while self.epoch < epochs and not (self.since_best >= (patience or math.inf) and self.epoch >= least_epochs):
+                row = self._train_epoch(batches, after_step, are_even)
+                row |= self._evaluate(judged, row["scale"])
+                self.history.append(row)
+                self.epoch += 1
+                self.since_best += 1
+                value = row["metric"], -row["surrogate"]
+                if value > self.best_value:
+                    self.best_value, self.since_best = value, 0
+                    if patience is not None:
+                        self.best = copy.deepcopy(self.module.state_dict())
+                self.progress.step(f"{self.name}, epoch {self.epoch}", max(self.best_value[0], row["metric"]))
+                save_if(checkpoint_every is None)
+            if self.best is not None:
+                self.module.load_state_dict(self.best)
+            save_if(True)
         return self.history
 
     def scores(self, features: Any) -> Tensor:
@@ -176,7 +179,8 @@ class Trainer:
 
         The file has a checksum and no code. With several processes all of them call this, and the first one writes.
         """
-        save_trainer(self, Path(file), batches)
+        with lost_process_named(self):
+            save_trainer(self, Path(file), batches)
 
     def load(self, file: str | Path, batches: Any = None) -> None:
         """Restore what :meth:`save` wrote; the file cannot execute code.
@@ -184,7 +188,8 @@ class Trainer:
         A ValueError says why a file cannot be loaded: it is damaged, or its names, shapes, dtypes or numbers are not those of
         this trainer. Then the trainer, the batches and torch's random state are as before, in all processes.
         """
-        load_trainer(self, Path(file), batches)
+        with lost_process_named(self):
+            load_trainer(self, Path(file), batches)
 
     def _train_epoch(self, batches: Iterable[Any], after_step: Callable[[], None], are_even: bool) -> Row:
         """One epoch, or the rest of one that a checkpoint left unfinished; ``are_even`` as :func:`check_start` returns it."""

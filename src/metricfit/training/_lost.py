@@ -1,0 +1,103 @@
+"""One plain line when a process of a training is lost: what happened, and where the last checkpoint is.
+
+The others notice it in one of two ways. Their next exchange fails, at once or by the timeout of the process group. Or torchrun
+is faster and tells them to end (SIGTERM), perhaps while they wait for the lost process and Python cannot run.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import torch.distributed as dist
+
+from metricfit._errors import ProcessLostError
+from metricfit._printable import printable
+
+if TYPE_CHECKING:
+    from metricfit.training._trainer import Trainer
+
+# how gloo and NCCL word it; their errors are plain RuntimeErrors, or of one type for all reasons
+SIGNS = (
+    "Connection closed by peer",
+    "Connection reset by peer",
+    "Broken pipe",
+    "Timed out waiting",
+    "Application timeout caused pair closure",
+    "NCCL communicator was aborted",
+    "remote process exited",
+)
+STDERR, ENDED_BY_SIGTERM = 2, 128 + signal.SIGTERM
+
+
+@contextmanager
+def lost_process_named(trainer: Trainer) -> Iterator[None]:
+    """Turn the error of an exchange with a lost process into a :class:`ProcessLostError`; other errors stay as they are."""
+    try:
+        yield
+    except RuntimeError as error:
+        if trainer.fabric.world_size == 1 or not is_lost_process(error):
+            raise
+        message = _message(trainer, "lost another process", ": it ended, or did not answer in time")
+        _say(message)  # at once, for torchrun may end this process before Python prints the error
+        raise ProcessLostError(message) from error.with_traceback(None)  # where it was noticed does not matter
+
+
+def is_lost_process(error: RuntimeError) -> bool:
+    """Whether an exchange failed because another process is not there."""
+    if isinstance(error, ProcessLostError):
+        return False  # it is named already
+    return isinstance(error, dist.DistNetworkError) or any(sign in str(error) for sign in SIGNS)
+
+
+@contextmanager
+def end_named(trainer: Trainer) -> Iterator[None]:
+    """Say where the last checkpoint is when this process is told to end, then end; a handler that the user set stays.
+
+    Python's own handlers wait until the main thread returns to Python, which an exchange with a lost process may delay for
+    minutes. So a thread waits for the signal.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if trainer.fabric.world_size == 1 or not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+
+    def wait() -> None:
+        while (number := os.read(reader, 1)[0]) != 0:
+            if number == signal.SIGTERM:
+                _say(_message(trainer, "was told to end (SIGTERM)", ", as torchrun does when another process ended"))
+                os._exit(ENDED_BY_SIGTERM)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # Python writes the number of each signal there
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.set_wakeup_fd(before)
+        os.write(writer, b"\0")
+        thread.join()
+        os.close(reader)
+        os.close(writer)
+
+
+def _message(trainer: Trainer, event: str, why: str) -> str:
+    fabric = trainer.fabric
+    if trainer.saved is None:
+        after = "No checkpoint was saved; `checkpoint` of `fit` saves them."
+    else:
+        file, step = trainer.saved
+        after = f"The last checkpoint is {printable(str(file))}, of step {step}. Start the training again to resume from it."
+    return f"process {fabric.global_rank} of {fabric.world_size} {event} after step {trainer.step}{why}. {after}"
+
+
+def _say(message: str) -> None:
+    os.write(STDERR, f"metricfit: {message}\n".encode())  # a thread may say it while Python prints something else
