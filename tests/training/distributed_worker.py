@@ -46,7 +46,11 @@ def check_checkpoints(fabric, mine, weight, folder):
     assert torch.equal(module.weight, before[1])
 
 
-SHARDS = ((7, 5, 6, 4, 3, 9, 2, 8), (3, 2, 5, 1, 8, 1, 4, 2))  # rows of each batch in each process: two groups of four
+SHARDS = ((7, 5, 6, 4, 3, 9, 2, 8), (3, 2, 5, 1, 8, 1, 6))  # rows of each batch in each process: two groups of up to four
+COSTS = mf.metrics.Cost([[0.0, 1.0, 4.0], [2.0, 0.0, 1.0], [9.0, 3.0, 0.0]])
+METRICS = ("accuracy", "f1_macro", "f2_macro", "mcc", COSTS)
+SMOOTHINGS = (mf.smoothing.Softmax(), mf.smoothing.Normal(), mf.smoothing.SoftSet())
+LOSSES = [(metric, smoothing) for metric in METRICS for smoothing in SMOOTHINGS]
 
 
 def unequal_rows():
@@ -63,10 +67,10 @@ def unequal_rows():
     return [(x[:33], y[:33]), (x[33:], y[33:])], parts
 
 
-def trained_unequally(fabric, batches, held_out, accumulate, optimizer_of, epochs):
+def trained_unequally(fabric, batches, held_out, accumulate, loss, optimizer_of, epochs):
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Linear(6, 20), torch.nn.Tanh(), torch.nn.Linear(20, 3))
-    loss, optimizer = mf.MetricLoss("f1_macro"), optimizer_of(module.parameters(), lr=0.2)
+    optimizer = optimizer_of(module.parameters(), lr=0.2)
     trainer = Trainer(module, loss, optimizer, metric="mcc", accumulate=accumulate, fabric=fabric)
     history = trainer.fit(batches, held_out, epochs=epochs)
     gradient, weight = (
@@ -77,16 +81,17 @@ def trained_unequally(fabric, batches, held_out, accumulate, optimizer_of, epoch
 
 
 def train_unequally(fabric, alone):
-    """The gradient of the second step, the weights and the metric; by one process, or by two with shards of other sizes."""
+    """The last gradient, the weights and the metric, for each loss; by one process, or by two with shards of other sizes."""
     whole, parts = unequal_rows()
     found = []
-    for optimizer_of, epochs in ((torch.optim.SGD, 1), (sharpness_aware, 3)):
+    for loss, optimizer_of, epochs in [*((one, torch.optim.SGD, 1) for one in LOSSES), (LOSSES[3], sharpness_aware, 3)]:
+        how = mf.MetricLoss(*loss), optimizer_of, epochs
         if alone:
-            found.append(trained_unequally(fabric, whole, whole, 1, optimizer_of, epochs))
+            found.append(trained_unequally(fabric, whole, whole, 1, *how))
         else:
             mine = parts[fabric.global_rank]
             held_out = mine if fabric.global_rank else [*mine[:3], tuple(map(torch.cat, zip(*mine[3:], strict=True)))]
-            found.append(trained_unequally(fabric, mine, held_out, 4, optimizer_of, epochs))
+            found.append(trained_unequally(fabric, mine, held_out, 4, *how))
     return found
 
 
@@ -107,6 +112,54 @@ def check_running_averages(fabric):
     assert torch.equal(averages, fabric.broadcast(averages))
 
 
+class Unsized(torch.utils.data.IterableDataset):
+    """Batches without a length, as those of a loader that reads from the network."""
+
+    def __init__(self, batches):
+        self.batches = batches
+
+    def __iter__(self):
+        return iter(self.batches)
+
+
+def check_agreement(fabric, file):
+    """What would leave a process waiting is an error in all processes; an error of the user's own stays as it is."""
+    rank = fabric.global_rank
+    parts = unequal_rows()[1][rank]
+
+    def fit(batches, accumulate=1, **options):
+        torch.manual_seed(0)
+        module = torch.nn.Linear(6, 3)
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        trainer = Trainer(module, mf.MetricLoss("f1_macro"), optimizer, accumulate=accumulate, fabric=fabric, **options)
+        trainer.fit(batches, parts, epochs=30, patience=2)
+        return trainer
+
+    with pytest.raises(ValueError, match=r"steps per epoch, got 8 in process 0 and 7 in process 1 \(accumulate=1\)"):
+        fit(parts)
+    loader = torch.utils.data.DataLoader(Unsized(parts), batch_size=None)
+    with pytest.raises(ValueError, match="after 7 of them only 1 of 2 processes have more"):
+        fit(loader)
+    fit(loader, accumulate=4)  # two steps each
+    trainer = fit(parts, accumulate=4, score=lambda scores, labels: float(rank))  # each judges its own rows
+    assert [row["metric"] for row in trainer.history] == [0.5] * trainer.epoch
+    assert len({tuple(row) for row in gather(fabric, [row["surrogate"] for row in trainer.history])}) == 1
+
+    def fail(scores, labels):
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    with pytest.raises(RuntimeError, match="mat1 and mat2") as found:
+        fit(parts, accumulate=4, score=fail)
+    assert type(found.value) is RuntimeError
+    trainer.save(file)
+    with pytest.raises(ValueError, match=r"process 0 loads one, process 1 trains without it\. The file should"):
+        trainer.fit(parts, parts, epochs=40) if rank else trainer.load(file)
+
+
+def gather(fabric, numbers):
+    return fabric.broadcast(numbers), numbers
+
+
 def main() -> None:
     torch.set_num_threads(1)
     fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp")
@@ -116,17 +169,26 @@ def main() -> None:
     check_checkpoints(fabric, mine, weight, Path(sys.argv[1]))
     unequal = train_unequally(fabric, alone=False)
     check_running_averages(fabric)
+    check_agreement(fabric, Path(sys.argv[1], "of two"))
     fabric.barrier()
     torch.distributed.destroy_process_group()
     alone, expected = trained(Fabric(accelerator="cpu", devices=1), slice(None))
     torch.testing.assert_close(weight, expected)
     torch.testing.assert_close([row["metric"] for row in history], [row["metric"] for row in alone])
-    for mine, joint in zip(unequal, train_unequally(Fabric(accelerator="cpu", devices=1), alone=True), strict=True):
-        difference = float((mine[0] - joint[0]).abs().max())
-        assert difference < 1e-6, difference
-        torch.testing.assert_close(mine[1:], joint[1:])
-        print(f"process {fabric.global_rank}: gradient within {difference:.1e} of {joint[0].abs().max():.2f}", file=sys.stderr)
+    compare_gradients(unequal, train_unequally(Fabric(accelerator="cpu", devices=1), alone=True), fabric.global_rank)
     print(f"process {fabric.global_rank}: agrees", file=sys.stderr)
+
+
+def compare_gradients(unequal, alone, rank):
+    """All are within 1e-6 of those of the joint batch, and much larger than that."""
+    differences = []
+    for loss, mine, joint in zip([*LOSSES, "SAM"], unequal, alone, strict=True):
+        differences.append(float((mine[0] - joint[0]).abs().max()))
+        size = float(joint[0].abs().max())
+        assert differences[-1] < 1e-6 < 1e-3 < size, (loss, differences[-1], size)
+        torch.testing.assert_close(mine[1:], joint[1:])
+        print(f"process {rank}: gradient within {differences[-1]:.1e} of {size:.3f}, {loss}", file=sys.stderr)
+    print(f"process {rank}: {len(LOSSES)} losses, largest difference {max(differences):.1e}", file=sys.stderr)
 
 
 if __name__ == "__main__":
