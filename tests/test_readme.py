@@ -23,7 +23,15 @@ def _keep_registry():
     REGISTRY.update(before)
 
 
-@pytest.mark.parametrize(("page", "block"), [(page, place) for page, blocks in BLOCKS.items() for place in range(len(blocks))])
+ALONE = [
+    (page, place)
+    for page, blocks in BLOCKS.items()
+    for place, block in enumerate(blocks)
+    if "fabric.launch()" not in block  # tests/training/test_processes.py runs it in two processes
+]
+
+
+@pytest.mark.parametrize(("page", "block"), ALONE)
 def test_block_runs(page, block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a block may write a file
     exec(compile(BLOCKS[page][block], page, "exec"), {})
