@@ -21,14 +21,14 @@ PAGE = ROOT / "docs" / "training.md"
     r"^## Several processes and machines\n.*?^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE
 )
 SHORT = "timeout=timedelta(seconds=4)"
-N_STEPS = 150
-LINE = r"^metricfit: process {} of 2 {} The last checkpoint is training\.checkpoint, of step (\d+)\. Start the training again"
+N_STEPS = 60
+LINE = r"^metricfit: process {} of 2 {} The last checkpoint is training\.checkpoint, of step (\d+)( or of the save before)?\. Start the training again"
 
 
 def write(folder, **changes):
-    """The script, with other text for some of it."""
+    """The script, for fewer epochs, and with other text for what a test changes."""
     script = SCRIPT
-    for old, new in changes.items():
+    for old, new in {"epochs=30": f"epochs={N_STEPS // 5}", **changes}.items():
         assert script.count(old) == 1
         script = script.replace(old, new)
     (folder / "train.py").write_text(script)
@@ -79,8 +79,10 @@ def test_a_killed_process_ends_the_other_and_the_same_command_resumes(tmp_path):
     code, _, errors = run.wait()
     assert code == 1
     assert not any(process.is_running() for process in processes)
-    (step,) = map(int, re.findall(LINE.format(0, r"(?:lost another process|was told to end) .*?\."), errors, re.MULTILINE)[:1])
-    assert 0 < step == step_of(file) < N_STEPS
+    found = re.search(LINE.format(0, r"(?:lost another process|was told to end) .*?\."), errors, re.MULTILINE)
+    assert found, errors
+    step = step_of(file)
+    assert 0 < step == int(found[1]) < N_STEPS
 
     code, out, errors = Run(killed).wait()
     assert code == 0, errors
@@ -112,8 +114,11 @@ class TestWithoutTorchrun:
         return machines
 
     def check(self, machines, rank, event):
-        (step,) = (found[1] for line in machines.lines(rank) if (found := re.search(LINE.format(rank, event), line)))
-        assert 0 < int(step) <= step_of(machines.folder / "training.checkpoint") < N_STEPS
+        """One line says it; it may not be certain of the last step if the first process was killed while it saved."""
+        (found,) = (found for line in machines.lines(rank) if (found := re.search(LINE.format(rank, event), line)))
+        step = step_of(machines.folder / "training.checkpoint")
+        assert 0 < step < N_STEPS
+        assert step == int(found[1]) or (found[2] and abs(step - int(found[1])) == 20)
 
     @pytest.mark.parametrize("rank", [0, 1])
     def test_a_process_that_dies(self, tmp_path, rank):

@@ -11,6 +11,8 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch.distributed as dist
@@ -32,6 +34,18 @@ SIGNS = (
     "remote process exited",
 )
 STDERR, ENDED_BY_SIGTERM = 2, 128 + signal.SIGTERM
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The last checkpoint, as far as this process knows: while it is written, the file may still be the one before."""
+
+    file: Path
+    step: int
+    is_certain: bool = True
+
+    def __str__(self) -> str:
+        return f"{printable(str(self.file))}, of step {self.step}{'' if self.is_certain else ' or of the save before'}"
 
 
 @contextmanager
@@ -94,8 +108,7 @@ def _message(trainer: Trainer, event: str, why: str) -> str:
     if trainer.saved is None:
         after = "No checkpoint was saved; `checkpoint` of `fit` saves them."
     else:
-        file, step = trainer.saved
-        after = f"The last checkpoint is {printable(str(file))}, of step {step}. Start the training again to resume from it."
+        after = f"The last checkpoint is {trainer.saved}. Start the training again to resume from it."
     return f"process {fabric.global_rank} of {fabric.world_size} {event} after step {trainer.step}{why}. {after}"
 
 

@@ -20,6 +20,7 @@ from metricfit._files import new_file
 from metricfit.training._batches import count_batches
 from metricfit.training._checkpoint import from_bytes, one_line, read_state, to_bytes, write_state
 from metricfit.training._fabric import SHARDED, Fabric
+from metricfit.training._lost import Saved
 from metricfit.training._position import Annealing, Epoch, batches_state, check_annealing, check_epoch
 from metricfit.training._rate import check_schedule, load_schedule
 from metricfit.training._state import (
@@ -59,10 +60,11 @@ def save_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
         if trainer.fabric.is_global_zero:
             with new_file(file, overwrite=True) as beside:
                 write_state(beside, state)
-            trainer.saved = file, trainer.step
+            trainer.saved = Saved(file, trainer.step)
 
+    trainer.saved = Saved(file, trainer.step, is_certain=False)
     _in_all_processes(trainer.fabric, write, elsewhere)
-    trainer.saved = file, trainer.step
+    trainer.saved = Saved(file, trainer.step)
 
 
 def load_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
@@ -94,7 +96,7 @@ def load_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
     except BaseException:
         _apply(before, trainer, batches)
         raise
-    trainer.saved = file, trainer.step
+    trainer.saved = Saved(file, trainer.step)
 
 
 def _gather_own(fabric: Fabric, state: State, elsewhere: str) -> list[State]:

@@ -31,7 +31,7 @@ from metricfit.training._held_out import (
     held_out_batches,
     score_function,
 )
-from metricfit.training._lost import end_named, lost_process_named
+from metricfit.training._lost import Saved, end_named, lost_process_named
 from metricfit.training._position import Annealing, Epoch, begin_epoch, remaining_batches
 from metricfit.training._rate import Rate, check_rate
 from metricfit.training._resume import load_trainer, save_trainer
@@ -104,7 +104,7 @@ class Trainer:
         self.best_value = (-math.inf, -math.inf)
         self.unfinished: Epoch | None = None
         self.annealing: Annealing | None = None
-        self.saved: tuple[Path, int] | None = None  # the last checkpoint and its step
+        self.saved: Saved | None = None  # the last checkpoint
 
     def fit(
         self,
