@@ -39,7 +39,7 @@ def wait_for_two_processes(storage):
         found = set(re.findall(r'"process":(\d+)', storage.read_text() if storage.exists() else ""))
         if len(found) == 2:
             return sorted(map(int, found))
-        time.sleep(0.02)
+        time.sleep(0.05)
     raise TimeoutError("the two processes did not start")
 
 
