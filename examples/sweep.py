@@ -21,11 +21,12 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import optuna
 import torch
+from numpy.typing import NDArray
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, Trial, TrialState
@@ -36,9 +37,6 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 import metricfit as mf
-
-if TYPE_CHECKING:
-    from metricfit._typing import Floats, Ints
 
 EPOCHS = 12
 STUDIES = {"any loss": ["cross_entropy", "f1"], "cross-entropy": ["cross_entropy"]}  # the losses that each may choose
@@ -102,10 +100,10 @@ class Fit(NamedTuple):
     """Networks of three folds, and the offsets (the threshold) that are best for the rows that each has not seen."""
 
     networks: list[mf.training.Trainer]
-    offsets: Floats
+    offsets: NDArray[np.float64]
     f1: float  # of the rows that each has not seen
 
-    def predict(self, x: Tensor) -> Ints:
+    def predict(self, x: Tensor) -> NDArray[np.int64]:
         scores = torch.stack([network.scores(x) for network in self.networks]).mean(0)
         return mf.decide(scores.numpy(), self.offsets)
 

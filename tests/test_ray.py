@@ -27,7 +27,7 @@ def two_workers():
 
 @pytest.fixture
 def on_ray():
-    return joblib.parallel_config(backend="ray", n_jobs=-1)
+    return joblib.parallel_config(backend="ray", n_jobs=2)
 
 
 def process_of(data, place):
