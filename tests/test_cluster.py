@@ -341,18 +341,3 @@ def test_a_backend_without_generators_gives_a_list():
         with pytest.raises(ValueError, match="generator"):
             joblib.Parallel(return_as="generator")
         assert list(parallel(pow, 2, [(3,), (4,)])) == [8, 16]
-
-
-def test_ray_has_no_generators_and_gives_the_same_bits():
-    ray = pytest.importorskip("ray", reason="Ray is large, and not among the test packages")
-    from ray.util.joblib import register_ray
-
-    register_ray()
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        with joblib.parallel_config(backend="ray", n_jobs=2):
-            found = answers(model="linear"), offsets()
-    finally:
-        ray.shutdown()
-    np.testing.assert_array_equal(found[0], answers(model="linear"))
-    np.testing.assert_array_equal(found[1], offsets())
