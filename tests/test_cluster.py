@@ -9,9 +9,11 @@ import time
 
 import joblib
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from joblib.parallel import ThreadingBackend
+from pyarrow import parquet
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
@@ -194,6 +196,28 @@ def test_compare_and_fit_on_a_cluster(cluster, tmp_path, monkeypatch, capsys):
     assert found[True] == found[False]
 
 
+def test_files_are_fitted_in_parts_on_a_cluster(cluster, tmp_path, monkeypatch, capsys):
+    """By workers that see the files, with and without a scratch folder that they share."""
+    for place, rows in enumerate(np.array_split(np.arange(len(Y)), 3)):
+        columns = {f"x{column}": X[rows, column] for column in range(3)}
+        parquet.write_table(pa.table({**columns, "label": Y[rows]}), tmp_path / f"part-{place}.parquet")
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    for name, where in {
+        "here": [],
+        "threads": ["--jobs", "2"],
+        "cluster": ["--cluster", cluster.address],
+        "scratch": ["--cluster", cluster.address, "--scratch", "."],
+    }.items():
+        options = ("--metric", "f1", "--target", "label", "--out", name, *where)
+        code, out, err = metricfit(monkeypatch, capsys, "fit", "part-*.parquet", *options)
+        assert code == 0, err
+        assert ("2 workers with 2 threads" in err) == ("--cluster" in where)
+        assert ("numbers to the scratch folder" in err) == (name != "cluster")
+        found[name] = {file.name: file.read_bytes() for file in (tmp_path / name).iterdir()}, out.replace(name, "")
+    assert all(one == found["here"] for one in found.values())
+
+
 def without_seconds(found):
     """What a run prints, but for times and the name of the model."""
     for row in found["results"]:
@@ -317,18 +341,3 @@ def test_a_backend_without_generators_gives_a_list():
         with pytest.raises(ValueError, match="generator"):
             joblib.Parallel(return_as="generator")
         assert list(parallel(pow, 2, [(3,), (4,)])) == [8, 16]
-
-
-def test_ray_has_no_generators_and_gives_the_same_bits():
-    ray = pytest.importorskip("ray", reason="Ray is large, and not among the test packages")
-    from ray.util.joblib import register_ray
-
-    register_ray()
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        with joblib.parallel_config(backend="ray", n_jobs=2):
-            found = answers(model="linear"), offsets()
-    finally:
-        ray.shutdown()
-    np.testing.assert_array_equal(found[0], answers(model="linear"))
-    np.testing.assert_array_equal(found[1], offsets())

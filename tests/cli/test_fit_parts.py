@@ -38,8 +38,7 @@ def test_files_are_read_in_parts(run, files, given):
     [
         (["--model", "boosting"], "--model boosting is not fitted to files that are read in parts. Pass --model linear"),
         (["--group", "a"], "--group does not apply to files that are read in parts"),
-        (["--jobs", "2"], "--jobs does not apply to files that are read in parts"),
-        (["--cluster", "tcp://127.0.0.1:1"], "--cluster does not apply to files that are read in parts"),
+        (["--jobs", "2", "--cluster", "tcp://127.0.0.1:1"], "--jobs 2 and --cluster exclude each other"),
         (["--drop", "answer"], "--drop 'answer' is the target"),
     ],
 )
