@@ -18,7 +18,6 @@ import numpy as np
 
 from metricfit._typing import Floats, Ints
 from metricfit.data import TableSchema
-from metricfit.learners import MATRIX
 from metricfit.learners._descent import with_ones
 from metricfit.shards._files import FilePart
 from metricfit.shards._labels import NO_LABEL, Codes
@@ -81,7 +80,7 @@ class FileShard(Shard):
             at += table.num_rows
             table = table if known.all() else table.filter(known)
             if table.num_rows:
-                yield table if self.reader is None else self.reader.read(table, {MATRIX})
+                yield table if self.reader is None else self.reader.read(table, set(self.reader.transformers))
 
 
 @dataclass(frozen=True)
