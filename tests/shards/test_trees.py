@@ -1,6 +1,7 @@
 """Boosted trees of files are those of the same rows in memory, with the first fold held out; few rows are held at a time."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 from pyarrow import parquet
 from sklearn.utils import check_random_state
 from xgboost import XGBClassifier, XGBRFClassifier
+from xgboost.callback import TrainingCallback
 
 import metricfit as mf
 from metricfit import _extras
@@ -145,6 +147,23 @@ def test_a_fit_that_is_interrupted_ends_and_leaves_nothing_behind(split, tmp_pat
     with pytest.raises(KeyboardInterrupt):
         fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
     assert len(given) == n_pages
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_training_that_is_interrupted_leaves_nothing_behind(split, tmp_path, monkeypatch):
+    """XGBoost removes its own files before their folder goes; otherwise it would warn, which is an error here."""
+    files, _ = split(make_table(500))
+    scratch, train = tmp_path / "scratch", _trees.xgboost.train
+    scratch.mkdir()
+
+    class Stop(TrainingCallback):
+        def after_iteration(self, model, epoch, evals_log):
+            assert any(name.startswith("pages") for name in files_in(scratch))
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_trees.xgboost, "train", partial(train, callbacks=[Stop()]))
+    with pytest.raises(KeyboardInterrupt):
+        fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
     assert list(scratch.iterdir()) == []
 
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any
 
 import numpy as np
@@ -91,9 +92,13 @@ class TreesRecipe:
         options["objective"] = "binary:logistic" if k == 2 else "multi:softprob"
         options |= {} if k == 2 else {"num_class": k}
         n_rows = int((self.folds != fold).sum())
-        with xgboost.config_context(verbosity=estimator.verbosity):
-            booster = xgboost.train(options, self._matrix(fold, n_rows, estimator), n_rounds)
-            estimator.load_model(booster.save_raw("ubj"))
+        try:
+            with xgboost.config_context(verbosity=estimator.verbosity):
+                booster = xgboost.train(options, self._matrix(fold, n_rows, estimator), n_rounds)
+                estimator.load_model(booster.save_raw("ubj"))
+        except BaseException as error:
+            clear_frames(error.__traceback__)  # the matrix ends, and so XGBoost's files, before their folder does
+            raise
         self.passes.tell(f"Training on {n_rows:,} rows: {n_rounds:,} rounds, {time.monotonic() - begin:.1f} s.")
         return EstimatorModel(estimator, np.arange(k), np.zeros(k))
 
