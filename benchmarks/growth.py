@@ -1,6 +1,6 @@
 """How do time and memory of a linear fit grow with rows, columns and classes?
 
-    python -m benchmarks.growth [--out benchmarks/results] [--limit 60] [--rows 10000 100000 1000000]
+    python -m benchmarks.growth [--limit 300] [--rows 10000 100000 1000000 10000000] [--out benchmarks/results]
 
 Every fit has a process of its own and one thread. Time is processor time, because the machine may be busy with other work;
 memory is the peak of the process less what it had before it made the data. ``C`` is 1, so that one fit is measured and not a
@@ -25,7 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from reproductions._machine import processor
+from metricfit._files import new_file
+from reproductions._machine import hardware
+from reproductions._markdown import table
 
 
 @dataclass(frozen=True)
@@ -47,14 +49,14 @@ class Series:
 
 
 def all_series(rows: Sequence[int]) -> list[Series]:
-    columns = (10, 100, 1_000, 10_000)
+    columns, classes = (10, 100, 1_000, 10_000), (2, 10, 100, 1_000)
     return [
         Series("rows, in memory", "rows", tuple(rows)),
         Series("rows, in files", "rows", tuple(rows), kind="files"),
         Series("columns, dense, 2,000 rows", "columns", columns, rows=2_000),
         Series("columns, sparse, 20,000 rows", "columns", columns, rows=20_000, kind="sparse"),
-        Series("classes, leaky, 5,000 rows", "classes", (2, 10, 100), rows=5_000),
-        Series("classes, cross-entropy, 10,000 rows", "classes", (2, 10, 100, 1_000), rows=10_000, method="cross_entropy"),
+        Series("classes, leaky, 10,000 rows", "classes", classes, rows=10_000),
+        Series("classes, cross-entropy, 10,000 rows", "classes", classes, rows=10_000, method="cross_entropy"),
     ]
 
 
@@ -63,6 +65,7 @@ def measure(point: dict[str, Any]) -> dict[str, float]:
     from scipy import sparse
 
     import metricfit as mf
+    import metricfit.shards  # pyarrow is no memory of the fit
 
     options = {"method": point["method"], "C": 1.0, "random_state": 0}
     metric = "f1" if point["classes"] == 2 else "f1_macro"
@@ -122,49 +125,51 @@ def exponent(found: Sequence[dict[str, Any]], key: str, last: int = 2) -> float:
 
 
 def report(results: dict[str, list[dict[str, Any]]], command: str, limit: int) -> str:
-    lines = [f"Written by `{command}`.", "", processor(), ""]
-    lines += [
-        "The machine was busy with other work, so times are of the processor, and caches were shared: read exponents, not"
-    ]
-    lines += [
-        "seconds. An exponent is the slope between the last two sizes. Memory is beyond what the process had before.",
-        "",
-    ]
-    lines += ["| what grows | size | processor time, s | memory, MB |", "|---|---:|---:|---:|"]
+    sizes, exponents = [], []
     for title, found in results.items():
         for row in found:
             stopped = math.isnan(row["seconds"])
-            shown = f"more than {limit} | " if stopped else f"{row['seconds']:.2f} | {row['memory'] / 1e6:,.0f}"
-            lines.append(f"| {title} | {row['size']:,} | {shown} |")
-    lines += ["", "| what grows | exponent of time | exponent of memory |", "|---|---:|---:|"]
-    for title, found in results.items():
-        lines.append(f"| {title} | {exponent(found, 'seconds'):.2f} | {exponent(found, 'memory'):.2f} |")
-    return "\n".join(lines) + "\n"
+            seconds = f"more than {limit}" if stopped else f"{row['seconds']:.2f}"
+            sizes.append([title, f"{row['size']:,}", seconds, "" if stopped else f"{row['memory'] / 1e6:,.0f}"])
+        exponents.append([title, *(f"{exponent(found, key):.2f}" for key in ("seconds", "memory"))])
+    return (
+        f"Written by `{command}` on {hardware()}.\n\n"
+        "Times are of the processor, because the machine was busy with other work; caches were shared, so read exponents "
+        "rather than seconds. Memory is the peak of the process less what it had before it made the data. An exponent is the "
+        "slope of the logarithms between the last two sizes.\n\n"
+        f"{table(['what grows', 'exponent of time', 'exponent of memory'], exponents)}\n\n"
+        f"{table(['what grows', 'size', 'processor time, s', 'memory, MB'], sizes)}\n\n![Growth](growth.svg)\n"
+    )
 
 
 def draw(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """Time above, memory below; rows, columns and classes side by side."""
     import matplotlib as mpl
 
     mpl.use("svg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.6))
-    for place, axis in enumerate(("rows", "columns", "classes")):
-        for title, found in results.items():
-            if title.startswith(axis):
-                known = [row for row in found if row["seconds"] > 0.0]
-                label = f"{title.removeprefix(axis).strip(', ')}: exponent {exponent(found, 'seconds'):.2f}"
-                axes[place].loglog([row["size"] for row in known], [row["seconds"] for row in known], "o-", label=label)
-        axes[place].set(xlabel=axis, ylabel="processor time, s")
-        axes[place].legend(fontsize=7)
+    figure, grid = plt.subplots(2, 3, figsize=(12, 7), sharex="col")
+    for axes, (key, unit, name) in zip(
+        grid, (("seconds", 1.0, "processor time, s"), ("memory", 1e6, "memory, MB")), strict=True
+    ):
+        for panel, axis in zip(axes, ("rows", "columns", "classes"), strict=True):
+            for title, found in results.items():
+                if title.startswith(axis):
+                    known = [row for row in found if row[key] > 0.0]
+                    label = f"{title.removeprefix(axis).strip(', ')}: exponent {exponent(found, key):.2f}"
+                    panel.loglog([row["size"] for row in known], [row[key] / unit for row in known], "o-", label=label)
+            panel.set(xlabel=axis if key == "memory" else "", ylabel=name)
+            panel.legend(fontsize=7)
     figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    with new_file(path, overwrite=True) as file:
+        figure.savefig(file, format="svg", metadata={"Date": None})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--limit", type=int, default=60, help="seconds of the processor per fit")
+    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000])
+    parser.add_argument("--limit", type=int, default=300, help="seconds of the processor per fit")
     parser.add_argument("--out", type=Path, help="folder for growth.md and growth.svg")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -173,11 +178,12 @@ def main() -> None:
         print(json.dumps(measure(json.loads(given.one))))
         return
     results = {series.title: run(series, given.limit) for series in all_series(given.rows)}
-    shown = [one for one in sys.argv[1:] if one != str(given.out)]
-    text = report(results, " ".join(["python -m benchmarks.growth", *(one for one in shown if one != "--out")]), given.limit)
+    used = f"--limit {given.limit} --rows {' '.join(map(str, given.rows))}"
+    text = report(results, f"python -m benchmarks.growth {used}", given.limit)
     print(text)
     if given.out:
-        (given.out / "growth.md").write_text(text)
+        with new_file(given.out / "growth.md", overwrite=True) as file:
+            file.write_text(text, encoding="utf-8")
         draw(results, given.out / "growth.svg")
 
 

@@ -9,9 +9,11 @@ import time
 
 import joblib
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from joblib.parallel import ThreadingBackend
+from pyarrow import parquet
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
@@ -192,6 +194,28 @@ def test_compare_and_fit_on_a_cluster(cluster, tmp_path, monkeypatch, capsys):
         assert files
         found[bool(where)] = without_seconds(json.loads(out)), without_seconds(json.loads(fitted)), files
     assert found[True] == found[False]
+
+
+def test_files_are_fitted_in_parts_on_a_cluster(cluster, tmp_path, monkeypatch, capsys):
+    """By workers that see the files, with and without a scratch folder that they share."""
+    for place, rows in enumerate(np.array_split(np.arange(len(Y)), 3)):
+        columns = {f"x{column}": X[rows, column] for column in range(3)}
+        parquet.write_table(pa.table({**columns, "label": Y[rows]}), tmp_path / f"part-{place}.parquet")
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    for name, where in {
+        "here": [],
+        "threads": ["--jobs", "2"],
+        "cluster": ["--cluster", cluster.address],
+        "scratch": ["--cluster", cluster.address, "--scratch", "."],
+    }.items():
+        options = ("--metric", "f1", "--target", "label", "--out", name, *where)
+        code, out, err = metricfit(monkeypatch, capsys, "fit", "part-*.parquet", *options)
+        assert code == 0, err
+        assert ("2 workers with 2 threads" in err) == ("--cluster" in where)
+        assert ("numbers to the scratch folder" in err) == (name != "cluster")
+        found[name] = {file.name: file.read_bytes() for file in (tmp_path / name).iterdir()}, out.replace(name, "")
+    assert all(one == found["here"] for one in found.values())
 
 
 def without_seconds(found):

@@ -29,7 +29,7 @@ def parallel(
     """
     if runs_here(n_jobs):
         return (function(data, *item) for item in items)
-    if (client := _cluster_client()) is not None:
+    if (client := cluster_client()) is not None:
         return map_on_cluster(client, function, data, items, ordered)
     backend, _ = get_active_backend()
     given = "generator" if ordered else "generator_unordered"
@@ -41,18 +41,18 @@ def runs_here(n_jobs: int | None) -> bool:
     """Whether calls run one after the other in this process, as they do inside a task of a cluster."""
     if n_jobs == 1 or _is_in_a_task():
         return True
-    return _cluster_client() is None and effective_n_jobs(n_jobs) == 1
+    return cluster_client() is None and effective_n_jobs(n_jobs) == 1
 
 
 def count_workers(n_jobs: int | None) -> int:
     """How many calls run at the same time."""
     if runs_here(n_jobs):
         return 1
-    client = _cluster_client()
+    client = cluster_client()
     return effective_n_jobs(n_jobs) if client is None else max(1, sum(client.nthreads().values()))
 
 
-def _cluster_client() -> Any | None:
+def cluster_client() -> Any | None:
     """The client of the Dask cluster that joblib is configured for."""
     backend, _ = get_active_backend()
     return backend.client if type(backend).__name__ == "DaskDistributedBackend" else None  # by name: its package is an extra

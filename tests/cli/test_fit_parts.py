@@ -59,8 +59,7 @@ def test_trees_of_one_table_in_memory_have_another_name(run, files):
             "--model boosting is not fitted to files that are read in parts. Pass --model linear or --model xgboost",
         ),
         (["--group", "a"], "--group does not apply to files that are read in parts"),
-        (["--jobs", "2"], "--jobs does not apply to files that are read in parts"),
-        (["--cluster", "tcp://127.0.0.1:1"], "--cluster does not apply to files that are read in parts"),
+        (["--jobs", "2", "--cluster", "tcp://127.0.0.1:1"], "--jobs 2 and --cluster exclude each other"),
         (["--drop", "answer"], "--drop 'answer' is the target"),
     ],
 )

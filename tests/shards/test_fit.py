@@ -12,6 +12,7 @@ from pyarrow import parquet
 import metricfit as mf
 from metricfit._errors import DataError, UsageError
 from metricfit.shards import _files, _rows, fit_shards
+from metricfit.shards._workers import map_in_threads
 from tests.shards.conftest import make_table
 
 
@@ -112,11 +113,52 @@ def test_workers_get_shards_and_give_back_sums(split):
 
 
 def test_without_space_for_scratch_the_files_are_decoded_in_each_pass(split, monkeypatch):
-    files, _ = split(make_table(200))
+    files, _ = split(make_table(300))
+    monkeypatch.setattr(_rows, "BATCH_CELLS", 400)
     here = fit_shards(files, "y", "f1", method="leaky", C=1.0)
     monkeypatch.setattr("metricfit.shards._fit.free_bytes", lambda folder: 0)
     there = fit_shards(files, "y", "f1", method="leaky", C=1.0)
-    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-9)
+    assert np.array_equal(there.coef_, here.coef_)
+
+
+def test_threads_give_the_same_bits(split):
+    files, _ = split(make_table(300), group_rows=50)
+    alone, together = (fit_shards(files, "y", "f1", cv=2, C=1.0, random_state=0, n_jobs=n) for n in (1, 3))
+    assert np.array_equal(alone.coef_, together.coef_)
+    assert np.array_equal(alone.offsets_, together.offsets_)
+
+
+def test_few_results_of_threads_wait():
+    """Scores of all rows would not fit in memory."""
+    begun = []
+    results = map_in_threads(2, begun.append, range(10))
+    for _ in range(3):
+        next(results)
+    assert len(begun) <= 5
+    list(results)
+    assert sorted(begun) == list(range(10))
+
+
+def test_batches_do_not_depend_on_what_they_come_from(monkeypatch):
+    monkeypatch.setattr(_rows, "BATCH_CELLS", 12)
+    rows = np.arange(40.0).reshape(20, 2)
+    for cuts in ([], [1], [5, 6, 17], [6, 12]):
+        found = list(_rows.even_batches(np.split(rows, cuts)))
+        assert [len(batch) for batch in found] == [6, 6, 6, 2]
+        assert np.array_equal(np.concatenate(found), rows)
+
+
+def test_a_scratch_folder_that_a_worker_does_not_see_is_named(split, tmp_path):
+    files, _ = split(make_table(100))
+
+    def elsewhere(function, items):
+        for item in items:
+            if isinstance(item, tuple):
+                item = item[0], tmp_path / "elsewhere" / item[1].parent.name / item[1].name
+            yield function(item)
+
+    with pytest.raises(ValueError, match=r"^--scratch .*elsewhere cannot be written by who reads .*: No such file"):
+        fit_shards(files, "y", "f1", method="leaky", C=1.0, map=elsewhere)
 
 
 def test_a_sparse_matrix_is_summed_too(split):

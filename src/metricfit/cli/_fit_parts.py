@@ -14,14 +14,14 @@ from metricfit._extras import require
 from metricfit._printable import printable
 from metricfit.cli import _options as options
 from metricfit.cli._inputs import Asked, check_metric, check_options, say_contents
+from metricfit.cli._workers import workers
 
 _COLUMNS = {"dropped": "drop", "numeric": "numeric", "categorical": "categorical"}  # arguments and options
 IN_PARTS = "xgboost"  # the model of trees for files that are read in parts, and for these alone
 NOT_IN_PARTS = {  # options for a single table in memory, and their defaults
-    **dict.fromkeys(("group", "time", "test", "header", "delimiter", "encoding", "cluster")),
+    **dict.fromkeys(("group", "time", "test", "header", "delimiter", "encoding")),
     "folds": 5,
     "repeats": 2,
-    "jobs": 1,
 }
 
 
@@ -40,6 +40,7 @@ def fit_in_parts(given: Mapping[str, Any]) -> None:
     from metricfit.shards._files import find_files, open_files
     from metricfit.shards._fit import fit_files
     from metricfit.shards._labels import read_all_labels
+    from metricfit.shards._workers import shard_map
 
     _check_given(given)
     check_free(given["out"])
@@ -54,7 +55,8 @@ def fit_in_parts(given: Mapping[str, Any]) -> None:
         options.say(note)
     classifier = MetricClassifier(judged.metric, model=given["model"], random_state=given["seed"], **judged.classes)
     try:
-        fit_files(files, labels, classifier, given["scratch"], tell=_tell())
+        with workers(given["jobs"], given["cluster"]) as n_jobs:
+            fit_files(files, labels, classifier, given["scratch"], shard_map(n_jobs), _tell())
     except ValueError as error:
         raise UsageError(str(error)) from error
     finally:

@@ -19,9 +19,15 @@ Cluster = Annotated[
 
 @contextmanager
 def workers(jobs: int, cluster: str | None, one_thread: bool = False) -> Iterator[int | None]:
-    """Yield the ``n_jobs`` of everything that runs meanwhile: ``--jobs``, or None for all threads of the cluster."""
+    """Yield the ``n_jobs`` of everything that runs meanwhile: ``--jobs``, or None for all threads of the cluster.
+
+    An estimator with ``n_jobs=None`` takes them too.
+    """
     if cluster is None:
-        yield jobs
+        from joblib import parallel_config
+
+        with parallel_config(n_jobs=jobs):
+            yield jobs
         return
     if jobs != 1:
         raise UsageError(f"--jobs {jobs} and --cluster exclude each other: a cluster does as much at once as it has threads.")

@@ -32,6 +32,7 @@ from metricfit.shards._labels import NO_LABEL, Codes, Labels, count_codes, read_
 from metricfit.shards._recipe import Recipe
 from metricfit.shards._rows import FileShard, Map, Passes
 from metricfit.shards._scores import Scratch
+from metricfit.shards._workers import ClusterMap, shard_map
 
 ONLY_LINEAR = (
     "The model is linear: ensembles and networks are not trained on files that are read in parts. For boosted trees pass "
@@ -55,7 +56,7 @@ def fit_shards(
     categorical: Sequence[str] = (),
     merge_rare: int = 0,
     scratch: str | Path | None = None,
-    map: Map = map,
+    map: Map | None = None,
     tell: Callable[[str], None] = lambda line: None,
     **options: Any,
 ) -> MetricClassifier:
@@ -75,18 +76,22 @@ def fit_shards(
         drop, numeric, categorical: columns to leave out, to read as numbers, and to read as categories.
         merge_rare: classes with fewer rows become one class, "other".
         scratch: a folder for temporary files, by default that of the system. If the numbers of all rows take no more than half
-            of its free space, they are kept there, which makes each pass several times faster.
-        map: what maps a function over shards, as the built-in ``map`` does: ``executor.map`` of ``concurrent.futures``, or
-            that of a cluster. Its workers need the files, and the scratch folder.
+            of its free space, they are kept there, which makes each pass several times faster. The workers of a cluster
+            write there only if a folder is passed, which all of them have to see.
+        map: what maps a function over shards, as the built-in ``map`` does, such as ``executor.map`` of
+            ``concurrent.futures``. By default ``n_jobs`` threads, or the Dask cluster that joblib is configured for, whose
+            workers have to see the files.
         tell: called with a line about every pass.
         options: of ``MetricClassifier``: ``pos_label``, ``class_order``, ``average``, ``class_weight``, ``cv`` (a number of
-            folds), ``method`` ("auto", "leaky", "expected_error", "threshold" or "cross_entropy"), ``smoothing``, ``C`` and
-            ``random_state``. ``model`` is "linear", or "auto", which is the linear model too, and ``notes_`` says so; or
-            "xgboost", or an ``XGBClassifier`` with options of its own, for ``method`` "auto", "threshold" or "cross_entropy".
+            folds), ``method`` ("auto", "leaky", "expected_error", "threshold" or "cross_entropy"), ``smoothing``, ``C``,
+            ``n_jobs`` and ``random_state``. ``model`` is "linear", or "auto", which is the linear model too, and ``notes_``
+            says so; or "xgboost", or an ``XGBClassifier`` with options of its own, for ``method`` "auto", "threshold" or
+            "cross_entropy".
     """
     found = open_files(find_files(files), target, drop, numeric, categorical)
     labels = read_all_labels(found, merge_rare)
-    return fit_files(found, labels, MetricClassifier(metric, **{"model": "linear", **options}), scratch, map, tell)
+    classifier = MetricClassifier(metric, **{"model": "linear", **options})
+    return fit_files(found, labels, classifier, scratch, map or shard_map(classifier.n_jobs), tell)
 
 
 def fit_files(
@@ -118,8 +123,9 @@ def fit_files(
         passes = replace(passes, shards=[replace(shard, reader=reader) for shard in shards])
         first = next(batch.features for shard in passes.shards for batch in shard.batches())
         n_features = int(first.shape[1])
-        if isinstance(first, np.ndarray) and 16 * len(known) * n_features <= free_bytes(folder):
-            passes = passes.on_scratch(Path(folder), "numbers to the scratch folder")
+        writes = scratch is not None or not isinstance(map, ClusterMap)  # a folder of this machine is not one of the workers
+        if writes and isinstance(first, np.ndarray) and 16 * len(known) * n_features <= free_bytes(folder):
+            passes = passes.on_scratch(Path(folder).resolve(), "numbers to the scratch folder")
         recipe: Any
         if trees:
             from metricfit.shards._trees import TreesRecipe  # XGBoost is an extra
@@ -211,7 +217,8 @@ def _shards(files: Files, labels: Labels, known: Codes, folds: Codes) -> list[Fi
         row += part.n_rows
         own = slice(place, place + int((codes != NO_LABEL).sum()))
         place = own.stop
-        shards.append(FileShard(known[own], folds[own], files.schema, part, codes))
+        elsewhere = replace(part, path=part.path.resolve())  # a worker may have another working folder
+        shards.append(FileShard(known[own], folds[own], files.schema, elsewhere, codes))
     return shards
 
 

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
+from metricfit._errors import UsageError
 from metricfit._typing import Floats, Ints
 from metricfit.data import TableSchema
 from metricfit.learners._descent import with_ones
@@ -74,13 +76,20 @@ class FileShard(Shard):
     reader: Any = None
 
     def read(self) -> Iterator[Any]:
+        tables = self._read_tables()
+        if self.reader is None:
+            return tables
+        forms = set(self.reader.transformers)
+        return even_batches(self.reader.read(table, forms) for table in tables)
+
+    def _read_tables(self) -> Iterator[pa.Table]:
         at = 0
         for table in self.part.read_features(self.schema):
             known = self.codes[at : at + table.num_rows] != NO_LABEL
             at += table.num_rows
             table = table if known.all() else table.filter(known)
             if table.num_rows:
-                yield table if self.reader is None else self.reader.read(table, set(self.reader.transformers))
+                yield table
 
 
 @dataclass(frozen=True)
@@ -91,11 +100,31 @@ class ScratchShard(Shard):
     n_features: int
 
     def read(self) -> Iterator[Floats]:
-        n_rows = max(1, BATCH_CELLS // self.n_features)
+        n_rows = _batch_rows(self.n_features)
         with self.path.open("rb", buffering=0) as file:
             for start in range(0, len(self.labels), n_rows):
                 n = min(n_rows, len(self.labels) - start)
                 yield np.fromfile(file, np.float64, n * self.n_features).reshape(n, self.n_features)
+
+
+def even_batches(matrices: Iterable[Any]) -> Iterator[Any]:
+    """The rows of dense matrices in the batches of a :class:`ScratchShard`, so that sums have the same bits; sparse ones as
+    they are.
+    """
+    rest: list[Floats] = []
+    for matrix in matrices:
+        if not isinstance(matrix, np.ndarray):
+            yield matrix
+            continue
+        rows, size = np.concatenate([*rest, matrix]), _batch_rows(matrix.shape[1])
+        n_whole = len(rows) // size * size
+        yield from (rows[start : start + size] for start in range(0, n_whole, size))
+        rest = [rows[n_whole:]]
+    yield from (rows for rows in rest if len(rows))
+
+
+def _batch_rows(n_features: int) -> int:
+    return max(1, BATCH_CELLS // n_features)
 
 
 @dataclass
@@ -160,8 +189,14 @@ def _stack_shard(look: Callable[[Batch], Floats], shard: Shard) -> Floats | None
 
 def _copy_shard(item: tuple[Shard, Path]) -> ScratchShard:
     (shard, path), n_features = item, 1
-    with path.open("wb", buffering=0) as file:
-        for batch in shard.batches():
-            n_features = batch.features.shape[1]
-            np.ascontiguousarray(batch.features).tofile(file)
+    try:
+        with path.open("wb", buffering=0) as file:
+            for batch in shard.batches():
+                n_features = batch.features.shape[1]
+                np.ascontiguousarray(batch.features).tofile(file)
+    except OSError as error:
+        raise UsageError(
+            f"--scratch {path.parent.parent} cannot be written by who reads the shard {path.name}: {error.strerror or error}. "
+            "Pass a folder with more space, which all workers see."
+        ) from error
     return ScratchShard(shard.labels, shard.folds, path, n_features)
