@@ -33,10 +33,31 @@ def test_files_are_read_in_parts(run, files, given):
     assert (code, len(out.splitlines())) == (0, 91)
 
 
+def test_trees_are_fitted_and_predict(run, files):
+    code, out, err = run(
+        "fit", str(files / "part-*.parquet"), "--target", "answer", "--out", str(files / "model"), "--model", "xgboost"
+    )
+    assert code == 0, err
+    assert "Fitted to all rows: XGBClassifier, threshold for f1" in out
+    assert "one of 5 folds, whose rows a first model held out" in out
+    assert "Training on 151 rows: 100 rounds" in err
+    code, out, _ = run("predict", str(files / "model"), str(files / "part-2.parquet"))
+    assert (code, len(out.splitlines())) == (0, 91)
+
+
+def test_trees_of_one_table_in_memory_have_another_name(run, files):
+    code, _, err = run("fit", str(files / "part-0.parquet"), "--out", str(files / "model"), "--model", "xgboost")
+    assert code == 2
+    assert "--model xgboost is for Parquet files that are read in parts. Pass --stream too, or --model boosting" in err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", "boosting"], "--model boosting is not fitted to files that are read in parts. Pass --model linear"),
+        (
+            ["--model", "boosting"],
+            "--model boosting is not fitted to files that are read in parts. Pass --model linear or --model xgboost",
+        ),
         (["--group", "a"], "--group does not apply to files that are read in parts"),
         (["--jobs", "2", "--cluster", "tcp://127.0.0.1:1"], "--jobs 2 and --cluster exclude each other"),
         (["--drop", "answer"], "--drop 'answer' is the target"),

@@ -204,8 +204,6 @@ def test_what_cannot_be_fitted_is_refused_with_what_to_pass(split, tmp_path):
     files, table = split(make_table(200))
     with pytest.raises(UsageError, match="No file matches"):
         fit_shards(f"{tmp_path}/none-*.parquet", "y")
-    with pytest.raises(ValueError, match="`model` should be 'linear' where files are read in parts, got 'boosting'"):
-        fit_shards(files, "y", model="boosting")
     with pytest.raises(ValueError, match="`method` 'exact' is not trained on several files"):
         fit_shards(files, "y", method="exact")
     with pytest.raises(ValueError, match="`cv` should be a number of folds"):

@@ -8,11 +8,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
 from metricfit import methods, metrics
-from metricfit.estimators._preprocess import one_hot_encoder
+from metricfit.estimators._preprocess import code_encoder, one_hot_encoder
 from metricfit.learners import LinearModel, TrainingRows
 from metricfit.learners._descent import RowsObjective
 from metricfit.learners._surrogates import build_surrogate
-from metricfit.shards._columns import Counter, Moments, _find_medians, _plain_categories
+from metricfit.shards._categories import Counter, plain_categories, plain_codes
+from metricfit.shards._columns import Moments, _find_medians
 from metricfit.shards._cross_entropy import CrossEntropyPath
 from metricfit.shards._objective import ShardObjective
 from metricfit.shards._questions import ALL_ROWS, Answers
@@ -130,7 +131,19 @@ def test_categories_are_those_of_the_encoder(n):
     encoder: OneHotEncoder = one_hot_encoder().fit(column)
     rare = encoder.infrequent_categories_[0]
     expected = [value for value in encoder.categories_[0].tolist() if value not in set([] if rare is None else rare)]
-    assert _plain_categories(Counter(column[:, 0].tolist())) == {"frequent": expected, "rare": rare is not None}
+    assert plain_categories(Counter(column[:, 0].tolist())) == {"frequent": expected, "rare": rare is not None}
+
+
+@pytest.mark.parametrize("n_values", [1, 249, 250, 251, 400])
+def test_codes_are_those_of_scikit_learn(n_values):
+    values = np.arange(3 * n_values) ** 2 % n_values  # some often, some once
+    column = np.array([*(f"v{value}" for value in values), *(f"v{value}" for value in range(n_values)), np.nan], dtype=object)
+    encoder = code_encoder().fit(column[:, None])
+    rare = [] if encoder.infrequent_categories_[0] is None else encoder.infrequent_categories_[0].tolist()
+    expected = [value for value in encoder.categories_[0].tolist() if value == value and value not in rare]
+    counter = Counter(None if value != value else value for value in column)
+    assert plain_codes(counter) == {"frequent": expected, "rare": rare}
+    assert bool(rare) == (n_values >= 250)
 
 
 def test_an_error_ends_all_solvers():

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from metricfit._errors import UsageError
 from metricfit._printable import printable
 from metricfit.cli import _options as options
-from metricfit.cli._fit_parts import fit_in_parts, reads_in_parts
+from metricfit.cli._fit_parts import IN_PARTS, fit_in_parts, reads_in_parts
 from metricfit.cli._inputs import Asked, Inputs, read_inputs
 from metricfit.cli._workers import Cluster, workers
 
@@ -25,7 +26,10 @@ def fit(
     cost: options.CostOption = None,
     positive: options.Positive = None,
     classes: options.Classes = None,
-    model: Annotated[str, typer.Option(help=f"Model to fit: auto, {', '.join(options.MODELS)}.")] = "auto",
+    model: Annotated[
+        str,
+        typer.Option(help=f"Model to fit: auto, {', '.join(options.MODELS)}. Of files in parts: auto, linear, {IN_PARTS}."),
+    ] = "auto",
     drop: options.Drop = None,
     numeric: options.Numeric = None,
     categorical: options.Categorical = None,
@@ -48,8 +52,8 @@ def fit(
     """Fit a model and write it to a folder, with a report.
 
     By default the model is an ensemble of a linear model and trees. The report's scores come from cross-validation; the model
-    itself is fitted to all rows. Several Parquet files, or one with --stream, are read in parts: the model is linear, and
-    there is no report.
+    itself is fitted to all rows. Several Parquet files, or one with --stream, are read in parts: the model is linear, or
+    of boosted trees with --model xgboost, and there is no report.
     """
     given = locals()
     if stream or reads_in_parts(data):
@@ -66,6 +70,10 @@ def fit(
     from metricfit.estimators._storage import save
     from metricfit.report import Run, page
 
+    if model == IN_PARTS:
+        raise UsageError(
+            f"--model {model} is for Parquet files that are read in parts. Pass --stream too, or --model boosting instead."
+        )
     options.check_model(model, "--model", ("auto", *options.MODELS))
     check_free(out)
     with workers(jobs, cluster) as n_jobs:

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from metricfit._errors import UsageError
+from metricfit._extras import require
 from metricfit._printable import printable
 from metricfit.cli import _options as options
 from metricfit.cli._inputs import Asked, check_metric, check_options, say_contents
 from metricfit.cli._workers import workers
 
 _COLUMNS = {"dropped": "drop", "numeric": "numeric", "categorical": "categorical"}  # arguments and options
+IN_PARTS = "xgboost"  # the model of trees for files that are read in parts, and for these alone
 NOT_IN_PARTS = {  # options for a single table in memory, and their defaults
     **dict.fromkeys(("group", "time", "test", "header", "delimiter", "encoding")),
     "folds": 5,
@@ -30,7 +32,7 @@ def reads_in_parts(paths: Sequence[Path]) -> bool:
 
 
 def fit_in_parts(given: Mapping[str, Any]) -> None:
-    """Fit the linear model and write it to a folder; ``given`` are the options of ``fit``."""
+    """Fit a model and write it to a folder; ``given`` are the options of ``fit``."""
     from metricfit._files import check_free
     from metricfit.cli._model import TABLE_FILE
     from metricfit.estimators import MetricClassifier
@@ -73,11 +75,13 @@ def fit_in_parts(given: Mapping[str, Any]) -> None:
 
 def _check_given(given: Mapping[str, Any]) -> None:
     """Refuse options that need all rows in memory."""
-    if given["model"] not in ("auto", "linear"):
+    if given["model"] not in ("auto", "linear", IN_PARTS):
         raise UsageError(
-            f"--model {given['model']} is not fitted to files that are read in parts. Pass --model linear, or one file with a "
-            "sample of the rows."
+            f"--model {given['model']} is not fitted to files that are read in parts. Pass --model linear or --model "
+            f"{IN_PARTS}, or one file with a sample of the rows."
         )
+    if given["model"] == IN_PARTS:
+        require("xgboost", "trees", f"--model {IN_PARTS}")
     for name, default in NOT_IN_PARTS.items():
         if given[name] != default:
             raise UsageError(f"--{name} does not apply to files that are read in parts. Leave it out, or pass one file.")

@@ -26,7 +26,9 @@ DataFiles = Annotated[
         show_default=False,
     ),
 ]
-Stream = Annotated[bool, typer.Option("--stream", help="Read a Parquet file in parts, in little memory: the linear model.")]
+Stream = Annotated[
+    bool, typer.Option("--stream", help="Read a Parquet file in parts, in little memory: linear models or trees.")
+]
 ScratchFolder = Annotated[
     Path | None,
     typer.Option("--scratch", help="Folder for temporary files while files are read in parts.", show_default="the system's"),

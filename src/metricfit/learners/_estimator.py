@@ -57,8 +57,7 @@ def _fit(estimator: Any, name: str, seed: int, fold: Fold, start: Any) -> Estima
 def fit_estimator(estimator: Any, name: str, rows: TrainingRows, seed: int, **options: Any) -> EstimatorModel:
     """Fit to rows whose labels become 0 ... m - 1, because some libraries take no others."""
     seen, labels = np.unique(rows.labels, return_inverse=True)
-    if "random_state" in estimator.get_params(deep=False) and estimator.get_params(deep=False)["random_state"] is None:
-        estimator.set_params(random_state=seed)
+    estimator = with_seed(estimator, seed)
     weighted = {} if (rows.training_weight == 1.0).all() else {"sample_weight": rows.training_weight}
     if weighted and not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
@@ -67,3 +66,9 @@ def fit_estimator(estimator: Any, name: str, rows: TrainingRows, seed: int, **op
         )
     estimator.fit(rows.features, labels, **weighted, **options)
     return EstimatorModel(estimator, np.asarray(seen, np.int64), np.zeros(rows.n_classes))
+
+
+def with_seed(estimator: Any, seed: int) -> Any:
+    """The estimator itself, with this seed where it takes one and has none."""
+    options = estimator.get_params(deep=False)
+    return estimator.set_params(random_state=seed) if options.get("random_state", seed) is None else estimator

@@ -15,20 +15,17 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from metricfit._errors import DataError
-from metricfit._printable import quoted
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._forms import FormReader
-from metricfit.estimators._kinds import CATEGORIES, DATES, DISTINCT_TEXT, NUMBERS, TEXT_WORDS, columns_of, kind_of
+from metricfit.estimators._kinds import CATEGORIES, DATES, NUMBERS, columns_of, kind_of
 from metricfit.estimators._plain import TABLE, restore_transformer
-from metricfit.estimators._preprocess import MAX_CATEGORIES, MAX_DENSITY, MIN_FREQUENCY, READERS
-from metricfit.learners import MATRIX
+from metricfit.estimators._preprocess import CODES, MAX_DENSITY, READERS
+from metricfit.learners import COLUMNS, MATRIX
+from metricfit.shards._categories import CountTexts, plain_categories, plain_codes, refuse_texts
 from metricfit.shards._rows import Batch, Passes
 
-MOST_VALUES = 200_000  # different texts of a column that are counted
 MOST_COUNTS = 2**23  # bins of all columns together: 64 MB
 KEY_BITS = 64
 
@@ -104,13 +101,25 @@ def fit_reader(passes: Passes, names: list[str]) -> FormReader:
         at += width
     n_stored = n_cells = float(sum(len(part["mean"]) for part in parts))
     if kinds.texts:
-        for place, counter in zip(kinds.texts, counters, strict=True):
-            _refuse_text(names[place], counter)
-        kept = [_plain_categories(counter) for counter in counters]
+        refuse_texts([names[place] for place in kinds.texts], counters)
+        kept = [plain_categories(counter) for counter in counters]
         parts.append({"kind": CATEGORIES, "places": kinds.texts, "categories": kept})
         n_stored, n_cells = n_stored + len(kept), n_cells + sum(len(one["frequent"]) + one["rare"] for one in kept)
     plain = {"reads": TABLE, "sparse": bool(kinds.texts and n_stored < MAX_DENSITY * n_cells), "parts": parts}
     return FormReader({MATRIX: restore_transformer(plain, MATRIX, len(names))}, names)
+
+
+def fit_code_reader(passes: Passes, names: list[str]) -> FormReader:
+    """The preprocessing of all rows, for trees: codes of categories, then numbers and parts of dates as they are."""
+    kinds = _find_kinds(passes)
+    parts = list[dict[str, Any]]()
+    if kinds.texts:
+        counters = passes.total(CountTexts(kinds.texts), "categories")
+        refuse_texts([names[place] for place in kinds.texts], counters)
+        parts.append({"kind": CODES, "places": kinds.texts, "categories": [plain_codes(counter) for counter in counters]})
+    parts += [{"kind": kind, "places": own} for kind, own in ((NUMBERS, kinds.numbers), (DATES, kinds.dates)) if own]
+    plain = {"reads": TABLE, "sparse": False, "parts": parts}
+    return FormReader({COLUMNS: restore_transformer(plain, COLUMNS, len(names))}, names)
 
 
 def _find_kinds(passes: Passes) -> _Kinds:
@@ -124,33 +133,12 @@ def _find_kinds(passes: Passes) -> _Kinds:
 
 @dataclass(frozen=True)
 class _First:
-    """The first pass: moments of numbers, counts of texts."""
+    """The first pass for linear models: moments of numbers, counts of texts."""
 
     kinds: _Kinds
 
     def __call__(self, batch: Batch) -> tuple[Moments, list[Counter[Any]]]:
-        counters = [_count(batch.features.column(place)) for place in self.kinds.texts]
-        return Moments.of(self.kinds.read_numbers(batch.features)), counters
-
-
-def _count(column: pa.ChunkedArray) -> Counter[Any]:
-    found = pc.value_counts(column)
-    return Counter(dict(zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True)))
-
-
-def _refuse_text(name: str, counter: Counter[Any]) -> None:
-    words = sum(count * len(value.split()) for value, count in counter.items() if value is not None)
-    n_values = counter.total() - counter[None]
-    n_distinct = len(counter) - (None in counter)
-    if n_values and words > TEXT_WORDS * n_values and n_distinct > DISTINCT_TEXT * n_values:
-        raise DataError(
-            f"Column {quoted(name)} is free text, which is not read from several files. Pass --drop {quoted(name)}."
-        )
-    if n_distinct > MOST_VALUES:
-        raise DataError(
-            f"Column {quoted(name)} has {n_distinct:,} different texts, at most {MOST_VALUES:,} are counted. "
-            f"Pass --drop {quoted(name)}."
-        )
+        return Moments.of(self.kinds.read_numbers(batch.features)), CountTexts(self.kinds.texts)(batch)
 
 
 def _plain_numbers(moments: Moments, medians: Floats, n_rows: float) -> dict[str, Any]:
@@ -166,20 +154,6 @@ def _plain_numbers(moments: Moments, medians: Floats, n_rows: float) -> dict[str
         "mean": np.append(filled.mean, where.mean).tolist(),
         "scale": np.append(filled.scale(), where.scale()).tolist(),
     }
-
-
-def _plain_categories(counter: Counter[Any]) -> dict[str, Any]:
-    """The categories with a column of their own, and whether others share one: the rule of ``OneHotEncoder``.
-
-    >>> _plain_categories(Counter({"b": 5, "a": 3, None: 3, "rare": 2}))
-    {'frequent': ['a', 'b', None], 'rare': True}
-    """
-    values = [*sorted(value for value in counter if value is not None), *([None] if None in counter else [])]
-    counts = np.array([counter[value] for value in values])
-    rare = counts < MIN_FREQUENCY
-    if len(counts) - rare.sum() + 1 > MAX_CATEGORIES:
-        rare[np.argsort(counts, kind="stable")[: -(MAX_CATEGORIES - 1)]] = True
-    return {"frequent": [value for value, is_rare in zip(values, rare, strict=True) if not is_rare], "rare": bool(rare.any())}
 
 
 def _find_medians(passes: Passes, kinds: _Kinds, n_values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""``fit_shards``: a linear ``MetricClassifier`` of Parquet files that need not fit in memory."""
+"""``fit_shards``: a ``MetricClassifier`` of Parquet files that need not fit in memory, linear or of boosted trees."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from sklearn.utils import check_random_state
 
 from metricfit import methods
 from metricfit._checks import check_option
+from metricfit._extras import require
 from metricfit._threads import single_threaded
 from metricfit._typing import Floats, Ints
 from metricfit.estimators import MetricClassifier
 from metricfit.estimators._checks import check_cv_argument
-from metricfit.learners import MATRIX, LinearLearner
+from metricfit.estimators._feature_names import feature_names
+from metricfit.learners import COLUMNS, Given, LinearLearner, build_learner
 from metricfit.learners._catalogue import STRENGTHS
+from metricfit.learners._estimator import EstimatorLearner
+from metricfit.learners._formats import FORMATS
 from metricfit.metrics._resolve import resolve_metric
 from metricfit.selection import iterate_folds
-from metricfit.shards._columns import fit_reader
+from metricfit.shards._columns import fit_code_reader, fit_reader
 from metricfit.shards._files import Files, find_files, open_files
 from metricfit.shards._labels import NO_LABEL, Codes, Labels, count_codes, read_all_labels
 from metricfit.shards._recipe import Recipe
@@ -31,9 +35,14 @@ from metricfit.shards._scores import Scratch
 from metricfit.shards._workers import ClusterMap, shard_map
 
 ONLY_LINEAR = (
-    "The model is linear: trees and networks are not trained on files that are read in parts. For an ensemble, fit a sample "
-    "of the rows in memory."
+    "The model is linear: ensembles and networks are not trained on files that are read in parts. For boosted trees pass "
+    "model='xgboost' (on the command line --model xgboost); for an ensemble, fit a sample of the rows in memory."
 )
+HELD_OUT_NOTE = (
+    "Offsets and probabilities come from one of {} folds, whose rows a first model held out. The model that predicts was "
+    "trained on all rows."
+)
+LINEAR = ("linear", "auto")
 NOT_READ = ("preprocess", "warm_start", "noisy_labels")  # options that keep their defaults here
 
 
@@ -51,11 +60,14 @@ def fit_shards(
     tell: Callable[[str], None] = lambda line: None,
     **options: Any,
 ) -> MetricClassifier:
-    """Fit a linear :class:`metricfit.MetricClassifier` to Parquet files of the same columns, in bounded memory.
+    """Fit a :class:`metricfit.MetricClassifier` to Parquet files of the same columns, in bounded memory.
 
     Row groups are read one after the other, several times. The result is that of ``MetricClassifier(metric, model="linear",
     ...)`` on all rows in memory, but for rounding. The folds, and what is sorted to tune offsets, take about 40 bytes per row
     for two classes; nothing else grows with the number of rows.
+
+    ``model="xgboost"`` trains boosted trees by XGBoost's external memory (extra ``trees``). A first model holds out one of the
+    ``cv`` folds, whose rows give offsets and probabilities; the model that predicts is trained on all rows.
 
     Args:
         files: a pattern such as ``"part-*.parquet"``, a folder, a file, or a list of these.
@@ -72,8 +84,9 @@ def fit_shards(
         tell: called with a line about every pass.
         options: of ``MetricClassifier``: ``pos_label``, ``class_order``, ``average``, ``class_weight``, ``cv`` (a number of
             folds), ``method`` ("auto", "leaky", "expected_error", "threshold" or "cross_entropy"), ``smoothing``, ``C``,
-            ``n_jobs`` and ``random_state``. ``model`` is "linear" or "auto", which is the linear model too, and ``notes_``
-            says so.
+            ``n_jobs`` and ``random_state``. ``model`` is "linear", or "auto", which is the linear model too, and ``notes_``
+            says so; or "xgboost", or an ``XGBClassifier`` with options of its own, for ``method`` "auto", "threshold" or
+            "cross_entropy".
     """
     found = open_files(find_files(files), target, drop, numeric, categorical)
     labels = read_all_labels(found, merge_rare)
@@ -89,7 +102,7 @@ def fit_files(
     map: Map = map,
     tell: Callable[[str], None] = lambda line: None,
 ) -> MetricClassifier:
-    """Fit a classifier with ``model`` "linear" or "auto" to these files."""
+    """Fit a classifier with a ``model`` of :func:`fit_shards` to these files; "xgboost" becomes an ``XGBClassifier``."""
     method = _check_options(classifier)
     classifier.classes_, counts = labels.classes, labels.counts
     metric = resolve_metric(
@@ -98,34 +111,35 @@ def fit_files(
     classifier.metric_, classifier.pos_label_, classifier.class_order_ = metric.metric, metric.positive, list(metric.order)
     seed = check_random_state(classifier.random_state).randint(2**31)
     n_folds = _count_folds(classifier, method, labels)
+    learner, class_weight = _learner(classifier, method, seed, labels, n_folds), _class_weights(classifier, counts)
+    trees = isinstance(learner, EstimatorLearner)
     known = labels.codes if counts.sum() == len(labels.codes) else labels.known
     folds = _fold_numbers(known, n_folds, seed)
     names = [column.name for column in files.schema.columns]
     with single_threaded(), tempfile.TemporaryDirectory(prefix="metricfit-", dir=scratch) as folder:
         shards = _shards(files, labels, known, folds)
         passes = Passes(shards, map, tell)
-        reader = fit_reader(passes, names)
+        reader = (fit_code_reader if trees else fit_reader)(passes, names)
         passes = replace(passes, shards=[replace(shard, reader=reader) for shard in shards])
         first = next(batch.features for shard in passes.shards for batch in shard.batches())
         n_features = int(first.shape[1])
         writes = scratch is not None or not isinstance(map, ClusterMap)  # a folder of this machine is not one of the workers
         if writes and isinstance(first, np.ndarray) and 16 * len(known) * n_features <= free_bytes(folder):
             passes = passes.on_scratch(Path(folder).resolve(), "numbers to the scratch folder")
-        recipe = Recipe(
-            passes,
-            Scratch(Path(folder), known, folds, len(labels.classes)),
-            metric.metric,
-            _class_weights(classifier, counts),
-            _support(known, folds, n_folds, len(labels.classes)),
-            n_features,
-            STRENGTHS if classifier.C is None else (float(classifier.C),),
-        )
+        recipe: Any
+        if trees:
+            from metricfit.shards._trees import TreesRecipe  # XGBoost is an extra
+
+            inputs = feature_names(reader.transformers[COLUMNS], names)
+            recipe = TreesRecipe(passes, Path(folder), known, folds, learner, metric.metric, class_weight, inputs)
+        else:
+            kept, support = Scratch(Path(folder), known, folds, len(counts)), _support(known, folds, n_folds, len(counts))
+            recipe = Recipe(passes, kept, metric.metric, class_weight, support, n_features, learner.strengths)
         fitted = recipe.fit(method)
     classifier.n_features_in_, classifier.feature_names_in_ = len(names), np.array(names, dtype=object)
     classifier.reads_frames_, classifier.frame_library_, classifier.preprocessor_ = True, "pyarrow", reader
-    classifier.n_inputs_ = {MATRIX: n_features}
-    notes = (ONLY_LINEAR,) if classifier.model == "auto" else ()
-    classifier._keep(fitted, LinearLearner(recipe.strengths, notes=notes))
+    classifier.n_inputs_ = {learner.reads: n_features}
+    classifier._keep(fitted, learner)
     return classifier
 
 
@@ -135,11 +149,8 @@ def free_bytes(folder: str) -> int:
 
 
 def _check_options(classifier: MetricClassifier) -> methods.Method | methods.Choice:
-    if classifier.model not in ("linear", "auto"):
-        raise ValueError(
-            f"`model` should be 'linear' where files are read in parts, got {classifier.model!r}. For other models, read a "
-            "sample of the rows into memory and fit MetricClassifier."
-        )
+    if classifier.model not in LINEAR:
+        classifier.model = _trees(classifier.model)
     defaults = MetricClassifier().get_params(deep=False)
     for name in NOT_READ:
         value = getattr(classifier, name)
@@ -154,8 +165,32 @@ def _check_options(classifier: MetricClassifier) -> methods.Method | methods.Cho
     return classifier._method()
 
 
+def _trees(model: Any) -> Any:
+    """The ``XGBClassifier`` that is meant; a ValueError for any other model."""
+    if model != "xgboost" and f"{type(model).__module__}.{type(model).__qualname__}" not in FORMATS["xgboost"].types:
+        raise ValueError(
+            f"`model` should be 'linear', 'xgboost' or an XGBClassifier where files are read in parts, got {model!r}. For "
+            "other models, read a sample of the rows into memory and fit MetricClassifier."
+        )
+    require("xgboost", "trees", "model='xgboost'")
+    from metricfit.shards._trees import check_trees
+
+    return check_trees(model)
+
+
+def _learner(
+    classifier: MetricClassifier, method: methods.Method | methods.Choice, seed: int, labels: Labels, n_folds: int
+) -> Any:
+    if classifier.model in LINEAR:
+        strengths = STRENGTHS if classifier.C is None else (float(classifier.C),)
+        return LinearLearner(strengths, notes=(ONLY_LINEAR,) if classifier.model == "auto" else ())
+    given = Given(len(labels.codes), len(labels.classes), False, n_folds)
+    note = HELD_OUT_NOTE.format(n_folds)
+    return replace(build_learner(classifier.get_params(deep=False), method, seed, given), notes=(note,))
+
+
 def _count_folds(classifier: MetricClassifier, method: methods.Method | methods.Choice, labels: Labels) -> int:
-    if classifier.C is not None and isinstance(method, methods.Method):
+    if classifier.model in LINEAR and classifier.C is not None and isinstance(method, methods.Method):
         return 0  # nothing to choose
     n_folds, counts = int(classifier.cv), labels.counts
     if counts.min() < n_folds:

@@ -20,7 +20,6 @@ import pyarrow as pa
 from metricfit._errors import UsageError
 from metricfit._typing import Floats, Ints
 from metricfit.data import TableSchema
-from metricfit.learners import MATRIX
 from metricfit.learners._descent import with_ones
 from metricfit.shards._files import FilePart
 from metricfit.shards._labels import NO_LABEL, Codes
@@ -78,7 +77,10 @@ class FileShard(Shard):
 
     def read(self) -> Iterator[Any]:
         tables = self._read_tables()
-        return tables if self.reader is None else even_batches(self.reader.read(table, {MATRIX}) for table in tables)
+        if self.reader is None:
+            return tables
+        forms = set(self.reader.transformers)
+        return even_batches(self.reader.read(table, forms) for table in tables)
 
     def _read_tables(self) -> Iterator[pa.Table]:
         at = 0

@@ -1,0 +1,208 @@
+"""Boosted trees of files are those of the same rows in memory, with the first fold held out; few rows are held at a time."""
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from sklearn.utils import check_random_state
+from xgboost import XGBClassifier, XGBRFClassifier
+from xgboost.callback import TrainingCallback
+
+import metricfit as mf
+from metricfit import _extras
+from metricfit._errors import DataError
+from metricfit._extras import MissingExtraError
+from metricfit.selection import stratified_folds
+from metricfit.shards import _trees, fit_shards
+from tests.shards.conftest import make_table
+
+FEW = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1}
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch):
+    """Some hundred rows each, of two batches or three, so that every fit has several."""
+    monkeypatch.setattr(_trees, "PAGE_CELLS", 1000)
+    monkeypatch.setattr("metricfit.shards._rows.BATCH_CELLS", 500)
+
+
+def in_memory(table, metric, model, cv=5, **options):
+    """The fit to the same rows whose only split holds out the first fold."""
+    labels = table["y"].to_numpy()
+    first = stratified_folds(labels, cv, check_random_state(0).randint(2**31))[:1]
+    fitted = mf.MetricClassifier(metric, model=model, cv=first, random_state=0, **options)
+    return fitted.fit(table.drop_columns("y"), labels)
+
+
+def with_many_codes(table):
+    """With a category of 300 different values, which is more than trees have codes for."""
+    codes = np.random.default_rng(1).geometric(0.01, table.num_rows) % 300
+    return table.add_column(2, "code", pa.array([f"c{code}" for code in codes]))
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("k", "metric", "own", "options"),
+    [
+        (2, "f1", {}, {}),
+        (2, "mcc", {"subsample": 0.7, "colsample_bytree": 0.6}, {"method": "threshold", "class_weight": "balanced", "cv": 3}),
+        (3, "f1_macro", {"missing": -1.0}, {"class_weight": {0: 1.0, 1: 2.0, 2: 1.0}}),
+        (3, "accuracy", {"max_bin": 8}, {"method": "cross_entropy", "cv": 2}),
+    ],
+)
+def test_trees_of_files_are_those_of_memory(split, k, metric, own, options):
+    """XGBoost sees the same rows in the same order, so that its bins are the same, and so are the trees.
+
+    The offsets are the same only if the rows of the first fold, and no others, were held out.
+    """
+    files, table = split(with_many_codes(make_table(700, k=k)))
+    model = XGBClassifier(**FEW, **own)
+    found = fit_shards(files, "y", metric, model=model, random_state=0, **options)
+    expected = in_memory(table, metric, model, **options)
+    features = table.drop_columns("y")
+    own_trees, other_trees = (one.model_.estimator.get_booster().get_dump() for one in (found, expected))
+    assert len(own_trees) == 6 * (1 if k == 2 else k)
+    assert own_trees == other_trees
+    np.testing.assert_allclose(found.predict_proba(features), expected.predict_proba(features), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found.offsets_, expected.offsets_, rtol=0, atol=1e-6)
+    assert np.array_equal(found.predict(features), expected.predict(features))
+    assert (found.learner_, found.chosen_, found.forms_) == (expected.learner_, expected.chosen_, expected.forms_)
+    assert [row["candidate"] for row in found.candidates_] == [row["candidate"] for row in expected.candidates_]
+
+
+def test_xgboost_is_given_pages_and_keeps_them_on_disk(split, tmp_path, monkeypatch):
+    files, _ = split(make_table(900), group_rows=300)
+    scratch, sizes, on_disk = tmp_path / "scratch", [], []
+    scratch.mkdir()
+    read, train = _trees.TreesRecipe._pages, _trees.xgboost.train
+
+    def read_and_count(recipe, fold):
+        for features, labels in read(recipe, fold):
+            sizes.append(len(labels))
+            yield features, labels
+
+    def look_and_train(options, matrix, *given):
+        on_disk.extend(name for name in files_in(scratch) if name.startswith("pages"))
+        return train(options, matrix, *given)
+
+    monkeypatch.setattr(_trees.TreesRecipe, "_pages", read_and_count)
+    monkeypatch.setattr(_trees.xgboost, "train", look_and_train)
+    fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
+    assert max(sizes) < 150
+    assert len(sizes) > 2 * 7
+    assert len(on_disk) == 2
+    assert files_in(scratch) == []
+
+
+def test_they_are_saved_and_loaded(split, tmp_path):
+    files, table = split(make_table(300, k=3))
+    found = fit_shards(files, "y", "f1_macro", model="xgboost", random_state=0, cv=2)
+    assert "trained on all rows" in found.notes_[-1]
+    assert found.learner_ == "XGBClassifier"
+    found.save(tmp_path / "model")
+    assert "xgboost.json" in files_in(tmp_path / "model")
+    loaded, features = mf.MetricClassifier.load(tmp_path / "model"), table.drop_columns("y")
+    assert np.array_equal(loaded.predict_proba(features), found.predict_proba(features))
+    assert np.array_equal(loaded.predict(features), found.predict(features))
+
+
+def test_neither_a_full_disk_nor_other_workers_change_them(split, monkeypatch):
+    """Rows come from the files again where scratch has no space; a map that pickles everything is that of a cluster."""
+    files, _ = split(make_table(300))
+
+    def elsewhere(function, items):
+        for item in items:
+            function, item = pickle.loads(pickle.dumps((function, item)))
+            yield pickle.loads(pickle.dumps(function(item)))
+
+    fits = [fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), random_state=0, map=one) for one in (map, elsewhere)]
+    monkeypatch.setattr("metricfit.shards._fit.free_bytes", lambda folder: 0)
+    fits.append(fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), random_state=0))
+    dumps = [one.model_.estimator.get_booster().get_dump() for one in fits]
+    assert dumps[0] == dumps[1] == dumps[2]
+
+
+@pytest.mark.parametrize("n_pages", [0, 3, 12])
+def test_a_fit_that_is_interrupted_ends_and_leaves_nothing_behind(split, tmp_path, monkeypatch, n_pages):
+    """Also while XGBoost calls for pages, in its first and in a later pass: Python would drop what is raised there."""
+    files, _ = split(make_table(500))
+    scratch, given, read = tmp_path / "scratch", [], _trees.TreesRecipe._pages
+    scratch.mkdir()
+
+    def read_and_stop(recipe, fold):
+        for page in read(recipe, fold):
+            if len(given) == n_pages:
+                assert files_in(scratch)
+                raise KeyboardInterrupt
+            given.append(page)
+            yield page
+
+    monkeypatch.setattr(_trees.TreesRecipe, "_pages", read_and_stop)
+    with pytest.raises(KeyboardInterrupt):
+        fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
+    assert len(given) == n_pages
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_training_that_is_interrupted_leaves_nothing_behind(split, tmp_path, monkeypatch):
+    """XGBoost removes its own files before their folder goes; otherwise it would warn, which is an error here."""
+    files, _ = split(make_table(500))
+    scratch, train = tmp_path / "scratch", _trees.xgboost.train
+    scratch.mkdir()
+
+    class Stop(TrainingCallback):
+        def after_iteration(self, model, epoch, evals_log):
+            assert any(name.startswith("pages") for name in files_in(scratch))
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_trees.xgboost, "train", partial(train, callbacks=[Stop()]))
+    with pytest.raises(KeyboardInterrupt):
+        fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_number_that_trees_cannot_hold_is_named(split, tmp_path):
+    _, table = split(make_table(100))
+    large = table["x3"].to_numpy().copy()
+    large[60] = 1e60
+    parquet.write_table(table.set_column(3, "x3", pa.array(large)), tmp_path / "large.parquet")
+    with pytest.raises(DataError, match=r"Column 'x3' has 1e\+60, too much for trees"):
+        fit_shards(tmp_path / "large.parquet", "y", "f1", model=XGBClassifier(**FEW))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": "boosting"}, "`model` should be 'linear', 'xgboost' or an XGBClassifier where .* got 'boosting'"),
+        ({"model": XGBRFClassifier()}, "`model` should be 'linear', 'xgboost' or an XGBClassifier"),
+        ({"model": XGBClassifier(booster="dart")}, "`booster` of XGBClassifier should be None or 'gbtree' .* got 'dart'"),
+        ({"model": XGBClassifier(tree_method="exact")}, "`tree_method` of XGBClassifier should be None or 'auto' or 'hist'"),
+        (
+            {"model": XGBClassifier(early_stopping_rounds=5)},
+            "`early_stopping_rounds` of XGBClassifier should be None .* got 5",
+        ),
+        ({"model": XGBClassifier(objective="binary:hinge")}, "`objective` of XGBClassifier should be .* got 'binary:hinge'"),
+        ({"model": "xgboost", "method": "leaky"}, "`model` 'XGBClassifier' is trained by cross-entropy, `method` 'leaky'"),
+        ({"model": "xgboost", "cv": 150}, "Pass merge_rare=150"),
+    ],
+)
+def test_what_trees_do_not_take_is_refused_before_rows_are_read(split, options, message):
+    files, told = split(make_table(200))[0], []
+    with pytest.raises(ValueError, match=message):
+        fit_shards(files, "y", "f1", tell=told.append, **options)
+    assert told == []
+
+
+def test_a_missing_xgboost_is_named_with_its_extra(split, monkeypatch):
+    files, find = split(make_table(100))[0], _extras.find_spec
+    monkeypatch.setattr(_extras, "find_spec", lambda name: None if name == "xgboost" else find(name))
+    with pytest.raises(
+        MissingExtraError, match=r"model='xgboost' needs the package xgboost: pip install 'metricfit\[trees\]'"
+    ):
+        fit_shards(files, "y", "f1", model="xgboost")
