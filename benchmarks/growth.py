@@ -160,7 +160,8 @@ def draw(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
                     label = f"{title.removeprefix(axis).strip(', ')}: exponent {exponent(found, key):.2f}"
                     panel.loglog([row["size"] for row in known], [row[key] / unit for row in known], "o-", label=label)
             panel.set(xlabel=axis if key == "memory" else "", ylabel=name)
-            panel.legend(fontsize=7)
+            panel.margins(y=0.2)
+            panel.legend(fontsize=7, loc="upper left")
     figure.tight_layout()
     with new_file(path, overwrite=True) as file:
         figure.savefig(file, format="svg", metadata={"Date": None})
