@@ -205,7 +205,7 @@ def test_files_are_fitted_in_parts_on_a_cluster(cluster, tmp_path, monkeypatch, 
     found = {}
     for name, where in {
         "here": [],
-        "threads": ["--jobs", "2"],
+        "processes": ["--jobs", "2"],
         "cluster": ["--cluster", cluster.address],
         "scratch": ["--cluster", cluster.address, "--scratch", "."],
     }.items():

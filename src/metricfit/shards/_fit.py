@@ -79,7 +79,7 @@ def fit_shards(
             of its free space, they are kept there, which makes each pass several times faster. The workers of a cluster
             write there only if a folder is passed, which all of them have to see.
         map: what maps a function over shards, as the built-in ``map`` does, such as ``executor.map`` of
-            ``concurrent.futures``. By default ``n_jobs`` threads, or the Dask cluster that joblib is configured for, whose
+            ``concurrent.futures``. By default ``n_jobs`` processes, or the Dask cluster that joblib is configured for, whose
             workers have to see the files.
         tell: called with a line about every pass.
         options: of ``MetricClassifier``: ``pos_label``, ``class_order``, ``average``, ``class_weight``, ``cv`` (a number of

@@ -1,15 +1,14 @@
-"""Where the shards of a pass are looked at: one after the other, in threads, or on a cluster. The sums have the same bits."""
+"""Where the shards of a pass are looked at: here, in processes, or on a cluster. The sums have the same bits."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from metricfit._parallel import cluster_client, count_workers, parallel, runs_here
+from metricfit._parallel import cluster_client, parallel, runs_here
+from metricfit._threads import single_threaded
 from metricfit.shards._rows import Map
 
 Look = Callable[[Any], Any]
@@ -19,23 +18,17 @@ def shard_map(n_jobs: int | None) -> Map:
     """A map over shards for ``n_jobs``, as in scikit-learn, and for the cluster that joblib is configured for."""
     if runs_here(n_jobs):
         return map
-    return ClusterMap() if cluster_client() is not None else partial(map_in_threads, count_workers(n_jobs))
+    return ClusterMap() if cluster_client() is not None else partial(map_in_processes, n_jobs)
 
 
-def map_in_threads(n_threads: int, look: Look, shards: Iterable[Any]) -> Iterator[Any]:
-    """``look(shard)`` of all shards, in order; no more than ``n_threads`` results wait for those before them.
+def map_in_processes(n_jobs: int | None, look: Look, shards: Iterable[Any]) -> Iterator[Any]:
+    """``look(shard)`` of all shards, in order. A process gets the shards that it looks at: names and a few bytes per row."""
+    return parallel(_look_alone, None, ((look, shard) for shard in shards), n_jobs)
 
-    >>> list(map_in_threads(2, abs, [-3, 2, -1]))
-    [3, 2, 1]
-    """
-    with ThreadPoolExecutor(n_threads) as pool:
-        begun = deque[Any]()
-        for shard in shards:
-            if len(begun) == n_threads:
-                yield begun.popleft().result()
-            begun.append(pool.submit(look, shard))
-        while begun:
-            yield begun.popleft().result()
+
+def _look_alone(_: None, look: Look, shard: Any) -> Any:
+    with single_threaded():
+        return look(shard)
 
 
 class ClusterMap:
