@@ -51,6 +51,16 @@ def test_trees_of_one_table_in_memory_have_another_name(run, files):
     assert "--model xgboost is for Parquet files that are read in parts. Pass --stream too, or --model boosting" in err
 
 
+def test_data_that_cannot_be_read_are_no_mistake_of_the_command(run, files):
+    words = [f"the row with the number {row} is one of many" for row in range(60)]
+    table = pa.table({"words": words, "answer": ["yes", "no"] * 30})
+    parquet.write_table(table, files / "text.parquet")
+    code, _, err = run("fit", str(files / "text.parquet"), "--stream", "--out", str(files / "model"))
+    assert code == 1
+    assert "Column 'words' is free text, which is not read from several files. Pass --drop 'words'." in err
+    assert not (files / "model").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

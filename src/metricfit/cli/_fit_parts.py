@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from metricfit._errors import UsageError
+from metricfit._errors import DataError, UsageError
 from metricfit._extras import require
 from metricfit._printable import printable
 from metricfit.cli import _options as options
@@ -57,6 +57,8 @@ def fit_in_parts(given: Mapping[str, Any]) -> None:
     try:
         with workers(given["jobs"], given["cluster"]) as n_jobs:
             fit_files(files, labels, classifier, given["scratch"], shard_map(n_jobs), _tell())
+    except DataError:
+        raise
     except ValueError as error:
         raise UsageError(str(error)) from error
     finally:
