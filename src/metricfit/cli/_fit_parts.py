@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metricfit._errors import DataError, UsageError
 from metricfit._extras import require
@@ -15,6 +15,10 @@ from metricfit._printable import printable
 from metricfit.cli import _options as options
 from metricfit.cli._inputs import Asked, check_metric, check_options, say_contents
 from metricfit.cli._workers import workers
+
+if TYPE_CHECKING:
+    from metricfit.estimators import MetricClassifier
+    from metricfit.shards._files import Files
 
 _COLUMNS = {"dropped": "drop", "numeric": "numeric", "categorical": "categorical"}  # arguments and options
 IN_PARTS = "xgboost"  # the model of trees for files that are read in parts, and for these alone
@@ -35,15 +39,32 @@ def fit_in_parts(given: Mapping[str, Any]) -> None:
     """Fit a model and write it to a folder; ``given`` are the options of ``fit``."""
     from metricfit._files import check_free
     from metricfit.cli._model import TABLE_FILE
-    from metricfit.estimators import MetricClassifier
     from metricfit.estimators._storage import save
+
+    _check_given(given)
+    check_free(given["out"])
+    with workers(given["jobs"], given["cluster"]) as n_jobs:  # a cluster that is not there is no reason to read all labels
+        files, classifier = _fit(given, n_jobs)
+    table = {"target": files.target, **files.schema.as_json()}
+    with options.ignore_warnings():
+        save(classifier, given["out"], {TABLE_FILE: json.dumps(table, indent=1)})
+    if given["as_json"]:
+        about = {"learner": classifier.learner_, "chosen": classifier.chosen_, "notes": list(classifier.notes_)}
+        print(json.dumps({"model": str(given["out"]), **about, "candidates": list(classifier.candidates_)}, indent=1))
+        return
+    for line in f"Fitted to all rows: {classifier.summary()}".splitlines():
+        print(printable(line))
+    print(f"Model, without a report: {given['out']}")
+
+
+def _fit(given: Mapping[str, Any], n_jobs: int | None) -> tuple[Files, MetricClassifier]:
+    """The files that were read, and the model."""
+    from metricfit.estimators import MetricClassifier
     from metricfit.shards._files import find_files, open_files
     from metricfit.shards._fit import fit_files
     from metricfit.shards._labels import read_all_labels
     from metricfit.shards._workers import shard_map
 
-    _check_given(given)
-    check_free(given["out"])
     asked = Asked.among({**given, "data": given["data"][0]})
     check_options(asked)
     columns = {into: _split_names(given[name]) for into, name in _COLUMNS.items()}
@@ -55,24 +76,13 @@ def fit_in_parts(given: Mapping[str, Any]) -> None:
         options.say(note)
     classifier = MetricClassifier(judged.metric, model=given["model"], random_state=given["seed"], **judged.classes)
     try:
-        with workers(given["jobs"], given["cluster"]) as n_jobs:
-            fit_files(files, labels, classifier, given["scratch"], shard_map(n_jobs), _tell())
+        return files, fit_files(files, labels, classifier, given["scratch"], shard_map(n_jobs), _tell())
     except DataError:
         raise
     except ValueError as error:
         raise UsageError(str(error)) from error
     finally:
         options.show_progress("")
-    table = {"target": files.target, **files.schema.as_json()}
-    with options.ignore_warnings():
-        save(classifier, given["out"], {TABLE_FILE: json.dumps(table, indent=1)})
-    if given["as_json"]:
-        about = {"learner": classifier.learner_, "chosen": classifier.chosen_, "notes": list(classifier.notes_)}
-        print(json.dumps({"model": str(given["out"]), **about, "candidates": list(classifier.candidates_)}, indent=1))
-        return
-    for line in f"Fitted to all rows: {classifier.summary()}".splitlines():
-        print(printable(line))
-    print(f"Model, without a report: {given['out']}")
 
 
 def _check_given(given: Mapping[str, Any]) -> None:

@@ -98,9 +98,9 @@ def fit_files(
     files: Files,
     labels: Labels,
     classifier: MetricClassifier,
-    scratch: str | Path | None = None,
-    map: Map = map,
-    tell: Callable[[str], None] = lambda line: None,
+    scratch: str | Path | None,
+    map: Map,
+    tell: Callable[[str], None],
 ) -> MetricClassifier:
     """Fit a classifier with a ``model`` of :func:`fit_shards` to these files; "xgboost" becomes an ``XGBClassifier``."""
     method = _check_options(classifier)
