@@ -44,7 +44,7 @@ def written(tmp_path, content, name="table"):
         lines(ROWS).encode("utf-16"),
         json.dumps(ROWS),
         "\n" + json.dumps(ROWS, indent=1),
-        gzip.compress(lines(ROWS).encode()),
+        gzip.compress(lines(ROWS).encode(), mtime=0),
     ],
 )
 def test_json_lines_and_arrays(tmp_path, content):
