@@ -10,6 +10,8 @@ from scipy.special import softmax
 import metricfit as mf
 from metricfit import metrics
 from metricfit.decisions import NEVER, _offsets, fit_cut, fit_offsets, fit_temperature, hard_confusion, metric_values
+from metricfit.decisions._smoothed import softmax_of_any
+from metricfit.metrics._base import CountsMetric
 
 
 def value(scores, labels, offsets, metric, weight=None):
@@ -63,6 +65,48 @@ def test_many_thresholds_are_thinned_out(monkeypatch):
     monkeypatch.setattr(_offsets, "_MOST_ENTRIES", 400)  # a hundred thresholds
     thinned = value(scores, labels, hard_offsets(scores, labels, "f1"), "f1")
     assert exact - 0.01 < thinned <= exact
+
+
+def fits(metric, k):
+    try:
+        metric.check_classes(k)
+    except ValueError:
+        return False
+    return True
+
+
+def by_matrix(name):
+    """The same metric, but only as a function of the whole matrix."""
+    return metrics.Custom(metrics.get(name).value)
+
+
+COUNTS = [name for name in metrics.names() if isinstance(metrics.get(name), CountsMetric)]
+
+
+@pytest.mark.parametrize(("name", "k"), [(name, k) for name in COUNTS for k in (2, 5) if fits(metrics.get(name), k)])
+@pytest.mark.parametrize("ties", [False, True])
+def test_counts_per_class_stand_for_the_matrix(name, k, ties):
+    scores, labels = some(150, k, ties=ties)
+    weight = np.random.default_rng(1).integers(1, 4, 150).astype(float)
+    offsets = fit_offsets(scores, labels, metrics.get(name), weight)
+    np.testing.assert_array_equal(offsets, fit_offsets(scores, labels, by_matrix(name), weight))
+    for one, other in zip(
+        softmax_of_any(metrics.get(name), labels, weight, k, 0.3)(scores),
+        softmax_of_any(by_matrix(name), labels, weight, k, 0.3)(scores),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-14)
+
+
+def test_the_two_best_classes_stay_true_while_offsets_move():
+    scores, labels = some(200, 6, ties=True)
+    rows = _offsets._Rows(scores, labels, np.ones(200), np.zeros(6))
+    for label, offset in [(3, 0.7), (0, -1.2), (3, -0.4), (5, 2.0), (5, 2.0), (1, 0.1)]:
+        rows.move(label, offset)
+        for one in range(6):
+            others = scores + rows.offsets
+            others[:, one] = -np.inf
+            assert (rows.rival_of(one) == others.argmax(1)).all()
 
 
 def test_many_classes_never_lose():

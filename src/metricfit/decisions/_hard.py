@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 
 from metricfit._typing import Floats, Ints
 from metricfit.metrics import Custom, Metric
+from metricfit.metrics._base import Counts, CountsMetric
 
 
 def hard_confusion(predicted: Ints, labels: Ints, weight: Floats, n_classes: int) -> Floats:
@@ -15,8 +18,16 @@ def hard_confusion(predicted: Ints, labels: Ints, weight: Floats, n_classes: int
     >>> hard_confusion(np.array([0, 1, 1]), np.array([0, 0, 1]), np.ones(3), 2).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    cells = np.bincount(labels * n_classes + predicted, weight, n_classes * n_classes)
-    return cells.astype(np.float64).reshape(n_classes, n_classes)
+    return sums_by_cell(labels * n_classes + predicted, weight, (n_classes, n_classes))
+
+
+def sums_by_cell(cells: Ints, weight: Floats, shape: tuple[int, ...]) -> Floats:
+    """The weights that fall into each cell of an array of that shape; cells are counted along its rows.
+
+    >>> sums_by_cell(np.array([0, 2, 2]), np.array([1.0, 1.0, 3.0]), (3,)).tolist()
+    [1.0, 0.0, 4.0]
+    """
+    return np.bincount(cells, weight, math.prod(shape)).astype(np.float64).reshape(shape)
 
 
 def metric_values(metric: Metric, matrices: Floats) -> Floats:
@@ -28,3 +39,10 @@ def metric_values(metric: Metric, matrices: Floats) -> Floats:
         except (RuntimeError, ValueError, TypeError, AttributeError):  # it looks at values, or leaves torch
             return np.array([float(metric(matrix)) for matrix in tensor])
     return metric(tensor).numpy()
+
+
+def counts_values(metric: CountsMetric, hits: Floats, support: Floats, predicted: Floats) -> Floats:
+    """The metric of many predictions at once, from hits and predictions (..., k) and the support (k,)."""
+    right, true = torch.from_numpy(hits), torch.from_numpy(support)
+    counts = Counts(right, true.expand_as(right), torch.from_numpy(predicted), true.sum().expand(right.shape[:-1]))
+    return metric.of_counts(counts).numpy()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +13,14 @@ from scipy.optimize import minimize
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._calibration import fit_temperature
-from metricfit.decisions._hard import hard_confusion, metric_values
+from metricfit.decisions._hard import counts_values, hard_confusion, metric_values, sums_by_cell
 from metricfit.decisions._smoothed import normal_of_two, softmax_of_any
 from metricfit.metrics import Metric
+from metricfit.metrics._base import CountsMetric
 
 NORMAL_WIDTH, SOFTMAX_WIDTH = 0.4, 0.3  # of the noise on calibrated scores; softmax for more than two classes
 LEAST_PROBABILITY = 1e-12  # whose logarithm is taken
-_MOST_ENTRIES = 400_000  # of all candidate matrices together
+_MOST_ENTRIES = 400_000  # of the matrices or counts of all candidates together
 _LEAST_CANDIDATES = 64
 _MOST_ROUNDS = 10
 
@@ -108,11 +108,12 @@ def fit_offsets(scores: Floats, labels: Ints, metric: Metric, weight: Floats, st
     n_classes = scores.shape[1]
     offsets = np.zeros(n_classes) if start is None else start.copy()
     moving = [1] if n_classes == 2 else range(n_classes)
-    value = -np.inf
+    rows, value = _Rows(scores, labels, weight, offsets), -np.inf
     for _ in range(_MOST_ROUNDS):
         before = value
         for label in moving:
-            offsets[label], value = _best_offset(scores, labels, metric, weight, offsets, label)
+            place, value = _best_offset(rows, metric, label)
+            rows.move(label, place)
         if n_classes == 2 or not value > before + 1e-12:
             break
     return offsets - offsets.mean()
@@ -129,24 +130,75 @@ def cross_fit_offsets(
     return offsets
 
 
-def _best_offset(
-    scores: Floats, labels: Ints, metric: Metric, weight: Floats, offsets: Floats, moving: int
-) -> tuple[float, float]:
+class _Rows:
+    """Rows with the two best classes of each, kept up to date while offsets move: a move looks at few rows again."""
+
+    def __init__(self, scores: Floats, labels: Ints, weight: Floats, offsets: Floats) -> None:
+        self.scores, self.labels, self.weight, self.offsets = scores, labels, weight, offsets
+        self.shifted = scores + offsets
+        self.places = np.arange(len(labels))
+        self.best, self.second = _two_best(self.shifted)
+
+    @property
+    def n_classes(self) -> int:
+        return self.scores.shape[1]
+
+    def rival_of(self, label: int) -> Ints:
+        """The best of the other classes, (n,)."""
+        return np.where(self.best == label, self.second, self.best)
+
+    def move(self, label: int, offset: float) -> None:
+        if offset == self.offsets[label]:
+            return
+        self.offsets[label] = offset
+        self.shifted[:, label] = self.scores[:, label] + offset
+        reached = self.shifted[:, label] >= self.shifted[self.places, self.second]
+        stale = np.flatnonzero(reached | (self.best == label) | (self.second == label))
+        self.best[stale], self.second[stale] = _two_best(self.shifted[stale])
+
+
+def _two_best(shifted: Floats) -> tuple[Ints, Ints]:
+    """The best and the second class of each row; of equal ones the first."""
+    best = shifted.argmax(1)
+    others = shifted.copy()
+    others[np.arange(len(best)), best] = -np.inf
+    return best, others.argmax(1)
+
+
+def _best_offset(rows: _Rows, metric: Metric, moving: int) -> tuple[float, float]:
     """The best offset of one class while the others stay, and the metric it gives."""
-    n_classes, shifted = scores.shape[1], scores + offsets
-    shifted[:, moving] = -np.inf
-    rival = shifted.argmax(1)
+    rival = rows.rival_of(moving)
     # a row goes to the class once its offset is above this
-    threshold = shifted[np.arange(len(rival)), rival] - scores[:, moving]
+    threshold = rows.shifted[rows.places, rival] - rows.scores[:, moving]
     steps, group = np.unique(threshold, return_inverse=True)
-    stride = _stride(len(steps), n_classes)
-    group //= stride
+    stride = _stride(len(steps), metric, rows.n_classes)
     cuts = _Cuts.between(steps, stride)
-    shape = (len(cuts.below), n_classes, n_classes)
-    cells = (group + 1) * n_classes**2 + labels * n_classes
-    change = _sums(cells + moving, weight, shape) - _sums(cells + rival, weight, shape)
-    change[0] = hard_confusion(rival, labels, weight, n_classes)
-    return cuts.best(metric, np.cumsum(change, 0), offsets[moving])
+    moves = moving, rival, group // stride + 1, len(cuts.below)
+    values = _by_counts(rows, metric, *moves) if isinstance(metric, CountsMetric) else _by_matrix(rows, metric, *moves)
+    return cuts.best(values, rows.offsets[moving])
+
+
+def _by_matrix(rows: _Rows, metric: Metric, moving: int, rival: Ints, group: Ints, n_cuts: int) -> Floats:
+    """The metric for every candidate, from its matrix; row i goes from its rival to the class with candidate ``group[i]``."""
+    n_classes = rows.n_classes
+    shape = (n_cuts, n_classes, n_classes)
+    cells = group * n_classes**2 + rows.labels * n_classes
+    change = sums_by_cell(cells + moving, rows.weight, shape) - sums_by_cell(cells + rival, rows.weight, shape)
+    change[0] = hard_confusion(rival, rows.labels, rows.weight, n_classes)
+    return metric_values(metric, np.cumsum(change, 0))
+
+
+def _by_counts(rows: _Rows, metric: CountsMetric, moving: int, rival: Ints, group: Ints, n_cuts: int) -> Floats:
+    """The same from hits and predictions per class, which take 2k numbers instead of k x k."""
+    n_classes, labels, weight = rows.n_classes, rows.labels, rows.weight
+    shape, cells = (n_cuts, n_classes), group * n_classes
+    own, lost = np.flatnonzero(labels == moving), np.flatnonzero(labels == rival)
+    predicted = sums_by_cell(cells + moving, weight, shape) - sums_by_cell(cells + rival, weight, shape)
+    hits = sums_by_cell(cells[own] + moving, weight[own], shape) - sums_by_cell(cells[lost] + rival[lost], weight[lost], shape)
+    predicted[0] = sums_by_cell(rival, weight, (n_classes,))
+    hits[0] = sums_by_cell(rival[lost], weight[lost], (n_classes,))
+    support = sums_by_cell(labels, weight, (n_classes,))
+    return counts_values(metric, np.cumsum(hits, 0), support, np.cumsum(predicted, 0))
 
 
 def fit_cut(thresholds: Sequence[Floats], metric: Metric) -> Floats:
@@ -164,17 +216,18 @@ def fit_cut(thresholds: Sequence[Floats], metric: Metric) -> Floats:
     together = np.concatenate(thresholds)
     together.sort(kind="stable")  # two sorted parts
     distinct = np.flatnonzero(np.append(True, together[1:] != together[:-1]))
-    stride = _stride(len(distinct), 2)
+    stride = _stride(len(distinct), metric, 2)
     cuts = _Cuts.between(together, stride, distinct)
     given = np.stack([np.searchsorted(one, cuts.below, side="right") for one in thresholds], 1).astype(np.float64)
     kept = np.array([len(one) for one in thresholds]) - given
-    place, _ = cuts.best(metric, np.stack([kept, given], 2), 0.0)
+    place, _ = cuts.best(metric_values(metric, np.stack([kept, given], 2)), 0.0)
     return np.array([-0.5 * place, 0.5 * place])
 
 
-def _stride(n_steps: int, n_classes: int) -> int:
-    """How many steps go together, so that the matrices of all candidates fit in memory."""
-    return -(-n_steps // max(_MOST_ENTRIES // n_classes**2, _LEAST_CANDIDATES))
+def _stride(n_steps: int, metric: Metric, n_classes: int) -> int:
+    """How many steps go together, so that the matrices or counts of all candidates fit in memory."""
+    entries = n_classes * (2 if isinstance(metric, CountsMetric) else n_classes)
+    return -(-n_steps // max(_MOST_ENTRIES // entries, _LEAST_CANDIDATES))
 
 
 @dataclass(frozen=True)
@@ -197,18 +250,14 @@ class _Cuts:
         below = np.concatenate([[-np.inf], steps[places[stride - 1 :: stride]], steps[last]])
         return cls(below, np.concatenate([steps[places[::stride]], [np.inf]]), float(steps[0]), float(steps[-1]))
 
-    def best(self, metric: Metric, matrices: Floats, here: float) -> tuple[float, float]:
-        """The best offset, as near as possible to where it is, and the metric it gives."""
-        values = np.nan_to_num(metric_values(metric, matrices), nan=-np.inf)
+    def best(self, values: Floats, here: float) -> tuple[float, float]:
+        """The best offset, as near as possible to where it is, and the metric it gives; ``values`` are of the candidates."""
+        values = np.nan_to_num(values, nan=-np.inf)
         best = np.flatnonzero(values >= values.max() - 1e-12)
         if ((self.below[best] < here) & (here < self.above[best])).any():
             return here, float(values.max())
         places = 0.5 * (np.maximum(self.below, self.least - 2.0) + np.minimum(self.above, self.most + 2.0))[best]
         return float(places[np.abs(places - here).argmin()]), float(values.max())
-
-
-def _sums(cells: Ints, weight: Floats, shape: tuple[int, ...]) -> Floats:
-    return np.bincount(cells, weight, math.prod(shape)).astype(np.float64).reshape(shape)
 
 
 def _check_inputs(scores: Any, y: Any, sample_weight: Any) -> tuple[Floats, Ints, Floats]:

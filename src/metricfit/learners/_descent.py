@@ -122,33 +122,32 @@ def descend(objective: LinearObjective, penalty: float, start: LinearModel, reco
 
 
 class _Coordinates:
-    r"""Weights and intercepts of a class as :math:`w = L^{-T} u`, with :math:`L L^T` the curvature of cross-entropy."""
+    r"""Weights and intercepts of a class as :math:`w = L^{-T} u`, with :math:`L L^T` the curvature of cross-entropy.
+
+    All classes at once: ``inverse`` has :math:`L^{-1}` of each, (m, p + 1, p + 1), or its diagonal, (m, p + 1).
+    """
 
     def __init__(self, curvature: list[Floats], start: LinearModel) -> None:
-        self.factors = [_factor(one) for one in curvature]
+        factors = [_factor(one) for one in curvature]
         stacked = np.vstack([start.weight, start.intercept])
         columns = [
-            factor.T @ part if factor.ndim == 2 else factor * part
-            for factor, part in zip(self.factors, stacked.T, strict=True)
+            factor.T @ part if factor.ndim == 2 else factor * part for factor, part in zip(factors, stacked.T, strict=True)
         ]
         self.start = np.concatenate(columns)
+        self.inverse = np.stack([_inverse(factor) for factor in factors])
 
     def weights(self, flat: Floats) -> tuple[Floats, Floats]:
-        columns = [self._solve(factor, part, True) for factor, part in self._parts(flat)]
-        stacked = np.stack(columns, 1)
+        by_class = self._times(self.inverse.swapaxes(1, -1), flat.reshape(len(self.inverse), -1))
+        stacked = np.ascontiguousarray(by_class.T)  # in one order in every process: products depend on it in their last bits
         return stacked[:-1], stacked[-1]
 
     def gradient(self, stacked: Floats) -> Floats:
-        return np.concatenate([self._solve(factor, part, False) for factor, part in zip(self.factors, stacked.T, strict=True)])
-
-    def _parts(self, flat: Floats) -> Any:
-        return zip(self.factors, flat.reshape(len(self.factors), -1), strict=True)
+        return self._times(self.inverse, stacked.T).ravel()
 
     @staticmethod
-    def _solve(factor: Floats, part: Floats, transposed: bool) -> Floats:
-        if factor.ndim == 1:
-            return part / factor
-        return solve_triangular(factor, part, trans=transposed, lower=True, check_finite=False)
+    def _times(matrices: Floats, vectors: Floats) -> Floats:
+        """A matrix or a diagonal for each vector, (m, p + 1)."""
+        return matrices * vectors if matrices.ndim == 2 else (matrices @ vectors[:, :, None])[:, :, 0]
 
 
 def _factor(curvature: Floats) -> Floats:
@@ -156,6 +155,10 @@ def _factor(curvature: Floats) -> Floats:
     if curvature.ndim == 1:
         return np.asarray(np.sqrt(curvature + RIDGE), np.float64)
     return np.asarray(np.linalg.cholesky(curvature + RIDGE * np.eye(len(curvature))), np.float64)
+
+
+def _inverse(factor: Floats) -> Floats:
+    return 1.0 / factor if factor.ndim == 1 else solve_triangular(factor, np.eye(len(factor)), lower=True)
 
 
 def with_ones(features: Any) -> Any:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from metricfit.metrics._base import Counts, Metric, masked_mean, occurs
+from metricfit.metrics._base import Counts, CountsMetric, masked_mean, occurs
 from metricfit.numerics._safe import safe_divide, safe_log
 
 
 @dataclass(frozen=True)
-class Accuracy(Metric):
+class Accuracy(CountsMetric):
     r"""Share of samples that are predicted correctly, :math:`\sum_k C_{kk} / \sum C`.
 
     >>> Accuracy()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))          # 5 / 8
@@ -23,13 +23,12 @@ class Accuracy(Metric):
     def counts_hits(self) -> bool:
         return True
 
-    def value(self, matrix: Tensor) -> Tensor:
-        counts = Counts.of(matrix)
+    def of_counts(self, counts: Counts) -> Tensor:
         return safe_divide(counts.hits.sum(-1), counts.total)
 
 
 @dataclass(frozen=True)
-class BalancedAccuracy(Metric):
+class BalancedAccuracy(CountsMetric):
     r"""Mean recall of the classes that occur; ``adjusted`` rescales it to 0 for a constant prediction.
 
     For two classes the adjusted form is informedness (Youden's J), recall + specificity - 1.
@@ -45,8 +44,7 @@ class BalancedAccuracy(Metric):
     def bounds(self) -> tuple[float, float]:
         return (-1.0, 1.0) if self.adjusted else (0.0, 1.0)
 
-    def value(self, matrix: Tensor) -> Tensor:
-        counts = Counts.of(matrix)
+    def of_counts(self, counts: Counts) -> Tensor:
         present = occurs(counts.support)
         mean = masked_mean(safe_divide(counts.hits, counts.support), present)
         if not self.adjusted:
@@ -56,15 +54,14 @@ class BalancedAccuracy(Metric):
 
 
 @dataclass(frozen=True)
-class GMean(Metric):
+class GMean(CountsMetric):
     r"""Geometric mean of the recalls of the classes that occur; zero if one class is never predicted correctly.
 
     >>> GMean()(torch.tensor([[4.0, 0.0], [3.0, 1.0]]))              # sqrt(1 * 1/4)
     tensor(0.5000)
     """
 
-    def value(self, matrix: Tensor) -> Tensor:
-        counts = Counts.of(matrix)
+    def of_counts(self, counts: Counts) -> Tensor:
         present = occurs(counts.support)
         recall = safe_divide(counts.hits, counts.support)
         mean = torch.exp(masked_mean(safe_log(recall), present))

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from metricfit._checks import check_option
-from metricfit.metrics._base import Counts, Metric
+from metricfit.metrics._base import Counts, CountsMetric, Metric
 from metricfit.numerics._safe import safe_divide, safe_sqrt
 
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class MatthewsCorrelation(Metric):
+class MatthewsCorrelation(CountsMetric):
     r"""Matthews correlation coefficient; for more than two classes Gorodkin's :math:`R_K`.
 
     With the shares :math:`c` of correct predictions, :math:`t_k` of true classes and :math:`p_k` of predicted classes:
@@ -30,8 +30,8 @@ class MatthewsCorrelation(Metric):
     def bounds(self) -> tuple[float, float]:
         return -1.0, 1.0
 
-    def value(self, matrix: Tensor) -> Tensor:
-        hits, true, predicted = _shares(matrix)
+    def of_counts(self, counts: Counts) -> Tensor:
+        hits, true, predicted = _shares(counts)
         covariance = hits - (predicted * true).sum(-1)
         variances = (predicted * (1.0 - predicted)).sum(-1) * (true * (1.0 - true)).sum(-1)
         # where one class has almost all of the weight, the covariance is rounding error
@@ -74,7 +74,7 @@ class CohenKappa(Metric):
             raise ValueError(f"`places` should have one entry per class, {n_classes}, got {len(self.places)}.")
 
     def value(self, matrix: Tensor) -> Tensor:
-        _, true, predicted = _shares(matrix)
+        _, true, predicted = _shares(Counts.of(matrix))
         share = safe_divide(matrix, matrix.sum((-2, -1), keepdim=True))
         self.check_classes(matrix.shape[-1])
         index = matrix.new_tensor(range(matrix.shape[-1]) if self.places is None else self.places)
@@ -85,9 +85,8 @@ class CohenKappa(Metric):
         return 1.0 - safe_divide((weight * share).sum((-2, -1)), chance, otherwise=1.0)
 
 
-def _shares(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _shares(counts: Counts) -> tuple[Tensor, Tensor, Tensor]:
     """Shares of the total: correct predictions (...), true classes and predicted classes (..., k)."""
-    counts = Counts.of(matrix)
     total = counts.total[..., None]
     hits = safe_divide(counts.hits, total).sum(-1)
     return hits, safe_divide(counts.support, total), safe_divide(counts.predicted, total)

@@ -10,13 +10,13 @@ from typing import ClassVar
 from torch import Tensor
 
 from metricfit._checks import check_number, check_option
-from metricfit.metrics._base import Counts, Metric, masked_mean, occurs
+from metricfit.metrics._base import Counts, CountsMetric, Metric, masked_mean, occurs
 from metricfit.numerics._safe import safe_divide, safe_sqrt
 
 AVERAGES = ("binary", "macro", "micro", "weighted")
 
 
-class Averaged(Metric):
+class Averaged(CountsMetric):
     """A score per class, averaged as in scikit-learn with ``zero_division=0``.
 
     ``"macro"`` is the mean over the classes that occur as a true or a predicted class, ``"weighted"`` the mean weighted by
@@ -40,9 +40,7 @@ class Averaged(Metric):
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
         """The formula for one class, elementwise."""
 
-    def value(self, matrix: Tensor) -> Tensor:
-        self.check_classes(matrix.shape[-1])
-        counts = Counts.of(matrix)
+    def of_counts(self, counts: Counts) -> Tensor:
         if self.average == "micro":
             return self.score(counts.hits.sum(-1), counts.total, counts.total)
         scores = self.score(counts.hits, counts.support, counts.predicted)

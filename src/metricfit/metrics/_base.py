@@ -83,6 +83,21 @@ class Metric(ABC):
         return self
 
 
+class CountsMetric(Metric):
+    """A metric in which only the counts per class matter, not which class is taken for which.
+
+    So k hits and k predictions stand for the k x k matrix, which matters for many classes.
+    """
+
+    def value(self, matrix: Tensor) -> Tensor:
+        self.check_classes(matrix.shape[-1])
+        return self.of_counts(Counts.of(matrix))
+
+    @abstractmethod
+    def of_counts(self, counts: Counts) -> Tensor:
+        """The value of the metric, (...), for counts (..., k)."""
+
+
 @dataclass(frozen=True)
 class Custom(Metric):
     """Any function of the confusion matrix; links other than ``linear`` need ``limits``, the range of its values.
