@@ -21,7 +21,7 @@ from metricfit.data._layout import Layout
 from metricfit.data._sniff import open_bytes
 
 CHUNK_BYTES = 2**22
-CHUNK_ROWS = 2**15
+CHUNK_ROWS, CHUNK_CELLS = 2**15, 2**20
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 Ragged = dict[int, str]  # a row of a chunk that has too many or too few cells, and what is wrong with it
@@ -53,8 +53,10 @@ def read_batches(
     if layout.format == "csv":
         yield from _read_csv_batches(path, layout, positions, skip_ragged)
     elif layout.format == "parquet":
-        with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(CHUNK_ROWS, groups, _parquet_columns(layout, positions)):
+        n_rows = max(1, min(CHUNK_ROWS, CHUNK_CELLS // max(1, len(positions))))
+        # by default Arrow keeps all row groups that it has read
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16) as file:
+            for batch in file.iter_batches(n_rows, groups, _parquet_columns(layout, positions)):
                 yield _select(pa.table(batch), layout, positions), {}
     elif layout.format == "excel":
         table = _read_excel(path, layout, positions)
