@@ -196,7 +196,8 @@ def test_compare_and_fit_on_a_cluster(cluster, tmp_path, monkeypatch, capsys):
     assert found[True] == found[False]
 
 
-def test_files_are_fitted_in_parts_on_a_cluster(cluster, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("model", ["linear", "xgboost"])
+def test_files_are_fitted_in_parts_on_a_cluster(cluster, tmp_path, monkeypatch, capsys, model):
     """By workers that see the files, with and without a scratch folder that they share."""
     for place, rows in enumerate(np.array_split(np.arange(len(Y)), 3)):
         columns = {f"x{column}": X[rows, column] for column in range(3)}
@@ -209,7 +210,7 @@ def test_files_are_fitted_in_parts_on_a_cluster(cluster, tmp_path, monkeypatch, 
         "cluster": ["--cluster", cluster.address],
         "scratch": ["--cluster", cluster.address, "--scratch", "."],
     }.items():
-        options = ("--metric", "f1", "--target", "label", "--out", name, *where)
+        options = ("--metric", "f1", "--target", "label", "--model", model, "--out", name, *where)
         code, out, err = metricfit(monkeypatch, capsys, "fit", "part-*.parquet", *options)
         assert code == 0, err
         assert ("2 workers with 2 threads" in err) == ("--cluster" in where)
