@@ -88,6 +88,16 @@ def test_candidates_and_history_can_be_read():
     assert surrogate == sorted(surrogate, reverse=True)
 
 
+def test_the_diagonal_of_the_curvature_leads_to_the_same_place(monkeypatch):
+    """Many classes with many features take the diagonal only, because their matrices need too much memory."""
+    features, target = imbalanced(k=3)
+    whole = linear("f1_macro", method="leaky", C=1.0, random_state=0).fit(features, target)
+    monkeypatch.setattr("metricfit.learners._descent.MAX_ENTRIES", 0)
+    diagonal = linear("f1_macro", method="leaky", C=1.0, random_state=0).fit(features, target)
+    assert (whole.coef_ != diagonal.coef_).any()
+    assert diagonal.history_[-1]["surrogate"] == pytest.approx(whole.history_[-1]["surrogate"], rel=1e-3)
+
+
 def test_two_heads():
     features, target = imbalanced(2000)
     train, test = slice(0, 1000), slice(1000, None)

@@ -26,6 +26,7 @@ Record = Callable[[LinearModel, float, float], None]  # called with model, surro
 MAX_STEPS = 300
 TOLERANCE = 1e-5  # largest entry of a gradient
 MAX_FACTORED = 300  # features up to which curvature is factorised; beyond, only its diagonal is taken
+MAX_ENTRIES = 2**25  # of the curvature of all classes up to which it is: 268 MB
 RIDGE = 1e-4  # least curvature
 
 
@@ -38,7 +39,7 @@ class LinearObjective(Protocol):
     def curvature(self, model: LinearModel) -> list[Floats]:
         """The curvature of cross-entropy by the weights and the intercept of each column of scores, m in all.
 
-        A matrix (p + 1, p + 1), or its diagonal where p is more than ``MAX_FACTORED``.
+        A matrix (p + 1, p + 1), or its diagonal where p is more than ``MAX_FACTORED`` or all have more than ``MAX_ENTRIES``.
         """
 
 
@@ -69,7 +70,8 @@ def curvature_sums(features: Any, model: LinearModel, shares: Floats) -> list[Fl
     curvature = p * (1.0 - p) * shares[:, None]
     curvature = curvature[:, 1:] if p.shape[1] == 2 else curvature
     features = with_ones(features)
-    if features.shape[1] > MAX_FACTORED:
+    size = features.shape[1]
+    if size > MAX_FACTORED or curvature.shape[1] * size**2 > MAX_ENTRIES:
         squares = features.multiply(features) if issparse(features) else features * features
         return [np.asarray(squares.T @ column).ravel() for column in curvature.T]
     return [sandwich(features, column) for column in curvature.T]
