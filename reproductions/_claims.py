@@ -172,7 +172,7 @@ def claims_table(claims: Sequence[Claim], protocol: str = "full", adjusted: Sequ
                 one.published_text,
                 f"{one.ours:+.2f}",
                 interval,
-                *([] if adjusted is None else [p_text(adjusted[place]) if one.half_width else "no scatter"]),
+                *([] if adjusted is None else [p_text(adjusted[place]) if one.half_width else "no scatter", one.group]),
                 str(one.runs.seeds),
                 str(one.runs.splits),
                 f"{one.runs.test_rows:,}" if one.runs.test_rows else "",
@@ -180,8 +180,8 @@ def claims_table(claims: Sequence[Claim], protocol: str = "full", adjusted: Sequ
                 one.verdict,
             ]
         )
-    p_head = ["p (Holm)"] if adjusted is not None else []
-    heads = ["claim", "published", "ours", "95 % interval", *p_head, "seeds", "splits", "test rows", "protocol", "verdict"]
+    of_all = ["p (Holm)", "group"] if adjusted is not None else []
+    heads = ["claim", "published", "ours", "95 % interval", *of_all, "seeds", "splits", "test rows", "protocol", "verdict"]
     return table(heads, rows)
 
 
@@ -208,14 +208,20 @@ def correct(claims: Sequence[Claim]) -> list[float]:
 
 
 def counts(claims: Sequence[Claim]) -> str:
-    """How many published gains and ties have which verdict, in words.
+    """How many published gains, directions (without a number) and ties have which verdict, in words.
 
-    >>> counts([Claim("a", 3.0, 3.1, 0.5), Claim("b", 9.0, 1.0, 0.5), Claim("c", 0.1, 0.0, 0.2)])
-    '2 published gains: 1 holds, 1 smaller. 1 published tie: 1 level.'
+    >>> counts([Claim("a", 3.0, 3.1, 0.5), Claim("b", 0.1, 0.0, 0.2), Claim("c", None, 1.0, 0.5, direction=1)])
+    '1 published gain: 1 holds. 1 published direction: 1 holds. 1 published tie: 1 level.'
     """
-    gains, ties = ([one for one in claims if one.is_tie is tie and not one.toy] for tie in (False, True))
+    real = [one for one in claims if not one.toy]
+    kinds = {
+        "gain": [one for one in real if not (one.is_tie or one.direction)],
+        "direction": [one for one in real if one.direction],
+        "tie": [one for one in real if one.is_tie],
+    }
     parts = []
-    for what, some, verdicts in (("gain", gains, GAIN_VERDICTS), ("tie", ties, TIE_VERDICTS)):
+    for what, some in kinds.items():
+        verdicts = TIE_VERDICTS if what == "tie" else GAIN_VERDICTS
         if some:
             found = Counter(one.verdict for one in some)
             words = ", ".join(f"{found[verdict]} {verdict}" for verdict in verdicts if found[verdict])

@@ -88,7 +88,13 @@ class Experiment:
     seeds: int = 5
     searches: bool = False  # whether --search applies
     scaled: bool = False  # whether the default is smaller than the paper's, and --full applies
+    cut: bool = False  # whether it is smaller than the paper's, and has no other size
     version: int = 1  # increase it when saved cells become invalid
+
+    @property
+    def protocol(self) -> str:
+        """Whether rows, folds, seeds, epochs or networks are smaller than in the paper: "scaled" or "full"."""
+        return "scaled" if self.scaled or self.cut else "full"
 
 
 def names() -> list[str]:

@@ -52,7 +52,7 @@ def run(
         how += " The networks, data or epochs are *scaled* down from the paper's; `--full` runs the paper's size."
     parts = [f"# {experiment.title}", how, experiment.summary(found).strip()]
     if claims := experiment.claims(found):
-        protocol = "scaled" if experiment.scaled and not scope.full else "full"
+        protocol = "full" if scope.full else experiment.protocol
         parts.append(f"## Claims, in points\n\n{claims_table(claims, protocol)}\n\n{CAVEAT}")
     if experiment.figure is not None:
         parts.append(f"![{experiment.title}]({name}.svg)")

@@ -78,8 +78,8 @@ def claims_page(gathered: Gathered) -> str:
         "![Gains, published and ours](claims.svg)",
     ]
     for name, claims in gathered.items():
-        protocol = "scaled" if get_experiment(name).scaled else "full"
-        parts.append(f"## {name}\n\n{claims_table(claims, protocol, [adjusted.get(id(one), 1.0) for one in claims])}")
+        corrected = [adjusted.get(id(one), 1.0) for one in claims]
+        parts.append(f"## {name}\n\n{claims_table(claims, get_experiment(name).protocol, corrected)}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -82,4 +82,5 @@ EXPERIMENT = Experiment(
     claims=claims,
     figure=figure,
     seeds=10,
+    cut=True,
 )

@@ -263,5 +263,6 @@ EXPERIMENT = Experiment(
     claims=claims,
     figure=figure,
     seeds=5,
+    cut=True,
     version=2,
 )

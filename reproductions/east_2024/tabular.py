@@ -194,5 +194,6 @@ EXPERIMENT = Experiment(
     summary=summary,
     claims=claims,
     seeds=5,
+    cut=True,
     searches=True,
 )

@@ -141,4 +141,5 @@ EXPERIMENT = Experiment(
     claims=claims,
     figure=_curves.figure,
     seeds=3,
+    cut=True,
 )
