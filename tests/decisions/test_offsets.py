@@ -98,6 +98,42 @@ def test_counts_per_class_stand_for_the_matrix(name, k, ties):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-14)
 
 
+def test_a_subclass_with_a_formula_of_its_own_keeps_it():
+    class Specificity(metrics.FBeta):
+        def value(self, matrix):
+            return matrix[..., 0, 0] / matrix[..., 0, :].sum(-1)
+
+    scores, labels = some(60, 3)
+    found = fit_offsets(scores, labels, Specificity(), np.ones(60))
+    assert value(scores, labels, found, Specificity()) == 1.0
+    assert softmax_of_any(Specificity(), labels, np.ones(60), 3, 0.3)(scores)[0] != pytest.approx(
+        softmax_of_any(metrics.FBeta(), labels, np.ones(60), 3, 0.3)(scores)[0]
+    )
+
+
+@pytest.mark.parametrize("name", ["precision_macro", "f1_macro", "jaccard_macro"])
+@pytest.mark.parametrize("form", [metrics.get, by_matrix])
+def test_what_rounding_leaves_of_a_class_does_not_count(name, form):
+    """A class that lost all its rows has 0.1 + 0.2 - 0.3 of them."""
+    random = np.random.default_rng(0)
+    for _ in range(60):
+        scores, labels = random.normal(size=(12, 3)), random.integers(0, 3, 12)
+        weight = random.choice([0.1, 0.2, 0.3, 0.7], 12)
+        rows = _offsets._Rows(scores, labels, weight, np.zeros(3))
+        place, claimed = _offsets._best_offset(rows, form(name), 1)
+        assert value(scores, labels, np.array([0.0, place, 0.0]), name, weight) == pytest.approx(claimed, abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "k"), [("precision", 2), ("precision_macro", 4)])
+def test_precision_keeps_some_rows(name, k):
+    """Under noise it is best where a class is hardly predicted; without noise such a class has no row and no precision."""
+    random = np.random.default_rng(1)
+    labels = random.integers(0, k, 1000)
+    scores = random.normal(size=(1000, k)) + np.eye(k)[labels]
+    found = mf.tune_offsets(scores, labels, name)
+    assert value(scores, labels, found, name) > value(scores, labels, np.zeros(k), name) + 0.1
+
+
 def test_the_two_best_classes_stay_true_while_offsets_move():
     scores, labels = some(200, 6, ties=True)
     rows = _offsets._Rows(scores, labels, np.ones(200), np.zeros(6))

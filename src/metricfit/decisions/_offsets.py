@@ -13,16 +13,19 @@ from scipy.optimize import minimize
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._calibration import fit_temperature
+from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import counts_values, hard_confusion, metric_values, sums_by_cell
 from metricfit.decisions._smoothed import normal_of_two, softmax_of_any
 from metricfit.metrics import Metric
-from metricfit.metrics._base import CountsMetric
+from metricfit.metrics._base import CountsMetric, needs_counts_only
 
 NORMAL_WIDTH, SOFTMAX_WIDTH = 0.4, 0.3  # of the noise on calibrated scores; softmax for more than two classes
 LEAST_PROBABILITY = 1e-12  # whose logarithm is taken
 _MOST_ENTRIES = 400_000  # of the matrices or counts of all candidates together
 _LEAST_CANDIDATES = 64
 _MOST_ROUNDS = 10
+_ROUNDING = 1e-12  # of a sum of weights
+_CLEARLY = 2.0  # standard errors of a difference
 
 
 def tune_offsets(
@@ -80,10 +83,21 @@ def fit_smooth_offsets(scores: Floats, labels: Ints, metric: Metric, weight: Flo
     r"""Offsets that maximise the metric under noise: :math:`\max_o M(C_\sigma(S + o))` by L-BFGS.
 
     Noise of this width has been found to help for calibrated scores (the docs say on which data); other scores are brought to
-    that scale by their temperature.
+    that scale by their temperature. If the decisions are then clearly worse than without offsets, the best offsets for the
+    metric itself are taken: precision under noise is best where a class is hardly predicted, and then no row is.
     """
+    start = np.zeros(scores.shape[1]) if metric.counts_hits else fit_offsets(scores, labels, metric, weight)
+    found = _climb_under_noise(scores, labels, metric, weight, start)
+    guard = Guard(labels, weight, scores.shape[1], metric)
+    plain, decided = scores.argmax(1), (scores + found).argmax(1)
+    loss = guard.value(plain) - guard.value(decided)
+    is_worse = loss > 0.0 and loss > _CLEARLY * guard.difference_error(plain, decided)
+    return start if is_worse else found
+
+
+def _climb_under_noise(scores: Floats, labels: Ints, metric: Metric, weight: Floats, start: Floats) -> Floats:
+    """The maximum under noise that L-BFGS finds from the start."""
     n_classes, temperature = scores.shape[1], fit_temperature(scores, labels, weight)
-    start = np.zeros(n_classes) if metric.counts_hits else fit_offsets(scores, labels, metric, weight)
     if n_classes == 2:
         noisy, difference = normal_of_two(metric, labels, weight, NORMAL_WIDTH * temperature), scores[:, 1] - scores[:, 0]
 
@@ -174,7 +188,7 @@ def _best_offset(rows: _Rows, metric: Metric, moving: int) -> tuple[float, float
     stride = _stride(len(steps), metric, rows.n_classes)
     cuts = _Cuts.between(steps, stride)
     moves = moving, rival, group // stride + 1, len(cuts.below)
-    values = _by_counts(rows, metric, *moves) if isinstance(metric, CountsMetric) else _by_matrix(rows, metric, *moves)
+    values = _by_counts(rows, metric, *moves) if needs_counts_only(metric) else _by_matrix(rows, metric, *moves)
     return cuts.best(values, rows.offsets[moving])
 
 
@@ -185,7 +199,7 @@ def _by_matrix(rows: _Rows, metric: Metric, moving: int, rival: Ints, group: Int
     cells = group * n_classes**2 + rows.labels * n_classes
     change = sums_by_cell(cells + moving, rows.weight, shape) - sums_by_cell(cells + rival, rows.weight, shape)
     change[0] = hard_confusion(rival, rows.labels, rows.weight, n_classes)
-    return metric_values(metric, np.cumsum(change, 0))
+    return metric_values(metric, _running_sums(change, rows))
 
 
 def _by_counts(rows: _Rows, metric: CountsMetric, moving: int, rival: Ints, group: Ints, n_cuts: int) -> Floats:
@@ -198,7 +212,14 @@ def _by_counts(rows: _Rows, metric: CountsMetric, moving: int, rival: Ints, grou
     predicted[0] = sums_by_cell(rival, weight, (n_classes,))
     hits[0] = sums_by_cell(rival[lost], weight[lost], (n_classes,))
     support = sums_by_cell(labels, weight, (n_classes,))
-    return counts_values(metric, np.cumsum(hits, 0), support, np.cumsum(predicted, 0))
+    return counts_values(metric, _running_sums(hits, rows), support, _running_sums(predicted, rows))
+
+
+def _running_sums(change: Floats, rows: _Rows) -> Floats:
+    """Sums over the candidates so far; what rounding leaves of a class that lost all its rows is none."""
+    sums = np.cumsum(change, 0)
+    sums[np.abs(sums) < _ROUNDING * rows.weight.sum()] = 0.0
+    return sums
 
 
 def fit_cut(thresholds: Sequence[Floats], metric: Metric) -> Floats:
@@ -226,7 +247,7 @@ def fit_cut(thresholds: Sequence[Floats], metric: Metric) -> Floats:
 
 def _stride(n_steps: int, metric: Metric, n_classes: int) -> int:
     """How many steps go together, so that the matrices or counts of all candidates fit in memory."""
-    entries = n_classes * (2 if isinstance(metric, CountsMetric) else n_classes)
+    entries = n_classes * (2 if needs_counts_only(metric) else n_classes)
     return -(-n_steps // max(_MOST_ENTRIES // entries, _LEAST_CANDIDATES))
 
 

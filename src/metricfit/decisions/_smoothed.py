@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._hard import sums_by_cell
 from metricfit.metrics import Metric
-from metricfit.metrics._base import Counts, CountsMetric
+from metricfit.metrics._base import Counts, CountsMetric, needs_counts_only
 
 # scores to the value and its derivative by the scores
 NoisyMetric = Callable[[Floats], tuple[float, Floats]]
@@ -51,7 +51,7 @@ def normal_of_two(metric: Metric, labels: Ints, weight: Floats, sigma: float) ->
 
 def softmax_of_any(metric: Metric, labels: Ints, weight: Floats, n_classes: int, temperature: float) -> NoisyMetric:
     """Any number of classes, assigned by a softmax of that temperature: a function of the scores, (n, k)."""
-    if isinstance(metric, CountsMetric):
+    if needs_counts_only(metric):
         return _softmax_of_counts(metric, labels, weight, n_classes, temperature)
     members = np.zeros((n_classes, len(labels)))
     members[labels, np.arange(len(labels))] = weight

@@ -6,6 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import torch
 from torch import Tensor
@@ -96,6 +97,11 @@ class CountsMetric(Metric):
     @abstractmethod
     def of_counts(self, counts: Counts) -> Tensor:
         """The value of the metric, (...), for counts (..., k)."""
+
+
+def needs_counts_only(metric: Metric) -> TypeGuard[CountsMetric]:
+    """Whether ``of_counts`` says all; a subclass that writes ``value`` anew has its own formula of the matrix."""
+    return isinstance(metric, CountsMetric) and type(metric).value is CountsMetric.value
 
 
 @dataclass(frozen=True)
