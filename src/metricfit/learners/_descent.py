@@ -26,7 +26,9 @@ Record = Callable[[LinearModel, float, float], None]  # called with model, surro
 MAX_STEPS = 300
 TOLERANCE = 1e-5  # largest entry of a gradient
 MAX_FACTORED = 300  # features up to which curvature is factorised; beyond, only its diagonal is taken
-MAX_ENTRIES = 2**25  # of the curvature of all classes up to which it is: 268 MB
+MAX_ENTRIES = (
+    2**23
+)  # of the curvature of all classes up to which it is: 67 MB, and a few copies; in parts six models have theirs
 RIDGE = 1e-4  # least curvature
 
 
@@ -114,7 +116,7 @@ def descend(objective: LinearObjective, penalty: float, start: LinearModel, reco
 
     found = minimize(
         value_and_gradient,
-        np.append(coordinates.start, start.offsets),
+        np.append(coordinates.start.ravel(), start.offsets),
         jac=True,
         method="L-BFGS-B",
         callback=after_step,
@@ -130,13 +132,12 @@ class _Coordinates:
     """
 
     def __init__(self, curvature: list[Floats], start: LinearModel) -> None:
-        factors = [_factor(one) for one in curvature]
         stacked = np.vstack([start.weight, start.intercept])
-        columns = [
-            factor.T @ part if factor.ndim == 2 else factor * part for factor, part in zip(factors, stacked.T, strict=True)
-        ]
-        self.start = np.concatenate(columns)
-        self.inverse = np.stack([_inverse(factor) for factor in factors])
+        self.start, self.inverse = np.empty_like(stacked.T), np.empty((len(curvature), *curvature[0].shape))
+        for place, one in enumerate(curvature):
+            factor = _factor(one)
+            self.start[place] = factor.T @ stacked[:, place] if factor.ndim == 2 else factor * stacked[:, place]
+            self.inverse[place] = _inverse(factor)
 
     def weights(self, flat: Floats) -> tuple[Floats, Floats]:
         by_class = self._times(self.inverse.swapaxes(1, -1), flat.reshape(len(self.inverse), -1))
