@@ -43,7 +43,8 @@ def tune_offsets(
 
     ``smooth=True`` maximises the metric under noise on the scores, normal noise for two classes and a softmax for more. It
     starts at the best offsets for the metric itself; for accuracy it starts at none. The noise has the width that fits
-    calibrated scores, so the units of the scores do not matter. Such offsets follow the chance in these rows less.
+    calibrated scores, so the units of the scores do not matter. Such offsets follow the chance in these rows less. If they
+    decide these rows worse than no offsets, by more than two standard errors, the result is that of ``smooth=False``.
 
     ``smooth=False`` maximises the metric itself. For two classes every threshold is tried, so the result is exact. For more,
     one class at a time is moved to its best place until nothing moves. Of equally good offsets the ones closest to where the
