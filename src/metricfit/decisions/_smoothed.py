@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
 from scipy.special import ndtr
 
 from metricfit._typing import Floats, Ints
@@ -53,8 +54,7 @@ def softmax_of_any(metric: Metric, labels: Ints, weight: Floats, n_classes: int,
     """Any number of classes, assigned by a softmax of that temperature: a function of the scores, (n, k)."""
     if needs_counts_only(metric):
         return _softmax_of_counts(metric, labels, weight, n_classes, temperature)
-    members = np.zeros((n_classes, len(labels)))
-    members[labels, np.arange(len(labels))] = weight
+    members = members_of(labels, weight, n_classes)
 
     def noisy(scores: Floats) -> tuple[float, Floats]:
         assigned, _ = softmax_and_normalizer(scores / temperature)
@@ -84,6 +84,16 @@ def _softmax_of_counts(metric: CountsMetric, labels: Ints, weight: Floats, n_cla
         return value, slopes
 
     return noisy
+
+
+def members_of(labels: Ints, weight: Floats, n_classes: int) -> csr_array:
+    """The weights of the rows of each class, (k, n): ``members @ assigned`` is the confusion matrix.
+
+    >>> members_of(np.array([0, 1, 1]), np.ones(3), 2) @ np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+    array([[0.9, 0.1],
+           [0.7, 1.3]])
+    """
+    return csr_array((weight, (labels, np.arange(len(labels)))), shape=(n_classes, len(labels)))
 
 
 def softmax_and_normalizer(scores: Floats) -> tuple[Floats, Floats]:

@@ -18,7 +18,7 @@ from scipy.special import expit, ndtr
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import hard_confusion
-from metricfit.decisions._smoothed import softmax_and_normalizer
+from metricfit.decisions._smoothed import members_of, softmax_and_normalizer
 from metricfit.learners import LinearModel
 from metricfit.learners._descent import curvature_sums, sandwich, slopes_by_weights
 from metricfit.learners._linear_model import gather_columns, spread_columns
@@ -169,8 +169,7 @@ class SoftmaxOfAny(_Smoothed):
         scores = spread_columns(columns)
         assigned, _ = softmax_and_normalizer((scores + self.model.offsets) / self.width)
         if self.slope is None:
-            members = np.zeros((scores.shape[1], len(labels)))
-            members[labels, np.arange(len(labels))] = inside
+            members = members_of(labels, inside, scores.shape[1])
             loss, slopes = self._cross_entropy(columns, labels, inside)
             return (members @ assigned, loss, self._decisions(scores, labels, inside)), slopes
         gain = self.slope[labels] * inside[:, None]
