@@ -44,6 +44,10 @@ def check_checkpoints(fabric, mine, weight, folder):
         trainer.load(folder / "none" if rank else file)
     assert trainer.step == before[0]
     assert torch.equal(module.weight, before[1])
+    expected = (ValueError, "could not be written by another process") if rank else (OSError, "is not a folder")
+    with pytest.raises(expected[0], match=expected[1]):
+        trainer.save(file / "inside")
+    assert str(trainer.saved) == f"{file}, of step 4"  # it was loaded, and not saved since
 
 
 SHARDS = ((7, 5, 6, 4, 3, 9, 2, 8), (3, 2, 5, 1, 8, 1, 6))  # rows of each batch in each process: two groups of up to four

@@ -478,3 +478,55 @@ def test_what_a_file_cannot_hold(tmp_path):
     with pytest.raises(TypeError, match=r"got <class 'set'> at 'batches.order'"):
         trainer.save(tmp_path / "checkpoint", batches)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_save_that_fails_is_not_the_last_checkpoint(tmp_path):
+    trainer, batches = made()
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+
+    def fail():
+        for impossible in (tmp_path / "file" / "checkpoint", tmp_path / "folder"):
+            with pytest.raises(OSError, match="folder"):
+                trainer.save(impossible, batches)
+
+    fail()
+    assert trainer.saved is None
+    trainer.save(tmp_path / "checkpoint", batches)
+    saved = trainer.saved
+    assert str(saved) == f"{tmp_path / 'checkpoint'}, of step 0"
+    trainer.fit(batches, data(), epochs=1)
+    fail()
+    assert trainer.saved is saved
+    trainer.save(tmp_path / "checkpoint", batches)
+    assert str(trainer.saved) == f"{tmp_path / 'checkpoint'}, of step 3"
+
+
+def test_an_interrupted_save_is_not_the_last_checkpoint(tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    trainer, batches = made()
+    trainer.save(tmp_path / "checkpoint", batches)
+    saved, content = trainer.saved, (tmp_path / "checkpoint").read_bytes()
+    monkeypatch.setattr("metricfit.training._resume.write_state", interrupt)
+    trainer.step = 5
+    with pytest.raises(KeyboardInterrupt):
+        trainer.save(tmp_path / "checkpoint", batches)
+    assert trainer.saved is saved
+    assert (tmp_path / "checkpoint").read_bytes() == content
+
+
+def test_a_process_that_is_lost_during_a_save_leaves_it_uncertain(tmp_path, monkeypatch):
+    """Another process cannot know whether the first one has written the file."""
+
+    def lose(*_):
+        raise RuntimeError("Connection closed by peer")
+
+    trainer, batches = made()
+    trainer.save(tmp_path / "checkpoint", batches)
+    monkeypatch.setattr("metricfit.training._resume._in_all_processes", lose)
+    trainer.step = 5
+    with pytest.raises(RuntimeError, match="Connection closed"):
+        trainer.save(tmp_path / "checkpoint", batches)
+    assert str(trainer.saved) == f"{tmp_path / 'checkpoint'}, of step 5 or of the save before"

@@ -105,6 +105,28 @@ def stopped(process):
         process.join(PATIENCE)
 
 
+CHILDREN = """
+class Rows:
+    def __iter__(self):
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            assert pool.map(abs, [-1, -2]) == [1, 2]
+        loader = torch.utils.data.DataLoader(range(200), batch_size=50, num_workers=1, multiprocessing_context="fork")
+        return iter([(x[rows], y[rows]) for rows in loader])
+
+
+held_out = Rows()
+"""
+
+
+def test_children_in_a_fit(tmp_path):
+    """A pool, which tells its processes to end, and the worker of a loader, both forked, in each evaluation."""
+    changes = {"import os\n": "import multiprocessing\nimport os\n", "held_out = x[:200], y[:200]\n": CHILDREN}
+    machines = Machines(write(tmp_path, **changes), tmp_path)
+    assert machines.wait() == [0, 0], machines.lines(0)
+    assert f"after {N_STEPS} steps of 2 processes" in machines.lines(0)[-1]
+    assert not any(line.startswith("metricfit:") for rank in (0, 1) for line in machines.lines(rank))
+
+
 class TestWithoutTorchrun:
     """On two machines nobody ends the process that is left."""
 

@@ -35,6 +35,9 @@ SIGNS = (
 )
 STDERR, ENDED_BY_SIGTERM = 2, 128 + signal.SIGTERM
 
+_writers: list[int] = []  # the pipe of the fit that runs in this process; Python writes the number of each signal there
+_forking = threading.local()
+
 
 @dataclass(frozen=True)
 class Saved:
@@ -90,17 +93,47 @@ def end_named(trainer: Trainer) -> Iterator[None]:
 
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()
-    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # Python writes the number of each signal there
-    signal.signal(signal.SIGTERM, lambda *_: None)
+    _writers.append(writer)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGTERM, _leave_to_thread)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.set_wakeup_fd(before)
-        os.write(writer, b"\0")
-        thread.join()
-        os.close(reader)
-        os.close(writer)
+        if _writers:  # else this is a forked child, and the thread is its parent's
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.set_wakeup_fd(before)
+            _writers.clear()
+            os.write(writer, b"\0")
+            thread.join()
+            os.close(reader)
+            os.close(writer)
+
+
+def _leave_to_thread(*_: object) -> None:
+    """What Python does about SIGTERM while the thread of :func:`end_named` waits for it."""
+
+
+def _before_fork() -> None:
+    """Hold SIGTERM back: a child that is ended at once, as pools do, would write to the pipe of its parent."""
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM} if _writers else set())
+
+
+def _after_fork() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
+
+
+def _after_fork_in_child() -> None:
+    """Let go of the parent's pipe; SIGTERM ends a child as it always does."""
+    if _writers:
+        _writers.clear()
+        signal.set_wakeup_fd(-1)
+        if signal.getsignal(signal.SIGTERM) is _leave_to_thread:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
 
 
 def _message(trainer: Trainer, event: str, why: str) -> str:

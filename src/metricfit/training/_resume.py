@@ -56,14 +56,25 @@ def save_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
     if trainer.fabric.world_size > 1:
         state["processes"] = _gather_own(trainer.fabric, state, elsewhere)
 
+    before = trainer.saved
+
     def write() -> None:
-        if trainer.fabric.is_global_zero:
+        if not trainer.fabric.is_global_zero:
+            return
+        try:
             with new_file(file, overwrite=True) as beside:
                 write_state(beside, state)
-            trainer.saved = Saved(file, trainer.step)
+        except BaseException:
+            trainer.saved = before
+            raise
+        trainer.saved = Saved(file, trainer.step)
 
     trainer.saved = Saved(file, trainer.step, is_certain=False)
-    _in_all_processes(trainer.fabric, write, elsewhere)
+    try:
+        _in_all_processes(trainer.fabric, write, elsewhere)
+    except ValueError:  # it was not written; after a lost process, a RuntimeError, only the first process knows
+        trainer.saved = before
+        raise
     trainer.saved = Saved(file, trainer.step)
 
 
