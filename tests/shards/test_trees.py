@@ -13,7 +13,7 @@ from xgboost.callback import TrainingCallback
 
 import metricfit as mf
 from metricfit import _extras
-from metricfit._errors import DataError
+from metricfit._errors import DataError, UsageError
 from metricfit._extras import MissingExtraError
 from metricfit.selection import stratified_folds
 from metricfit.shards import _trees, fit_shards
@@ -87,9 +87,9 @@ def test_xgboost_is_given_pages_and_keeps_them_on_disk(split, tmp_path, monkeypa
             sizes.append(len(labels))
             yield features, labels
 
-    def look_and_train(options, matrix, *given):
+    def look_and_train(options, matrix, *given, **further):
         on_disk.extend(name for name in files_in(scratch) if name.startswith("pages"))
-        return train(options, matrix, *given)
+        return train(options, matrix, *given, **further)
 
     monkeypatch.setattr(_trees.TreesRecipe, "_pages", read_and_count)
     monkeypatch.setattr(_trees.xgboost, "train", look_and_train)
@@ -112,8 +112,8 @@ def test_they_are_saved_and_loaded(split, tmp_path):
     assert np.array_equal(loaded.predict(features), found.predict(features))
 
 
-def test_neither_a_full_disk_nor_other_workers_change_them(split, monkeypatch):
-    """Rows come from the files again where scratch has no space; a map that pickles everything is that of a cluster."""
+def test_neither_rows_from_files_nor_other_workers_change_them(split, monkeypatch):
+    """Rows come from the files again where scratch has no space for them; a map that pickles everything is that of a cluster."""
     files, _ = split(make_table(300))
 
     def elsewhere(function, items):
@@ -126,6 +126,42 @@ def test_neither_a_full_disk_nor_other_workers_change_them(split, monkeypatch):
     fits.append(fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), random_state=0))
     dumps = [one.model_.estimator.get_booster().get_dump() for one in fits]
     assert dumps[0] == dumps[1] == dumps[2]
+
+
+@pytest.mark.parametrize("max_bin", [None, 1000, 100_000])
+@pytest.mark.parametrize("share", [0.0, 0.01])
+@pytest.mark.parametrize("page_cells", [1000, 10**6])
+def test_xgboost_writes_no_more_than_is_checked(tmp_path, monkeypatch, max_bin, share, page_cells):
+    """Gaps take more than twice the space."""
+    monkeypatch.setattr(_trees, "PAGE_CELLS", page_cells)
+    random, scratch, sizes, train = np.random.default_rng(0), tmp_path / "scratch", [], _trees.xgboost.train
+    scratch.mkdir()
+    features = random.normal(size=(3000, 3))
+    features[random.random(features.shape) < share] = np.nan
+    columns = {f"x{place}": pa.array(column, from_pandas=True) for place, column in enumerate(features.T)}
+    parquet.write_table(pa.table({**columns, "y": np.arange(3000) % 2}), tmp_path / "rows.parquet")
+
+    def look_and_train(options, matrix, *given, **further):
+        sizes.extend(path.stat().st_size for path in scratch.rglob("pages*"))
+        return train(options, matrix, *given, **further)
+
+    monkeypatch.setattr(_trees.xgboost, "train", look_and_train)
+    model = XGBClassifier(n_estimators=1, max_bin=max_bin, n_jobs=1)
+    fit_shards(tmp_path / "rows.parquet", "y", "f1", model=model, scratch=scratch)
+    checked = [_trees.needed_bytes(n_rows, 3, max_bin) for n_rows in (2400, 3000)]
+    assert len(sizes) == 2
+    assert all(0.1 * most < size <= most for size, most in zip(sizes, checked, strict=True))
+
+
+def test_a_disk_without_space_for_pages_is_named(split, tmp_path, monkeypatch):
+    """XGBoost would end the interpreter."""
+    files, _ = split(make_table(300))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(_trees, "free_bytes", lambda folder: 1000)
+    with pytest.raises(UsageError, match=r"--scratch .*scratch has 0.0 MB free, expected at least .* MB.* Pass a folder with"):
+        fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.parametrize("n_pages", [0, 3, 12])

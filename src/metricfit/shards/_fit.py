@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -30,7 +29,7 @@ from metricfit.shards._columns import fit_code_reader, fit_reader
 from metricfit.shards._files import Files, find_files, open_files
 from metricfit.shards._labels import NO_LABEL, Codes, Labels, count_codes, read_all_labels
 from metricfit.shards._recipe import Recipe
-from metricfit.shards._rows import FileShard, Map, Passes
+from metricfit.shards._rows import FileShard, Map, Passes, free_bytes
 from metricfit.shards._scores import Scratch
 from metricfit.shards._workers import ClusterMap, shard_map
 
@@ -141,11 +140,6 @@ def fit_files(
     classifier.n_inputs_ = {learner.reads: n_features}
     classifier._keep(fitted, learner)
     return classifier
-
-
-def free_bytes(folder: str) -> int:
-    """Free space where the folder is."""
-    return shutil.disk_usage(folder).free
 
 
 def _check_options(classifier: MetricClassifier) -> methods.Method | methods.Choice:

@@ -22,7 +22,7 @@ import xgboost
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from metricfit._errors import DataError
+from metricfit._errors import DataError, UsageError
 from metricfit._printable import quoted
 from metricfit._typing import Floats, Ints
 from metricfit.learners import Task, Trained, TrainingRows
@@ -33,9 +33,10 @@ from metricfit.metrics import Metric
 from metricfit.selection import Fitted, fit_method
 from metricfit.shards._labels import Codes
 from metricfit.shards._questions import ALL_ROWS
-from metricfit.shards._rows import Batch, Passes
+from metricfit.shards._rows import Batch, Passes, free_bytes
 
 PAGE_CELLS = 2**22  # of a page of rows: 16 MB in float32, and 4 MB as bins
+MAX_BIN = 256  # XGBoost's default
 HELD_OUT = 0  # the fold that the first model holds out
 Page = tuple[NDArray[np.float32], Ints]  # features and labels
 SUPPORTED: dict[str, tuple[Any, ...]] = {  # values of options that external memory takes, or that files can hold
@@ -103,6 +104,7 @@ class TreesRecipe:
         return EstimatorModel(estimator, np.arange(k), np.zeros(k))
 
     def _matrix(self, fold: int, n_rows: int, estimator: Any) -> xgboost.DMatrix:
+        self._check_space(needed_bytes(len(self.labels), len(self.names), estimator.max_bin))  # also of the model of all rows
         pages = _Pages(lambda: self._pages(fold), self.class_weight, str(self.folder / "pages"))
         options = {"missing": estimator.missing, "nthread": estimator.n_jobs, "max_bin": estimator.max_bin}
         try:
@@ -113,6 +115,15 @@ class TreesRecipe:
         if matrix.num_row() != n_rows:
             raise RuntimeError(f"XGBoost was given {n_rows:,} rows and has {matrix.num_row():,}. Please report this.")
         return matrix
+
+    def _check_space(self, needed: int) -> None:
+        """XGBoost ends the interpreter if the disk is full while it writes."""
+        free = free_bytes(self.folder)
+        if needed > free:
+            raise UsageError(
+                f"--scratch {self.folder.parent} has {free / 2**20:,.1f} MB free, expected at least {needed / 2**20:,.1f} MB "
+                "for the pages of XGBoost. Pass a folder with more space."
+            )
 
     def _pages(self, fold: int) -> Iterator[Page]:
         """The rows outside of the fold, in order; always the same pages."""
@@ -140,6 +151,14 @@ class TreesRecipe:
                 "or drop the column."
             )
         return small
+
+
+def needed_bytes(n_rows: int, n_columns: int, max_bin: int | None) -> int:
+    """At least what XGBoost writes: each cell's bin twice, once in four bytes if values are missing, and cuts in each page."""
+    n_bins, n_cells = max_bin or MAX_BIN, n_rows * n_columns
+    bits = 8 * (4 + np.min_scalar_type(n_bins - 1).itemsize) + 1
+    cuts = 8 * min(n_bins, n_rows) * n_columns + 1024
+    return n_cells * bits // 8 + 8 * n_rows + (1 + n_cells // PAGE_CELLS) * cuts
 
 
 class _Pages(xgboost.DataIter):
