@@ -1,15 +1,17 @@
 """Boosted trees of files are those of the same rows in memory, with the first fold held out; few rows are held at a time."""
 
 import pickle
-from functools import partial
+import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from sklearn.utils import check_random_state
-from xgboost import XGBClassifier, XGBRFClassifier
+from xgboost import Booster, DataIter, XGBClassifier, XGBRFClassifier
 from xgboost.callback import TrainingCallback
+from xgboost.core import XGBoostError
 
 import metricfit as mf
 from metricfit import _extras
@@ -197,10 +199,79 @@ def test_a_training_that_is_interrupted_leaves_nothing_behind(split, tmp_path, m
             assert any(name.startswith("pages") for name in files_in(scratch))
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(_trees.xgboost, "train", partial(train, callbacks=[Stop()]))
+    def train_and_stop(*given, callbacks):
+        return train(*given, callbacks=[*callbacks, Stop()])
+
+    monkeypatch.setattr(_trees.xgboost, "train", train_and_stop)
     with pytest.raises(KeyboardInterrupt):
         fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
     assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("n_calls", [0, 5, 20])
+def test_a_signal_during_work_in_c_ends_the_fit(split, tmp_path, monkeypatch, n_calls):
+    """It is handled when Python begins again: in XGBoost's own code, at the start of a call from C, whose errors are lost."""
+    files, calls, before = split(make_table(500))[0], [], signal.getsignal(signal.SIGINT)
+    scratch, give = tmp_path / "scratch", DataIter._next_wrapper
+    scratch.mkdir()
+
+    def stop_and_give(pages, this):
+        if len(calls) == n_calls:
+            signal.raise_signal(signal.SIGINT)
+        calls.append(this)
+        return give(pages, this)
+
+    monkeypatch.setattr(DataIter, "_next_wrapper", stop_and_give)
+    with pytest.raises(KeyboardInterrupt):
+        fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
+    assert len(calls) <= n_calls + 4  # XGBoost asks once more in each pass
+    assert list(scratch.iterdir()) == []
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_signal_during_a_round_ends_the_training(split, monkeypatch):
+    files, rounds, update = split(make_table(300))[0], [], Booster.update
+
+    def stop_and_update(booster, *given, **options):
+        rounds.append(len(given))
+        signal.raise_signal(signal.SIGTERM)
+        update(booster, *given, **options)
+
+    def stop(number, frame):
+        raise InterruptedError(number)
+
+    monkeypatch.setattr(Booster, "update", stop_and_update)
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(InterruptedError):
+            fit_shards(files, "y", "f1", model=XGBClassifier(n_estimators=10**6, n_jobs=1))
+        assert signal.getsignal(signal.SIGTERM) is stop
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert len(rounds) == 1
+
+
+def test_trees_are_fitted_in_a_thread_too(split):
+    """Only the main thread may change what signals do."""
+    files, _ = split(make_table(200))
+    with ThreadPoolExecutor(1) as threads:
+        found = threads.submit(fit_shards, files, "y", "f1", model=XGBClassifier(**FEW)).result()
+    assert found.learner_ == "XGBClassifier"
+
+
+def test_errors_of_xgboost_are_one_line(split, monkeypatch):
+    """They are a mistake of the user only if there are options to correct."""
+    files, _ = split(make_table(200))
+    message = r"^XGBoost cannot train XGBClassifier\(max_depth=-3\): value -3 .* Correct an option, or leave it out\.$"
+    with pytest.raises(ValueError, match=message):
+        fit_shards(files, "y", "f1", model=XGBClassifier(max_depth=-3))
+
+    def fail(*given, **options):
+        raise XGBoostError("[12:34:56] /workspace/src/data.cc:12: Check failed: a == b.\nStack trace:\n  [bt] (0)")
+
+    monkeypatch.setattr(_trees.xgboost, "train", fail)
+    with pytest.raises(RuntimeError, match=r"^XGBoost cannot train: Check failed: a == b\.$"):
+        fit_shards(files, "y", "f1", model="xgboost")
 
 
 def test_a_number_that_trees_cannot_hold_is_named(split, tmp_path):

@@ -10,8 +10,12 @@ A first model holds out the rows of the first fold. Its scores of these rows giv
 
 from __future__ import annotations
 
+import re
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import clear_frames
@@ -21,6 +25,7 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 from sklearn.base import clone
+from xgboost.core import XGBoostError
 
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import quoted
@@ -38,6 +43,7 @@ from metricfit.shards._rows import Batch, Passes, free_bytes
 PAGE_CELLS = 2**22  # of a page of rows: 16 MB in float32, and 4 MB as bins
 MAX_BIN = 256  # XGBoost's default
 HELD_OUT = 0  # the fold that the first model holds out
+_PLACE = re.compile(r"^\[[0-9:]+\] \S+:[0-9]+: ")  # the time and the line of C++ before a message
 Page = tuple[NDArray[np.float32], Ints]  # features and labels
 SUPPORTED: dict[str, tuple[Any, ...]] = {  # values of options that external memory takes, or that files can hold
     "booster": (None, "gbtree"),
@@ -94,24 +100,30 @@ class TreesRecipe:
         options |= {} if k == 2 else {"num_class": k}
         n_rows = int((self.folds != fold).sum())
         try:
-            with xgboost.config_context(verbosity=estimator.verbosity):
-                booster = xgboost.train(options, self._matrix(fold, n_rows, estimator), n_rounds)
+            with held_signals() as raise_held, xgboost.config_context(verbosity=estimator.verbosity):
+                callbacks = [_EachRound(raise_held)]
+                booster = xgboost.train(
+                    options, self._matrix(fold, n_rows, estimator, raise_held), n_rounds, callbacks=callbacks
+                )
                 estimator.load_model(booster.save_raw("ubj"))
         except BaseException as error:
             clear_frames(error.__traceback__)  # the matrix ends, and so XGBoost's files, before their folder does
+            if isinstance(error, XGBoostError):
+                raise _without_stack(error, self.learner.estimator) from None
             raise
         self.passes.tell(f"Training on {n_rows:,} rows: {n_rounds:,} rounds, {time.monotonic() - begin:.1f} s.")
         return EstimatorModel(estimator, np.arange(k), np.zeros(k))
 
-    def _matrix(self, fold: int, n_rows: int, estimator: Any) -> xgboost.DMatrix:
+    def _matrix(self, fold: int, n_rows: int, estimator: Any, raise_held: Callable[[], None]) -> xgboost.DMatrix:
         self._check_space(needed_bytes(len(self.labels), len(self.names), estimator.max_bin))  # also of the model of all rows
-        pages = _Pages(lambda: self._pages(fold), self.class_weight, str(self.folder / "pages"))
+        pages = _Pages(lambda: self._pages(fold), self.class_weight, str(self.folder / "pages"), raise_held)
         options = {"missing": estimator.missing, "nthread": estimator.n_jobs, "max_bin": estimator.max_bin}
         try:
             matrix = xgboost.ExtMemQuantileDMatrix(pages, **options)
-        finally:
-            if pages.error is not None:  # what XGBoost says of it is of no use
-                raise pages.error
+        except XGBoostError as error:
+            raise pages.error or error from None  # what XGBoost says of a page that is missing is of no use
+        if pages.error is not None:
+            raise pages.error.with_traceback(None)  # its frames have the matrix, which has to end before its folder
         if matrix.num_row() != n_rows:
             raise RuntimeError(f"XGBoost was given {n_rows:,} rows and has {matrix.num_row():,}. Please report this.")
         return matrix
@@ -168,9 +180,12 @@ class _Pages(xgboost.DataIter):
     is kept, and no page follows.
     """
 
-    def __init__(self, read: Callable[[], Iterator[Page]], class_weight: Floats, prefix: str) -> None:
+    def __init__(
+        self, read: Callable[[], Iterator[Page]], class_weight: Floats, prefix: str, raise_held: Callable[[], None]
+    ) -> None:
         super().__init__(cache_prefix=prefix)
         self._read, self._class_weight, self._pages = read, class_weight, iter(list[Page]())
+        self._raise_held = raise_held
         self.error: BaseException | None = None
 
     def reset(self) -> None:
@@ -178,6 +193,7 @@ class _Pages(xgboost.DataIter):
 
     def next(self, input_data: Callable[..., None]) -> bool:
         try:
+            self._raise_held()
             page = next(self._pages, None) if self.error is None else None
             if page is not None:
                 features, labels = page
@@ -186,6 +202,58 @@ class _Pages(xgboost.DataIter):
         except BaseException as error:
             self.error, page = error, None
         return page is not None
+
+
+class _EachRound(xgboost.callback.TrainingCallback):
+    """Calls a function before each round."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        super().__init__()
+        self._call = call
+
+    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        self._call()
+        return False
+
+
+@contextmanager
+def held_signals() -> Iterator[Callable[[], None]]:
+    """Hold back signals, such as that of Ctrl-C, while XGBoost works; what is yielded hands them to their handlers.
+
+    A signal that comes during work in C is otherwise handled when Python begins again. That may be at the first instruction of
+    a call from C, where Python forgets what the handler raises. Signals are handled in the main thread alone. Those without a
+    handler in Python end the process, or do nothing, as before.
+    """
+    before: dict[int, Callable[[int, Any], Any]] = {}
+    held: list[int] = []
+
+    def raise_held() -> None:
+        while held:
+            number = held.pop(0)
+            before[number](number, None)
+
+    try:
+        for number in signal.valid_signals() if threading.current_thread() is threading.main_thread() else ():
+            handler = signal.getsignal(number)
+            if callable(handler):
+                before[number] = handler
+                signal.signal(number, lambda number, frame: held.append(number))
+        yield raise_held
+    finally:
+        for known, handler in before.items():
+            signal.signal(known, handler)
+        raise_held()
+
+
+def _without_stack(error: XGBoostError, estimator: Any) -> Exception:
+    """The first line of an error, without C++'s stack. It is a mistake of the user only if there are options to correct."""
+    line = _PLACE.sub("", str(error).strip().splitlines()[0]).rstrip(".")
+    defaults = xgboost.XGBClassifier().get_params(deep=False)
+    options = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
+    given = ", ".join(f"{name}={value}" for name, value in options.items() if value != repr(defaults.get(name)))
+    if not given:
+        return RuntimeError(f"XGBoost cannot train: {line}.")
+    return ValueError(f"XGBoost cannot train XGBClassifier({given}): {line}. Correct an option, or leave it out.")
 
 
 @dataclass(frozen=True)
