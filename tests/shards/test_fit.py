@@ -71,6 +71,38 @@ def test_rows_without_a_label_are_left_out(split):
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "classes"),
+    [
+        (pa.array([0, 1] * 60, pa.int8()), pa.array([300, 1] * 60, pa.int64()), [0, 1, 300]),
+        (pa.array([0, 1] * 60, pa.int64()), pa.array([0.5, 1.0] * 60), ["0.0", "0.5", "1.0"]),
+        (pa.array([0.0, 1.0] * 60, pa.float32()), pa.array([0, 1] * 60, pa.uint8()), [0, 1]),
+        (pa.nulls(120), pa.array(["a", "b"] * 60), ["a", "b"]),
+        (pa.array(["a", "b"] * 60).dictionary_encode(), pa.array(["c", "b"] * 60, pa.large_string()), ["a", "b", "c"]),
+    ],
+)
+def test_labels_of_several_types_have_one_that_holds_all(tmp_path, first, second, classes):
+    for place, labels in enumerate((first, second)):
+        table = pa.table({"x": np.random.default_rng(place).normal(size=120), "y": labels})
+        parquet.write_table(table, tmp_path / f"part-{place}.parquet")
+    found = fit_shards(tmp_path, "y", method="cross_entropy", C=1.0)
+    assert found.classes_.tolist() == classes
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "types"),
+    [
+        (pa.array([0, 1] * 60), pa.array([0, 2**64 - 1] * 60, pa.uint64()), "uint64, which do not fit int64"),
+        (pa.array([0, 1] * 60), pa.array([0, 1] * 60, pa.duration("s")), r"duration\[s\], which do not fit int64"),
+    ],
+)
+def test_labels_without_a_common_type_are_named_with_their_file(tmp_path, first, second, types):
+    for place, labels in enumerate((first, second)):
+        parquet.write_table(pa.table({"x": np.arange(120.0), "y": labels}), tmp_path / f"part-{place}.parquet")
+    with pytest.raises(DataError, match=rf"part-1.parquet, column 'y' has values of type {types} .* the same type"):
+        fit_shards(tmp_path, "y")
+
+
 def test_no_more_than_a_batch_of_rows_is_alive(split, monkeypatch):
     """Batches are counted while they live. Each is small, and at most two are there: one that is read, one that ends."""
     files, _ = split(make_table(1000), group_rows=300)

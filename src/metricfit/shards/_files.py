@@ -137,9 +137,9 @@ def _parquet_layout(path: Path) -> Layout:
 
 def _check_same_columns(paths: Sequence[Path], layouts: Sequence[Layout], dropped: Collection[str]) -> None:
     """Every file has the columns of the first, with types that are read alike."""
-    expected = _column_types(paths[0], layouts[0])
+    expected = column_types(paths[0], layouts[0])
     for path, layout in zip(paths[1:], layouts[1:], strict=True):
-        found = _column_types(path, layout)
+        found = column_types(path, layout)
         missing = [name for name in expected if name not in found and name not in dropped]
         further = [name for name in found if name not in expected]
         if missing:
@@ -155,7 +155,8 @@ def _check_same_columns(paths: Sequence[Path], layouts: Sequence[Layout], droppe
                 )
 
 
-def _column_types(path: Path, layout: Layout) -> dict[str, Any]:
+def column_types(path: Path, layout: Layout) -> dict[str, Any]:
+    """The Arrow types of the columns, and of the values where these are a dictionary."""
     with data_errors(path), parquet.ParquetFile(path) as file:
         types = [field.type for field in file.schema_arrow]
     return {
