@@ -103,6 +103,14 @@ def test_labels_without_a_common_type_are_named_with_their_file(tmp_path, first,
         fit_shards(tmp_path, "y")
 
 
+def test_the_file_with_a_label_that_is_no_number_is_named(tmp_path):
+    for place, label in enumerate((1.0, np.nan)):
+        table = pa.table({"x": np.arange(120.0), "y": pa.array([0.0, label] * 60)})
+        parquet.write_table(table, tmp_path / f"part-{place}.parquet")
+    with pytest.raises(DataError, match=r"part-1.parquet, column 'y' has infinite numbers or NaN"):
+        fit_shards(tmp_path, "y")
+
+
 def test_no_more_than_a_batch_of_rows_is_alive(split, monkeypatch):
     """Batches are counted while they live. Each is small, and at most two are there: one that is read, one that ends."""
     files, _ = split(make_table(1000), group_rows=300)

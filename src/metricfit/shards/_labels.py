@@ -79,6 +79,8 @@ def _encode(files: Files) -> tuple[Codes, pa.ChunkedArray]:
                 column = column.cast(kind)
             except pa.ArrowException as error:
                 raise _other_type(part.path, files.target, column.type, kind) from error
+            if pa.types.is_floating(kind) and pc.any(pc.invert(pc.is_finite(column))).as_py():
+                raise DataError(f"{part.path}, column {files.target!r} has infinite numbers or NaN, which cannot be classes.")
             found = pc.dictionary_encode(column).combine_chunks()
             own = np.array([places.setdefault(value, len(places)) for value in found.dictionary.to_pylist()], np.int64)
             if len(places) > MOST_CLASSES:
