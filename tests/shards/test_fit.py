@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 import metricfit as mf
 from metricfit._errors import DataError, UsageError
-from metricfit.shards import _files, _rows, fit_shards
+from metricfit.shards import _files, _fit, _rows, fit_shards
 from tests.shards.conftest import make_table
 
 
@@ -109,6 +109,14 @@ def test_the_file_with_a_label_that_is_no_number_is_named(tmp_path):
         parquet.write_table(table, tmp_path / f"part-{place}.parquet")
     with pytest.raises(DataError, match=r"part-1.parquet, column 'y' has infinite numbers or NaN"):
         fit_shards(tmp_path, "y")
+
+
+def test_more_folds_than_a_byte_has_numbers():
+    labels = np.arange(600) % 2
+    for n_folds, size in ((0, 1), (128, 1), (129, 2), (200, 2)):
+        found = _fit._fold_numbers(labels, n_folds, 0)
+        assert found.itemsize == size
+        assert np.unique(found).tolist() == list(range(max(1, n_folds)))
 
 
 def test_no_more_than_a_batch_of_rows_is_alive(split, monkeypatch):

@@ -198,7 +198,7 @@ def _count_folds(classifier: MetricClassifier, method: methods.Method | methods.
 
 def _fold_numbers(labels: Codes, n_folds: int, seed: int) -> Codes:
     """Which fold holds each row out: the folds of the in-memory fit."""
-    found = np.zeros(len(labels), np.int8)
+    found = np.zeros(len(labels), np.min_scalar_type(-max(1, n_folds)))
     for number, (_, test) in enumerate(iterate_folds(labels, n_folds, seed) if n_folds else ()):
         found[test] = number
     return found

@@ -109,8 +109,8 @@ def _common_type(files: Files) -> pa.DataType:
 
 def _other_type(path: Path, target: str, found: pa.DataType, expected: pa.DataType) -> DataError:
     return DataError(
-        f"{path}, column {target!r} has values of type {found}, which do not fit {expected} as in the other files. Write it with "
-        "the same type in all files."
+        f"{path}, column {target!r} has values of type {found}, which do not fit {expected} as in the other files. Write it "
+        "with the same type in all files."
     )
 
 
