@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,18 @@ def find_files(given: str | Path | Sequence[str | Path]) -> list[Path]:
     if twice:
         raise UsageError(f"{min(twice)} is given twice.")
     return found
+
+
+def check_scratch(folder: str | Path | None) -> None:
+    """A UsageError for a folder in which nothing can be written."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="metricfit-", dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"--scratch {folder or tempfile.gettempdir()} should be a folder that can be written, got: "
+            f"{error.strerror or error}. Pass another folder."
+        ) from error
 
 
 def open_files(

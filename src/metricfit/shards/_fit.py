@@ -26,7 +26,7 @@ from metricfit.learners._formats import FORMATS
 from metricfit.metrics._resolve import resolve_metric
 from metricfit.selection import iterate_folds
 from metricfit.shards._columns import fit_code_reader, fit_reader
-from metricfit.shards._files import Files, find_files, open_files
+from metricfit.shards._files import Files, check_scratch, find_files, open_files
 from metricfit.shards._labels import NO_LABEL, Codes, Labels, count_codes, read_all_labels
 from metricfit.shards._recipe import Recipe
 from metricfit.shards._rows import FileShard, Map, Passes, free_bytes
@@ -87,6 +87,7 @@ def fit_shards(
             says so; or "xgboost", or an ``XGBClassifier`` with options of its own, for ``method`` "auto", "threshold" or
             "cross_entropy".
     """
+    check_scratch(scratch)
     found = open_files(find_files(files), target, drop, numeric, categorical)
     labels = read_all_labels(found, merge_rare)
     classifier = MetricClassifier(metric, **{"model": "linear", **options})
