@@ -119,6 +119,15 @@ def test_more_folds_than_a_byte_has_numbers():
         assert np.unique(found).tolist() == list(range(max(1, n_folds)))
 
 
+def test_a_file_under_two_names_is_given_twice(split, tmp_path):
+    split(make_table(100))
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "part-0.parquet")
+    (tmp_path / "folder").mkdir()
+    for name in ("part-0.parquet", "link.parquet", "folder/../part-0.parquet"):
+        with pytest.raises(UsageError, match=r"part-0.parquet.* is given twice|link.parquet is given twice, also as .*part-0"):
+            fit_shards([tmp_path / "part-0.parquet", tmp_path / name], "y")
+
+
 def test_no_more_than_a_batch_of_rows_is_alive(split, monkeypatch):
     """Batches are counted while they live. Each is small, and at most two are there: one that is read, one that ends."""
     files, _ = split(make_table(1000), group_rows=300)

@@ -94,9 +94,11 @@ def find_files(given: str | Path | Sequence[str | Path]) -> list[Path]:
             found += matches
         else:
             found.append(Path(one))
-    twice = {path for path in found if found.count(path) > 1} if len(set(found)) < len(found) else set()
-    if twice:
-        raise UsageError(f"{min(twice)} is given twice.")
+    seen: dict[Path, Path] = {}
+    for path in found:
+        other = seen.setdefault(path.resolve(), path)
+        if other is not path:
+            raise UsageError(f"{path} is given twice{'' if other == path else f', also as {other}'}. Leave one out.")
     return found
 
 
