@@ -128,6 +128,35 @@ def test_a_file_under_two_names_is_given_twice(split, tmp_path):
             fit_shards([tmp_path / "part-0.parquet", tmp_path / name], "y")
 
 
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_column_without_values_has_any_type(split, tmp_path, place):
+    """As pandas writes it; the other files say what it is."""
+    files, _ = split(make_table(300))
+    path = tmp_path / f"part-{place}.parquet"
+    table = parquet.read_table(path)
+    fits = []
+    for kinds in ((pa.float64(), pa.string(), table["day"].type), (pa.null(),) * 3):
+        for name, kind in zip(("x1", "colour", "day"), kinds, strict=True):
+            table = table.set_column(table.column_names.index(name), name, pa.nulls(len(table), kind))
+        parquet.write_table(table, path)
+        fits.append(fit_shards(files, "y", "f1", method="leaky", C=1.0))
+    assert np.array_equal(fits[0].coef_, fits[1].coef_)
+
+
+def test_text_that_holds_numbers_is_known_by_as_many_rows_in_wide_files(tmp_path, monkeypatch):
+    """Files of many columns are read in chunks of fewer rows."""
+    monkeypatch.setattr("metricfit.data._raw.CHUNK_CELLS", 300)
+    words = [None] * 250 + [f"{row}.5" for row in range(50)]
+    columns = {f"x{place}": np.random.default_rng(place).normal(size=300) for place in range(3)}
+    table = pa.table({**columns, "colour": ["red", "blue"] * 150, "t": pa.array(words), "y": np.arange(300) % 2})
+    parquet.write_table(table, tmp_path / "wide.parquet")
+    schema = _files.open_files([tmp_path / "wide.parquet"], "y").schema
+    assert {column.name: column.type for column in schema.columns} == {
+        **dict.fromkeys(("x0", "x1", "x2", "t"), "number"),
+        "colour": "string",
+    }
+
+
 def test_no_more_than_a_batch_of_rows_is_alive(split, monkeypatch):
     """Batches are counted while they live. Each is small, and at most two are there: one that is read, one that ends."""
     files, _ = split(make_table(1000), group_rows=300)
