@@ -3,6 +3,7 @@
 import gc
 import pickle
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pyarrow import parquet
 import metricfit as mf
 from metricfit._errors import DataError, UsageError
 from metricfit.shards import _files, _fit, _rows, fit_shards
+from metricfit.shards._scores import Scratch
 from tests.shards.conftest import make_table
 
 
@@ -233,6 +235,16 @@ def test_a_scratch_folder_that_a_worker_does_not_see_is_named(split, tmp_path):
 
     with pytest.raises(ValueError, match=r"^--scratch .*elsewhere cannot be written by who reads .*: No such file"):
         fit_shards(files, "y", "f1", method="leaky", C=1.0, map=elsewhere)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("n_rows", [10, 10**5])
+def test_a_disk_that_fills_during_the_scores_is_named(tmp_path, n_rows):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "all").symlink_to("/dev/full")
+    scratch = Scratch(tmp_path / "folder", np.zeros(n_rows, np.int8), np.zeros(n_rows, np.int8), 2)
+    with pytest.raises(UsageError, match=rf"--scratch {tmp_path} cannot .*: No space left on device. Pass a folder with more"):
+        scratch.write(["all"], [np.zeros((n_rows, 1))])
 
 
 def test_a_sparse_matrix_is_summed_too(split):
