@@ -259,12 +259,25 @@ def test_trees_are_fitted_in_a_thread_too(split):
     assert found.learner_ == "XGBClassifier"
 
 
+def test_constraints_by_number_are_kept(split):
+    """A category is column 0, and x0 is column 1."""
+    files, table = split(make_table(300))
+    model = XGBClassifier(**FEW, monotone_constraints=(0, -1, *[0] * 9), interaction_constraints="[[0, 1], [2, 3]]")
+    found, features = fit_shards(files, "y", "f1", model=model, random_state=0), table.drop_columns("y")
+    more = features.set_column(0, "x0", pa.compute.add(features["x0"], 1.0))
+    assert (found.predict_proba(more)[:, 1] <= found.predict_proba(features)[:, 1] + 1e-6).all()
+
+
 def test_errors_of_xgboost_are_one_line(split, monkeypatch):
     """They are a mistake of the user only if there are options to correct."""
     files, _ = split(make_table(200))
     message = r"^XGBoost cannot train XGBClassifier\(max_depth=-3\): value -3 .* Correct an option, or leave it out\.$"
     with pytest.raises(ValueError, match=message):
         fit_shards(files, "y", "f1", model=XGBClassifier(max_depth=-3))
+    with pytest.raises(
+        ValueError, match=r"^XGBoost cannot train XGBClassifier\(max_bin=1\): .* greater than 2\. Correct .*out\.$"
+    ):
+        fit_shards(files, "y", "f1", model=XGBClassifier(max_bin=1))
 
     def fail(*given, **options):
         raise XGBoostError("[12:34:56] /workspace/src/data.cc:12: Check failed: a == b.\nStack trace:\n  [bt] (0)")
@@ -295,6 +308,12 @@ def test_a_number_that_trees_cannot_hold_is_named(split, tmp_path):
             "`early_stopping_rounds` of XGBClassifier should be None .* got 5",
         ),
         ({"model": XGBClassifier(objective="binary:hinge")}, "`objective` of XGBClassifier should be .* got 'binary:hinge'"),
+        ({"model": XGBClassifier(feature_weights=np.ones(3))}, r"`feature_weights` of .* should be None .* got array"),
+        ({"model": XGBClassifier(updater="grow_colmaker")}, "`updater` of XGBClassifier should be None"),
+        ({"model": XGBClassifier(process_type="update")}, "`process_type` of XGBClassifier should be None or 'default'"),
+        ({"model": XGBClassifier(num_class=5)}, "`num_class` of XGBClassifier should be None .* got 5"),
+        ({"model": XGBClassifier(monotone_constraints={"x0": 1})}, "`monotone_constraints` .* numbers of columns, .* from 0"),
+        ({"model": XGBClassifier(interaction_constraints=[["x0", "x1"]])}, "`interaction_constraints` .* such as '\\[\\[0, 1"),
         ({"model": "xgboost", "method": "leaky"}, "`model` 'XGBClassifier' is trained by cross-entropy, `method` 'leaky'"),
         ({"model": "xgboost", "cv": 150}, "Pass merge_rare=150"),
     ],

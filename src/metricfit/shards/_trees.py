@@ -14,7 +14,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +51,14 @@ SUPPORTED: dict[str, tuple[Any, ...]] = {  # values of options that external mem
     "objective": (None, "binary:logistic", "multi:softprob"),
     "device": (None, "cpu"),
     "multi_strategy": (None, "one_output_per_tree"),
-    **dict.fromkeys(("early_stopping_rounds", "callbacks", "feature_types", "feature_weights"), (None,)),
+    "process_type": (None, "default"),
+    **dict.fromkeys(
+        ("early_stopping_rounds", "callbacks", "feature_types", "feature_weights", "updater", "num_class"), (None,)
+    ),
+}
+CONSTRAINTS: dict[str, tuple[Any, Any]] = {  # what needs names, which the pages lack, and what does not
+    "monotone_constraints": (Mapping, (1, 0, -1)),
+    "interaction_constraints": (list | tuple, "[[0, 1], [2, 3]]"),
 }
 
 
@@ -60,10 +67,17 @@ def check_trees(model: Any) -> Any:
     estimator = xgboost.XGBClassifier() if isinstance(model, str) else model
     options = estimator.get_params(deep=False)
     for name, values in SUPPORTED.items():
-        if options.get(name) not in values:
+        value = options.get(name)
+        if value is not None and not (isinstance(value, str) and value in values):
             raise ValueError(
                 f"`{name}` of XGBClassifier should be {' or '.join(map(repr, values))} where files are read in parts, got "
-                f"{options[name]!r}. Leave it out, or read a sample of the rows into memory and fit MetricClassifier."
+                f"{value!r}. Leave it out, or read a sample of the rows into memory and fit MetricClassifier."
+            )
+    for name, (kinds, example) in CONSTRAINTS.items():
+        if isinstance(options.get(name), kinds):
+            raise ValueError(
+                f"`{name}` of XGBClassifier should go by the numbers of columns, such as {example!r}, where files are read in "
+                f"parts, got {options[name]!r}. Count from 0: categories first, then numbers, then six parts of each date."
             )
     return estimator
 
