@@ -77,3 +77,11 @@ def test_what_needs_all_rows_is_refused(run, files, options, message):
     code, _, err = run("fit", str(files / "part-*.parquet"), "--out", str(files / "model"), *options)
     assert code == 2
     assert message in err
+
+
+@pytest.mark.parametrize(("name", "reason"), [("nowhere", "No such file or directory"), ("part-0.parquet", "Not a directory")])
+def test_a_scratch_folder_that_is_none_is_refused_first(run, files, name, reason):
+    code, out, err = run("fit", str(files / "part-*.parquet"), "--out", str(files / "model"), "--scratch", str(files / name))
+    assert (code, out) == (2, "")
+    assert f"--scratch {files / name} should be a folder that can be written, got: {reason}. Pass another folder." in err
+    assert "rows" not in err

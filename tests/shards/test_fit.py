@@ -3,6 +3,7 @@
 import gc
 import pickle
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,8 @@ from pyarrow import parquet
 
 import metricfit as mf
 from metricfit._errors import DataError, UsageError
-from metricfit.shards import _files, _rows, fit_shards
+from metricfit.shards import _files, _fit, _rows, fit_shards
+from metricfit.shards._scores import Scratch
 from tests.shards.conftest import make_table
 
 
@@ -69,6 +71,92 @@ def test_rows_without_a_label_are_left_out(split):
     assert 0 < len(kept) < len(table)
     assert found.classes_.tolist() == [0, 1]
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "classes"),
+    [
+        (pa.array([0, 1] * 60, pa.int8()), pa.array([300, 1] * 60, pa.int64()), [0, 1, 300]),
+        (pa.array([0, 1] * 60, pa.int64()), pa.array([0.5, 1.0] * 60), ["0.0", "0.5", "1.0"]),
+        (pa.array([0.0, 1.0] * 60, pa.float32()), pa.array([0, 1] * 60, pa.uint8()), [0, 1]),
+        (pa.nulls(120), pa.array(["a", "b"] * 60), ["a", "b"]),
+        (pa.array(["a", "b"] * 60).dictionary_encode(), pa.array(["c", "b"] * 60, pa.large_string()), ["a", "b", "c"]),
+    ],
+)
+def test_labels_of_several_types_have_one_that_holds_all(tmp_path, first, second, classes):
+    for place, labels in enumerate((first, second)):
+        table = pa.table({"x": np.random.default_rng(place).normal(size=120), "y": labels})
+        parquet.write_table(table, tmp_path / f"part-{place}.parquet")
+    found = fit_shards(tmp_path, "y", method="cross_entropy", C=1.0)
+    assert found.classes_.tolist() == classes
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "types"),
+    [
+        (pa.array([0, 1] * 60), pa.array([0, 2**64 - 1] * 60, pa.uint64()), "uint64, which do not fit int64"),
+        (pa.array([0, 1] * 60), pa.array([0, 1] * 60, pa.duration("s")), r"duration\[s\], which do not fit int64"),
+    ],
+)
+def test_labels_without_a_common_type_are_named_with_their_file(tmp_path, first, second, types):
+    for place, labels in enumerate((first, second)):
+        parquet.write_table(pa.table({"x": np.arange(120.0), "y": labels}), tmp_path / f"part-{place}.parquet")
+    with pytest.raises(DataError, match=rf"part-1.parquet, column 'y' has values of type {types} .* the same type"):
+        fit_shards(tmp_path, "y")
+
+
+def test_the_file_with_a_label_that_is_no_number_is_named(tmp_path):
+    for place, label in enumerate((1.0, np.nan)):
+        table = pa.table({"x": np.arange(120.0), "y": pa.array([0.0, label] * 60)})
+        parquet.write_table(table, tmp_path / f"part-{place}.parquet")
+    with pytest.raises(DataError, match=r"part-1.parquet, column 'y' has infinite numbers or NaN"):
+        fit_shards(tmp_path, "y")
+
+
+def test_more_folds_than_a_byte_has_numbers():
+    labels = np.arange(600) % 2
+    for n_folds, size in ((0, 1), (128, 1), (129, 2), (200, 2)):
+        found = _fit._fold_numbers(labels, n_folds, 0)
+        assert found.itemsize == size
+        assert np.unique(found).tolist() == list(range(max(1, n_folds)))
+
+
+def test_a_file_under_two_names_is_given_twice(split, tmp_path):
+    split(make_table(100))
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "part-0.parquet")
+    (tmp_path / "folder").mkdir()
+    for name in ("part-0.parquet", "link.parquet", "folder/../part-0.parquet"):
+        with pytest.raises(UsageError, match=r"part-0.parquet.* is given twice|link.parquet is given twice, also as .*part-0"):
+            fit_shards([tmp_path / "part-0.parquet", tmp_path / name], "y")
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_column_without_values_has_any_type(split, tmp_path, place):
+    """As pandas writes it; the other files say what it is."""
+    files, _ = split(make_table(300))
+    path = tmp_path / f"part-{place}.parquet"
+    table = parquet.read_table(path)
+    fits = []
+    for kinds in ((pa.float64(), pa.string(), table["day"].type), (pa.null(),) * 3):
+        for name, kind in zip(("x1", "colour", "day"), kinds, strict=True):
+            table = table.set_column(table.column_names.index(name), name, pa.nulls(len(table), kind))
+        parquet.write_table(table, path)
+        fits.append(fit_shards(files, "y", "f1", method="leaky", C=1.0))
+    assert np.array_equal(fits[0].coef_, fits[1].coef_)
+
+
+def test_text_that_holds_numbers_is_known_by_as_many_rows_in_wide_files(tmp_path, monkeypatch):
+    """Files of many columns are read in chunks of fewer rows."""
+    monkeypatch.setattr("metricfit.data._raw.CHUNK_CELLS", 300)
+    words = [None] * 250 + [f"{row}.5" for row in range(50)]
+    columns = {f"x{place}": np.random.default_rng(place).normal(size=300) for place in range(3)}
+    table = pa.table({**columns, "colour": ["red", "blue"] * 150, "t": pa.array(words), "y": np.arange(300) % 2})
+    parquet.write_table(table, tmp_path / "wide.parquet")
+    schema = _files.open_files([tmp_path / "wide.parquet"], "y").schema
+    assert {column.name: column.type for column in schema.columns} == {
+        **dict.fromkeys(("x0", "x1", "x2", "t"), "number"),
+        "colour": "string",
+    }
 
 
 def test_no_more_than_a_batch_of_rows_is_alive(split, monkeypatch):
@@ -147,6 +235,16 @@ def test_a_scratch_folder_that_a_worker_does_not_see_is_named(split, tmp_path):
 
     with pytest.raises(ValueError, match=r"^--scratch .*elsewhere cannot be written by who reads .*: No such file"):
         fit_shards(files, "y", "f1", method="leaky", C=1.0, map=elsewhere)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("n_rows", [10, 10**5])
+def test_a_disk_that_fills_during_the_scores_is_named(tmp_path, n_rows):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "all").symlink_to("/dev/full")
+    scratch = Scratch(tmp_path / "folder", np.zeros(n_rows, np.int8), np.zeros(n_rows, np.int8), 2)
+    with pytest.raises(UsageError, match=rf"--scratch {tmp_path} cannot .*: No space left on device. Pass a folder with more"):
+        scratch.write(["all"], [np.zeros((n_rows, 1))])
 
 
 def test_a_sparse_matrix_is_summed_too(split):

@@ -1,19 +1,21 @@
 """Boosted trees of files are those of the same rows in memory, with the first fold held out; few rows are held at a time."""
 
 import pickle
-from functools import partial
+import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from sklearn.utils import check_random_state
-from xgboost import XGBClassifier, XGBRFClassifier
+from xgboost import Booster, DataIter, XGBClassifier, XGBRFClassifier
 from xgboost.callback import TrainingCallback
+from xgboost.core import XGBoostError
 
 import metricfit as mf
 from metricfit import _extras
-from metricfit._errors import DataError
+from metricfit._errors import DataError, UsageError
 from metricfit._extras import MissingExtraError
 from metricfit.selection import stratified_folds
 from metricfit.shards import _trees, fit_shards
@@ -87,9 +89,9 @@ def test_xgboost_is_given_pages_and_keeps_them_on_disk(split, tmp_path, monkeypa
             sizes.append(len(labels))
             yield features, labels
 
-    def look_and_train(options, matrix, *given):
+    def look_and_train(options, matrix, *given, **further):
         on_disk.extend(name for name in files_in(scratch) if name.startswith("pages"))
-        return train(options, matrix, *given)
+        return train(options, matrix, *given, **further)
 
     monkeypatch.setattr(_trees.TreesRecipe, "_pages", read_and_count)
     monkeypatch.setattr(_trees.xgboost, "train", look_and_train)
@@ -112,8 +114,8 @@ def test_they_are_saved_and_loaded(split, tmp_path):
     assert np.array_equal(loaded.predict(features), found.predict(features))
 
 
-def test_neither_a_full_disk_nor_other_workers_change_them(split, monkeypatch):
-    """Rows come from the files again where scratch has no space; a map that pickles everything is that of a cluster."""
+def test_neither_rows_from_files_nor_other_workers_change_them(split, monkeypatch):
+    """Rows come from the files again where scratch has no space for them; a map that pickles everything is that of a cluster."""
     files, _ = split(make_table(300))
 
     def elsewhere(function, items):
@@ -126,6 +128,42 @@ def test_neither_a_full_disk_nor_other_workers_change_them(split, monkeypatch):
     fits.append(fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), random_state=0))
     dumps = [one.model_.estimator.get_booster().get_dump() for one in fits]
     assert dumps[0] == dumps[1] == dumps[2]
+
+
+@pytest.mark.parametrize("max_bin", [None, 1000, 100_000])
+@pytest.mark.parametrize("share", [0.0, 0.01])
+@pytest.mark.parametrize("page_cells", [1000, 10**6])
+def test_xgboost_writes_no_more_than_is_checked(tmp_path, monkeypatch, max_bin, share, page_cells):
+    """Gaps take more than twice the space."""
+    monkeypatch.setattr(_trees, "PAGE_CELLS", page_cells)
+    random, scratch, sizes, train = np.random.default_rng(0), tmp_path / "scratch", [], _trees.xgboost.train
+    scratch.mkdir()
+    features = random.normal(size=(3000, 3))
+    features[random.random(features.shape) < share] = np.nan
+    columns = {f"x{place}": pa.array(column, from_pandas=True) for place, column in enumerate(features.T)}
+    parquet.write_table(pa.table({**columns, "y": np.arange(3000) % 2}), tmp_path / "rows.parquet")
+
+    def look_and_train(options, matrix, *given, **further):
+        sizes.extend(path.stat().st_size for path in scratch.rglob("pages*"))
+        return train(options, matrix, *given, **further)
+
+    monkeypatch.setattr(_trees.xgboost, "train", look_and_train)
+    model = XGBClassifier(n_estimators=1, max_bin=max_bin, n_jobs=1)
+    fit_shards(tmp_path / "rows.parquet", "y", "f1", model=model, scratch=scratch)
+    checked = [_trees.needed_bytes(n_rows, 3, max_bin) for n_rows in (2400, 3000)]
+    assert len(sizes) == 2
+    assert all(0.1 * most < size <= most for size, most in zip(sizes, checked, strict=True))
+
+
+def test_a_disk_without_space_for_pages_is_named(split, tmp_path, monkeypatch):
+    """XGBoost would end the interpreter."""
+    files, _ = split(make_table(300))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(_trees, "free_bytes", lambda folder: 1000)
+    with pytest.raises(UsageError, match=r"--scratch .*scratch has 0.0 MB free, expected at least .* MB.* Pass a folder with"):
+        fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.parametrize("n_pages", [0, 3, 12])
@@ -161,10 +199,92 @@ def test_a_training_that_is_interrupted_leaves_nothing_behind(split, tmp_path, m
             assert any(name.startswith("pages") for name in files_in(scratch))
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(_trees.xgboost, "train", partial(train, callbacks=[Stop()]))
+    def train_and_stop(*given, callbacks):
+        return train(*given, callbacks=[*callbacks, Stop()])
+
+    monkeypatch.setattr(_trees.xgboost, "train", train_and_stop)
     with pytest.raises(KeyboardInterrupt):
         fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
     assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("n_calls", [0, 5, 20])
+def test_a_signal_during_work_in_c_ends_the_fit(split, tmp_path, monkeypatch, n_calls):
+    """It is handled when Python begins again: in XGBoost's own code, at the start of a call from C, whose errors are lost."""
+    files, calls, before = split(make_table(500))[0], [], signal.getsignal(signal.SIGINT)
+    scratch, give = tmp_path / "scratch", DataIter._next_wrapper
+    scratch.mkdir()
+
+    def stop_and_give(pages, this):
+        if len(calls) == n_calls:
+            signal.raise_signal(signal.SIGINT)
+        calls.append(this)
+        return give(pages, this)
+
+    monkeypatch.setattr(DataIter, "_next_wrapper", stop_and_give)
+    with pytest.raises(KeyboardInterrupt):
+        fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
+    assert len(calls) <= n_calls + 4  # XGBoost asks once more in each pass
+    assert list(scratch.iterdir()) == []
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_signal_during_a_round_ends_the_training(split, monkeypatch):
+    files, rounds, update = split(make_table(300))[0], [], Booster.update
+
+    def stop_and_update(booster, *given, **options):
+        rounds.append(len(given))
+        signal.raise_signal(signal.SIGTERM)
+        update(booster, *given, **options)
+
+    def stop(number, frame):
+        raise InterruptedError(number)
+
+    monkeypatch.setattr(Booster, "update", stop_and_update)
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(InterruptedError):
+            fit_shards(files, "y", "f1", model=XGBClassifier(n_estimators=10**6, n_jobs=1))
+        assert signal.getsignal(signal.SIGTERM) is stop
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert len(rounds) == 1
+
+
+def test_trees_are_fitted_in_a_thread_too(split):
+    """Only the main thread may change what signals do."""
+    files, _ = split(make_table(200))
+    with ThreadPoolExecutor(1) as threads:
+        found = threads.submit(fit_shards, files, "y", "f1", model=XGBClassifier(**FEW)).result()
+    assert found.learner_ == "XGBClassifier"
+
+
+def test_constraints_by_number_are_kept(split):
+    """A category is column 0, and x0 is column 1."""
+    files, table = split(make_table(300))
+    model = XGBClassifier(**FEW, monotone_constraints=(0, -1, *[0] * 9), interaction_constraints="[[0, 1], [2, 3]]")
+    found, features = fit_shards(files, "y", "f1", model=model, random_state=0), table.drop_columns("y")
+    more = features.set_column(0, "x0", pa.compute.add(features["x0"], 1.0))
+    assert (found.predict_proba(more)[:, 1] <= found.predict_proba(features)[:, 1] + 1e-6).all()
+
+
+def test_errors_of_xgboost_are_one_line(split, monkeypatch):
+    """They are a mistake of the user only if there are options to correct."""
+    files, _ = split(make_table(200))
+    message = r"^XGBoost cannot train XGBClassifier\(max_depth=-3\): value -3 .* Correct an option, or leave it out\.$"
+    with pytest.raises(ValueError, match=message):
+        fit_shards(files, "y", "f1", model=XGBClassifier(max_depth=-3))
+    with pytest.raises(
+        ValueError, match=r"^XGBoost cannot train XGBClassifier\(max_bin=1\): .* greater than 2\. Correct .*out\.$"
+    ):
+        fit_shards(files, "y", "f1", model=XGBClassifier(max_bin=1))
+
+    def fail(*given, **options):
+        raise XGBoostError("[12:34:56] /workspace/src/data.cc:12: Check failed: a == b.\nStack trace:\n  [bt] (0)")
+
+    monkeypatch.setattr(_trees.xgboost, "train", fail)
+    with pytest.raises(RuntimeError, match=r"^XGBoost cannot train: Check failed: a == b\.$"):
+        fit_shards(files, "y", "f1", model="xgboost")
 
 
 def test_a_number_that_trees_cannot_hold_is_named(split, tmp_path):
@@ -188,6 +308,12 @@ def test_a_number_that_trees_cannot_hold_is_named(split, tmp_path):
             "`early_stopping_rounds` of XGBClassifier should be None .* got 5",
         ),
         ({"model": XGBClassifier(objective="binary:hinge")}, "`objective` of XGBClassifier should be .* got 'binary:hinge'"),
+        ({"model": XGBClassifier(feature_weights=np.ones(3))}, r"`feature_weights` of .* should be None .* got array"),
+        ({"model": XGBClassifier(updater="grow_colmaker")}, "`updater` of XGBClassifier should be None"),
+        ({"model": XGBClassifier(process_type="update")}, "`process_type` of XGBClassifier should be None or 'default'"),
+        ({"model": XGBClassifier(num_class=5)}, "`num_class` of XGBClassifier should be None .* got 5"),
+        ({"model": XGBClassifier(monotone_constraints={"x0": 1})}, "`monotone_constraints` .* numbers of columns, .* from 0"),
+        ({"model": XGBClassifier(interaction_constraints=[["x0", "x1"]])}, "`interaction_constraints` .* such as '\\[\\[0, 1"),
         ({"model": "xgboost", "method": "leaky"}, "`model` 'XGBClassifier' is trained by cross-entropy, `method` 'leaky'"),
         ({"model": "xgboost", "cv": 150}, "Pass merge_rare=150"),
     ],

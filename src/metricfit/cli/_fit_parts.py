@@ -60,13 +60,14 @@ def fit_in_parts(given: Mapping[str, Any]) -> None:
 def _fit(given: Mapping[str, Any], n_jobs: int | None) -> tuple[Files, MetricClassifier]:
     """The files that were read, and the model."""
     from metricfit.estimators import MetricClassifier
-    from metricfit.shards._files import find_files, open_files
+    from metricfit.shards._files import check_scratch, find_files, open_files
     from metricfit.shards._fit import fit_files
     from metricfit.shards._labels import read_all_labels
     from metricfit.shards._workers import shard_map
 
     asked = Asked.among({**given, "data": given["data"][0]})
     check_options(asked)
+    check_scratch(given["scratch"])
     columns = {into: _split_names(given[name]) for into, name in _COLUMNS.items()}
     files = open_files(find_files(given["data"]), asked.target, say=options.say, **columns)
     labels = read_all_labels(files, asked.merge_rare, options.say)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Collection, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from metricfit._errors import DataError, UsageError
 from metricfit._printable import quoted
 from metricfit.data import Layout, TableSchema
 from metricfit.data._detect import detect_columns
-from metricfit.data._raw import data_errors, read_batches
+from metricfit.data._raw import CHUNK_ROWS, data_errors, read_batches
 from metricfit.data._types import type_name
 
 Say = Callable[[str], None]
@@ -93,10 +94,24 @@ def find_files(given: str | Path | Sequence[str | Path]) -> list[Path]:
             found += matches
         else:
             found.append(Path(one))
-    twice = {path for path in found if found.count(path) > 1} if len(set(found)) < len(found) else set()
-    if twice:
-        raise UsageError(f"{min(twice)} is given twice.")
+    seen: dict[Path, Path] = {}
+    for path in found:
+        other = seen.setdefault(path.resolve(), path)
+        if other is not path:
+            raise UsageError(f"{path} is given twice{'' if other == path else f', also as {other}'}. Leave one out.")
     return found
+
+
+def check_scratch(folder: str | Path | None) -> None:
+    """A UsageError for a folder in which nothing can be written."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="metricfit-", dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"--scratch {folder or tempfile.gettempdir()} should be a folder that can be written, got: "
+            f"{error.strerror or error}. Pass another folder."
+        ) from error
 
 
 def open_files(
@@ -116,14 +131,14 @@ def open_files(
     for option, columns in named.items():
         if target in columns:
             raise UsageError(f"{option} {quoted(target)} is the target. Pass another column to --target or to {option}.")
-    _check_same_columns(paths, layouts, named["--drop"])
+    kinds = _common_columns(paths, layouts, named["--drop"])
     names = [name for name in first.names if name not in named["--drop"]]
     if len(names) < 2:
         raise DataError(f"{paths[0]} has no columns except the target {quoted(target)}.")
     parts = tuple(part for path, layout in zip(paths, layouts, strict=True) for part in _split_file(path, layout))
     if not sum(part.n_rows for part in parts):
         raise DataError(f"{paths[0]} and the other files have no rows." if len(paths) > 1 else f"{paths[0]} has no rows.")
-    raw = _first_rows(parts, [first.names.index(name) for name in names], names)
+    raw = _first_rows(next(part for part in parts if part.n_rows), {name: kinds[name] for name in names}, target)
     types = detect_columns(raw, first, target, say, named["--numeric"], named["--categorical"])
     return Files(parts, TableSchema(tuple(types), first.header, len(first.names)), target, tuple(named["--drop"]))
 
@@ -135,11 +150,12 @@ def _parquet_layout(path: Path) -> Layout:
     return layout
 
 
-def _check_same_columns(paths: Sequence[Path], layouts: Sequence[Layout], dropped: Collection[str]) -> None:
-    """Every file has the columns of the first, with types that are read alike."""
-    expected = _column_types(paths[0], layouts[0])
+def _common_columns(paths: Sequence[Path], layouts: Sequence[Layout], dropped: Collection[str]) -> dict[str, pa.DataType]:
+    """The columns of every file, with types that are read alike. A column of type null, without values, is like any other."""
+    expected = column_types(paths[0], layouts[0])
+    seen = dict.fromkeys(expected, paths[0].name)
     for path, layout in zip(paths[1:], layouts[1:], strict=True):
-        found = _column_types(path, layout)
+        found = column_types(path, layout)
         missing = [name for name in expected if name not in found and name not in dropped]
         further = [name for name in found if name not in expected]
         if missing:
@@ -149,13 +165,20 @@ def _check_same_columns(paths: Sequence[Path], layouts: Sequence[Layout], droppe
                 f"{path} has column {quoted(further[0])}, which {paths[0].name} lacks. Give all files the same columns."
             )
         for name, kind in expected.items():
-            if name not in dropped and type_name(found[name]) != type_name(kind):
+            if name in dropped or pa.types.is_null(found[name]):
+                continue
+            if pa.types.is_null(kind):
+                expected[name], seen[name] = found[name], path.name
+            elif type_name(found[name]) != type_name(kind):
                 raise DataError(
-                    f"{path}, column {quoted(name)} has values of type {found[name]}, expected {kind} as in {paths[0].name}."
+                    f"{path}, column {quoted(name)} has values of type {found[name]}, expected {kind} as in {seen[name]}. "
+                    "Write it with the same type in all files."
                 )
+    return expected
 
 
-def _column_types(path: Path, layout: Layout) -> dict[str, Any]:
+def column_types(path: Path, layout: Layout) -> dict[str, Any]:
+    """The Arrow types of the columns, and of the values where these are a dictionary."""
     with data_errors(path), parquet.ParquetFile(path) as file:
         types = [field.type for field in file.schema_arrow]
     return {
@@ -177,9 +200,17 @@ def _split_file(path: Path, layout: Layout) -> list[FilePart]:
     return [*parts, FilePart(path, layout, tuple(groups), before, n_rows)]
 
 
-def _first_rows(parts: Sequence[FilePart], positions: Sequence[int], names: Sequence[str]) -> pa.Table:
-    """The first chunk of rows of the first part that has some."""
-    part = next(part for part in parts if part.n_rows)
+def _first_rows(part: FilePart, kinds: Mapping[str, pa.DataType], target: str) -> pa.Table:
+    """The first rows of text, by which it is known what it holds. Other columns have their type and no values."""
+    texts = [name for name, kind in kinds.items() if name != target and type_name(kind) == "string"]
+    chunks, n_rows = list[pa.Table](), 0
     with data_errors(part.path):
-        chunk, _ = next(read_batches(part.path, part.layout, positions, groups=part.groups))
-    return chunk.rename_columns(list(names))
+        positions = [part.layout.names.index(name) for name in texts]
+        for chunk, _ in read_batches(part.path, part.layout, positions, groups=part.groups) if texts else ():
+            chunks.append(chunk.rename_columns(texts))
+            n_rows += chunk.num_rows
+            if n_rows >= CHUNK_ROWS:
+                break
+    found = pa.concat_tables(chunks) if chunks else None
+    empty = {kind: pa.nulls(n_rows, kind) for kind in set(kinds.values())}  # shared, since wide files have many
+    return pa.table({name: found[name] if found and name in texts else empty[kind] for name, kind in kinds.items()})

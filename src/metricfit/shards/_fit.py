@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,10 +26,10 @@ from metricfit.learners._formats import FORMATS
 from metricfit.metrics._resolve import resolve_metric
 from metricfit.selection import iterate_folds
 from metricfit.shards._columns import fit_code_reader, fit_reader
-from metricfit.shards._files import Files, find_files, open_files
+from metricfit.shards._files import Files, check_scratch, find_files, open_files
 from metricfit.shards._labels import NO_LABEL, Codes, Labels, count_codes, read_all_labels
 from metricfit.shards._recipe import Recipe
-from metricfit.shards._rows import FileShard, Map, Passes
+from metricfit.shards._rows import FileShard, Map, Passes, free_bytes
 from metricfit.shards._scores import Scratch
 from metricfit.shards._workers import ClusterMap, shard_map
 
@@ -88,6 +87,7 @@ def fit_shards(
             says so; or "xgboost", or an ``XGBClassifier`` with options of its own, for ``method`` "auto", "threshold" or
             "cross_entropy".
     """
+    check_scratch(scratch)
     found = open_files(find_files(files), target, drop, numeric, categorical)
     labels = read_all_labels(found, merge_rare)
     classifier = MetricClassifier(metric, **{"model": "linear", **options})
@@ -141,11 +141,6 @@ def fit_files(
     classifier.n_inputs_ = {learner.reads: n_features}
     classifier._keep(fitted, learner)
     return classifier
-
-
-def free_bytes(folder: str) -> int:
-    """Free space where the folder is."""
-    return shutil.disk_usage(folder).free
 
 
 def _check_options(classifier: MetricClassifier) -> methods.Method | methods.Choice:
@@ -204,7 +199,7 @@ def _count_folds(classifier: MetricClassifier, method: methods.Method | methods.
 
 def _fold_numbers(labels: Codes, n_folds: int, seed: int) -> Codes:
     """Which fold holds each row out: the folds of the in-memory fit."""
-    found = np.zeros(len(labels), np.int8)
+    found = np.zeros(len(labels), np.min_scalar_type(-max(1, n_folds)))
     for number, (_, test) in enumerate(iterate_folds(labels, n_folds, seed) if n_folds else ()):
         found[test] = number
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from metricfit._errors import DataError
 from metricfit._typing import Ints
 from metricfit.data import check_classes, read_labels
 from metricfit.data._target import merge_classes
-from metricfit.shards._files import Files, Say
+from metricfit.shards._files import Files, Say, column_types
 
 MOST_CLASSES = 5_000  # outcomes of five candidates are one integer
 NO_LABEL = -1
@@ -69,13 +70,18 @@ def count_codes(codes: Codes, n_classes: int) -> Ints:
 def _encode(files: Files) -> tuple[Codes, pa.ChunkedArray]:
     """The place of every row's value among the different values, in the order in which they come."""
     places: dict[Any, int] = {}
-    codes, at, kind = np.empty(files.n_rows, np.int16), 0, None
+    codes, at, kind = np.empty(files.n_rows, np.int16), 0, _common_type(files)
     for part in files.parts:
         for column in part.read_target(files.target):
             if pa.types.is_dictionary(column.type):
                 column = column.cast(column.type.value_type)
-            kind = column.type if kind is None or pa.types.is_null(kind) else kind
-            found = pc.dictionary_encode(column.cast(kind)).combine_chunks()
+            try:
+                column = column.cast(kind)
+            except pa.ArrowException as error:
+                raise _other_type(part.path, files.target, column.type, kind) from error
+            if pa.types.is_floating(kind) and pc.any(pc.invert(pc.is_finite(column))).as_py():
+                raise DataError(f"{part.path}, column {files.target!r} has infinite numbers or NaN, which cannot be classes.")
+            found = pc.dictionary_encode(column).combine_chunks()
             own = np.array([places.setdefault(value, len(places)) for value in found.dictionary.to_pylist()], np.int64)
             if len(places) > MOST_CLASSES:
                 raise DataError(
@@ -86,6 +92,26 @@ def _encode(files: Files) -> tuple[Codes, pa.ChunkedArray]:
             codes[at : at + len(indices)] = np.append(own, NO_LABEL)[indices]
             at += len(indices)
     return codes, pa.chunked_array([pa.array(list(places), kind)])
+
+
+def _common_type(files: Files) -> pa.DataType:
+    """A type for the labels of all files: floats for integers and floats, as where the files are joined."""
+    kind = pa.null()
+    for path, layout in {part.path: part.layout for part in files.parts}.items():
+        own = column_types(path, layout)[files.target]
+        try:
+            schemas = [pa.schema([("y", one)]) for one in (kind, own)]
+            kind = pa.unify_schemas(schemas, promote_options="permissive").field("y").type
+        except pa.ArrowException as error:
+            raise _other_type(path, files.target, own, kind) from error
+    return kind
+
+
+def _other_type(path: Path, target: str, found: pa.DataType, expected: pa.DataType) -> DataError:
+    return DataError(
+        f"{path}, column {target!r} has values of type {found}, which do not fit {expected} as in the other files. Write it "
+        "with the same type in all files."
+    )
 
 
 def _merge(labels: NDArray[Any], n_rows: Ints, fewest: int, target: str, say: Say) -> NDArray[Any]:

@@ -6,6 +6,7 @@ worker elsewhere sends back as little as one machine keeps.
 
 from __future__ import annotations
 
+import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -200,3 +201,8 @@ def _copy_shard(item: tuple[Shard, Path]) -> ScratchShard:
             "Pass a folder with more space, which all workers see."
         ) from error
     return ScratchShard(shard.labels, shard.folds, path, n_features)
+
+
+def free_bytes(folder: str | Path) -> int:
+    """Free space where the folder is."""
+    return shutil.disk_usage(folder).free

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
+from metricfit._errors import UsageError
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import Guard, best_temperature, cross_entropy, fit_cut, fit_offsets
 from metricfit.learners import LinearModel
@@ -89,10 +92,21 @@ class Scratch:
         try:
             for part in parts:
                 for file, own in zip(files, np.split(part, len(names), axis=1), strict=True):
-                    np.ascontiguousarray(own).tofile(file)
+                    self._append(file, own)
         finally:
             for file in files:
-                file.close()
+                with suppress(OSError):  # what a full disk did not take is tried again
+                    file.close()
+
+    def _append(self, file: BinaryIO, columns: Floats) -> None:
+        try:
+            file.write(np.ascontiguousarray(columns).data)
+            file.flush()
+        except OSError as error:
+            raise UsageError(
+                f"--scratch {self.folder.parent} cannot be written with scores of the rows: {error.strerror or error}. "
+                "Pass a folder with more space."
+            ) from error
 
     def blocks(self, name: str) -> Iterator[tuple[slice, Floats]]:
         """Where the rows stand, and their columns of scores."""

@@ -10,8 +10,12 @@ A first model holds out the rows of the first fold. Its scores of these rows giv
 
 from __future__ import annotations
 
+import re
+import signal
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import clear_frames
@@ -21,8 +25,9 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 from sklearn.base import clone
+from xgboost.core import XGBoostError
 
-from metricfit._errors import DataError
+from metricfit._errors import DataError, UsageError
 from metricfit._printable import quoted
 from metricfit._typing import Floats, Ints
 from metricfit.learners import Task, Trained, TrainingRows
@@ -33,10 +38,12 @@ from metricfit.metrics import Metric
 from metricfit.selection import Fitted, fit_method
 from metricfit.shards._labels import Codes
 from metricfit.shards._questions import ALL_ROWS
-from metricfit.shards._rows import Batch, Passes
+from metricfit.shards._rows import Batch, Passes, free_bytes
 
 PAGE_CELLS = 2**22  # of a page of rows: 16 MB in float32, and 4 MB as bins
+MAX_BIN = 256  # XGBoost's default
 HELD_OUT = 0  # the fold that the first model holds out
+_PLACE = re.compile(r"^\[[0-9:]+\] \S+:[0-9]+: ")  # the time and the line of C++ before a message
 Page = tuple[NDArray[np.float32], Ints]  # features and labels
 SUPPORTED: dict[str, tuple[Any, ...]] = {  # values of options that external memory takes, or that files can hold
     "booster": (None, "gbtree"),
@@ -44,7 +51,14 @@ SUPPORTED: dict[str, tuple[Any, ...]] = {  # values of options that external mem
     "objective": (None, "binary:logistic", "multi:softprob"),
     "device": (None, "cpu"),
     "multi_strategy": (None, "one_output_per_tree"),
-    **dict.fromkeys(("early_stopping_rounds", "callbacks", "feature_types", "feature_weights"), (None,)),
+    "process_type": (None, "default"),
+    **dict.fromkeys(
+        ("early_stopping_rounds", "callbacks", "feature_types", "feature_weights", "updater", "num_class"), (None,)
+    ),
+}
+CONSTRAINTS: dict[str, tuple[Any, Any]] = {  # what needs names, which the pages lack, and what does not
+    "monotone_constraints": (Mapping, (1, 0, -1)),
+    "interaction_constraints": (list | tuple, "[[0, 1], [2, 3]]"),
 }
 
 
@@ -53,10 +67,17 @@ def check_trees(model: Any) -> Any:
     estimator = xgboost.XGBClassifier() if isinstance(model, str) else model
     options = estimator.get_params(deep=False)
     for name, values in SUPPORTED.items():
-        if options.get(name) not in values:
+        value = options.get(name)
+        if value is not None and not (isinstance(value, str) and value in values):
             raise ValueError(
                 f"`{name}` of XGBClassifier should be {' or '.join(map(repr, values))} where files are read in parts, got "
-                f"{options[name]!r}. Leave it out, or read a sample of the rows into memory and fit MetricClassifier."
+                f"{value!r}. Leave it out, or read a sample of the rows into memory and fit MetricClassifier."
+            )
+    for name, (kinds, example) in CONSTRAINTS.items():
+        if isinstance(options.get(name), kinds):
+            raise ValueError(
+                f"`{name}` of XGBClassifier should go by the numbers of columns, such as {example!r}, where files are read in "
+                f"parts, got {options[name]!r}. Count from 0: categories first, then numbers, then six parts of each date."
             )
     return estimator
 
@@ -93,26 +114,42 @@ class TreesRecipe:
         options |= {} if k == 2 else {"num_class": k}
         n_rows = int((self.folds != fold).sum())
         try:
-            with xgboost.config_context(verbosity=estimator.verbosity):
-                booster = xgboost.train(options, self._matrix(fold, n_rows, estimator), n_rounds)
+            with held_signals() as raise_held, xgboost.config_context(verbosity=estimator.verbosity):
+                callbacks = [_EachRound(raise_held)]
+                booster = xgboost.train(
+                    options, self._matrix(fold, n_rows, estimator, raise_held), n_rounds, callbacks=callbacks
+                )
                 estimator.load_model(booster.save_raw("ubj"))
         except BaseException as error:
             clear_frames(error.__traceback__)  # the matrix ends, and so XGBoost's files, before their folder does
+            if isinstance(error, XGBoostError):
+                raise _without_stack(error, self.learner.estimator) from None
             raise
         self.passes.tell(f"Training on {n_rows:,} rows: {n_rounds:,} rounds, {time.monotonic() - begin:.1f} s.")
         return EstimatorModel(estimator, np.arange(k), np.zeros(k))
 
-    def _matrix(self, fold: int, n_rows: int, estimator: Any) -> xgboost.DMatrix:
-        pages = _Pages(lambda: self._pages(fold), self.class_weight, str(self.folder / "pages"))
+    def _matrix(self, fold: int, n_rows: int, estimator: Any, raise_held: Callable[[], None]) -> xgboost.DMatrix:
+        self._check_space(needed_bytes(len(self.labels), len(self.names), estimator.max_bin))  # also of the model of all rows
+        pages = _Pages(lambda: self._pages(fold), self.class_weight, str(self.folder / "pages"), raise_held)
         options = {"missing": estimator.missing, "nthread": estimator.n_jobs, "max_bin": estimator.max_bin}
         try:
             matrix = xgboost.ExtMemQuantileDMatrix(pages, **options)
-        finally:
-            if pages.error is not None:  # what XGBoost says of it is of no use
-                raise pages.error
+        except XGBoostError as error:
+            raise pages.error or error from None  # what XGBoost says of a page that is missing is of no use
+        if pages.error is not None:
+            raise pages.error.with_traceback(None)  # its frames have the matrix, which has to end before its folder
         if matrix.num_row() != n_rows:
             raise RuntimeError(f"XGBoost was given {n_rows:,} rows and has {matrix.num_row():,}. Please report this.")
         return matrix
+
+    def _check_space(self, needed: int) -> None:
+        """XGBoost ends the interpreter if the disk is full while it writes."""
+        free = free_bytes(self.folder)
+        if needed > free:
+            raise UsageError(
+                f"--scratch {self.folder.parent} has {free / 2**20:,.1f} MB free, expected at least {needed / 2**20:,.1f} MB "
+                "for the pages of XGBoost. Pass a folder with more space."
+            )
 
     def _pages(self, fold: int) -> Iterator[Page]:
         """The rows outside of the fold, in order; always the same pages."""
@@ -142,6 +179,14 @@ class TreesRecipe:
         return small
 
 
+def needed_bytes(n_rows: int, n_columns: int, max_bin: int | None) -> int:
+    """At least what XGBoost writes: each cell's bin twice, once in four bytes if values are missing, and cuts in each page."""
+    n_bins, n_cells = max_bin or MAX_BIN, n_rows * n_columns
+    bits = 8 * (4 + np.min_scalar_type(n_bins - 1).itemsize) + 1
+    cuts = 8 * min(n_bins, n_rows) * n_columns + 1024
+    return n_cells * bits // 8 + 8 * n_rows + (1 + n_cells // PAGE_CELLS) * cuts
+
+
 class _Pages(xgboost.DataIter):
     """Pages as XGBoost asks for them, from the start after each reset.
 
@@ -149,9 +194,12 @@ class _Pages(xgboost.DataIter):
     is kept, and no page follows.
     """
 
-    def __init__(self, read: Callable[[], Iterator[Page]], class_weight: Floats, prefix: str) -> None:
+    def __init__(
+        self, read: Callable[[], Iterator[Page]], class_weight: Floats, prefix: str, raise_held: Callable[[], None]
+    ) -> None:
         super().__init__(cache_prefix=prefix)
         self._read, self._class_weight, self._pages = read, class_weight, iter(list[Page]())
+        self._raise_held = raise_held
         self.error: BaseException | None = None
 
     def reset(self) -> None:
@@ -159,6 +207,7 @@ class _Pages(xgboost.DataIter):
 
     def next(self, input_data: Callable[..., None]) -> bool:
         try:
+            self._raise_held()
             page = next(self._pages, None) if self.error is None else None
             if page is not None:
                 features, labels = page
@@ -167,6 +216,58 @@ class _Pages(xgboost.DataIter):
         except BaseException as error:
             self.error, page = error, None
         return page is not None
+
+
+class _EachRound(xgboost.callback.TrainingCallback):
+    """Calls a function before each round."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        super().__init__()
+        self._call = call
+
+    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        self._call()
+        return False
+
+
+@contextmanager
+def held_signals() -> Iterator[Callable[[], None]]:
+    """Hold back signals, such as that of Ctrl-C, while XGBoost works; what is yielded hands them to their handlers.
+
+    A signal that comes during work in C is otherwise handled when Python begins again. That may be at the first instruction of
+    a call from C, where Python forgets what the handler raises. Signals are handled in the main thread alone. Those without a
+    handler in Python end the process, or do nothing, as before.
+    """
+    before: dict[int, Callable[[int, Any], Any]] = {}
+    held: list[int] = []
+
+    def raise_held() -> None:
+        while held:
+            number = held.pop(0)
+            before[number](number, None)
+
+    try:
+        for number in signal.valid_signals() if threading.current_thread() is threading.main_thread() else ():
+            handler = signal.getsignal(number)
+            if callable(handler):
+                before[number] = handler
+                signal.signal(number, lambda number, frame: held.append(number))
+        yield raise_held
+    finally:
+        for known, handler in before.items():
+            signal.signal(known, handler)
+        raise_held()
+
+
+def _without_stack(error: XGBoostError, estimator: Any) -> Exception:
+    """The first line of an error, without C++'s stack. It is a mistake of the user only if there are options to correct."""
+    line = _PLACE.sub("", str(error).strip().splitlines()[0]).rstrip(".")
+    defaults = xgboost.XGBClassifier().get_params(deep=False)
+    options = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
+    given = ", ".join(f"{name}={value}" for name, value in options.items() if value != repr(defaults.get(name)))
+    if not given:
+        return RuntimeError(f"XGBoost cannot train: {line}.")
+    return ValueError(f"XGBoost cannot train XGBClassifier({given}): {line}. Correct an option, or leave it out.")
 
 
 @dataclass(frozen=True)
