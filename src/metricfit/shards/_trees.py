@@ -11,11 +11,8 @@ A first model holds out the rows of the first fold. Its scores of these rows giv
 from __future__ import annotations
 
 import re
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import clear_frames
@@ -39,6 +36,7 @@ from metricfit.selection import Fitted, fit_method
 from metricfit.shards._labels import Codes
 from metricfit.shards._questions import ALL_ROWS
 from metricfit.shards._rows import Batch, Passes, free_bytes
+from metricfit.shards._signals import held_signals
 
 PAGE_CELLS = 2**22  # of a page of rows: 16 MB in float32, and 4 MB as bins
 MAX_BIN = 256  # XGBoost's default
@@ -228,35 +226,6 @@ class _EachRound(xgboost.callback.TrainingCallback):
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         self._call()
         return False
-
-
-@contextmanager
-def held_signals() -> Iterator[Callable[[], None]]:
-    """Hold back signals, such as that of Ctrl-C, while XGBoost works; what is yielded hands them to their handlers.
-
-    A signal that comes during work in C is otherwise handled when Python begins again. That may be at the first instruction of
-    a call from C, where Python forgets what the handler raises. Signals are handled in the main thread alone. Those without a
-    handler in Python end the process, or do nothing, as before.
-    """
-    before: dict[int, Callable[[int, Any], Any]] = {}
-    held: list[int] = []
-
-    def raise_held() -> None:
-        while held:
-            number = held.pop(0)
-            before[number](number, None)
-
-    try:
-        for number in signal.valid_signals() if threading.current_thread() is threading.main_thread() else ():
-            handler = signal.getsignal(number)
-            if callable(handler):
-                before[number] = handler
-                signal.signal(number, lambda number, frame: held.append(number))
-        yield raise_held
-    finally:
-        for known, handler in before.items():
-            signal.signal(known, handler)
-        raise_held()
 
 
 def _without_stack(error: XGBoostError, estimator: Any) -> Exception:
