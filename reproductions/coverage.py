@@ -71,7 +71,7 @@ ITEMS = (
         "Table 1, tables",
         "networks on four tables",
         ("east-tabular", "east-splits"),
-        "`east-tabular`: 5 of 10 seeds, a patience of 5 or 12 of 50 epochs; `east-splits`: 4 of 60 points of the grid, 6,000 "
+        "`east-tabular`: 5 of 10 seeds, a patience of 5 or 12 of 50 epochs; `east-splits`: 8 of 60 points of the grid, 6,000 "
         "rows of adult; CocktailParty: no public copy; credit cards: the file may not be passed on",
     ),
     Item("EAST", "Table 1, images", "Darknet-19", ("east-image",), "Caltech256: the file is not here"),

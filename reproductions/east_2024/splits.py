@@ -7,7 +7,7 @@ options from the paper's grid (E.4) inside its own training part.
 What two cores could not hold, and what ``scaled`` cuts:
 
 - Adult has 6,000 of its 48,842 rows.
-- A split draws 4 points of the grid of 60, the same for all losses. Each is trained for 8 epochs at the first temperature; the
+- A split draws 8 points of the grid of 60, the same for all losses. Each is trained for 8 epochs at the first temperature; the
   least validation loss wins and is trained anew. So r is drawn and not chosen.
 - A run ends after 600 epochs. A temperature ends after 50 epochs without gain, as in the paper.
 """
@@ -46,7 +46,7 @@ class Size:
 LONG = Effort(epochs=10_000, patience=50)
 SIZES = {
     "full": Size({}, 50, LONG, LONG),
-    "scaled": Size({"adult": 6000}, 4, Effort(epochs=8, patience=8), Effort(epochs=600, patience=50)),
+    "scaled": Size({"adult": 6000}, 8, Effort(epochs=8, patience=8), Effort(epochs=600, patience=50)),
     "quick": Size(dict.fromkeys(SETS, QUICK_ROWS), 2, QUICK, QUICK),
 }
 
