@@ -77,12 +77,14 @@ def take_step(module: nn.Module, inputs: Any, labels: Tensor, way: str = "float3
     for part in own.modules():
         if isinstance(part, nn.Dropout):
             part.p = 0.0
-    scores = torch.compile(own, backend=backend) if way == "torch.compile" else own
+    outputs = torch.compile(own, backend=backend) if way == "torch.compile" else own
     optimizer = torch.optim.SGD(own.parameters(), lr=RATE)
 
     def value() -> Tensor:
         with torch.autocast("cpu", torch.bfloat16, enabled=way == "bfloat16"):
-            return loss(scores(inputs), labels)
+            found = outputs(inputs)
+            mu, sigma = found if isinstance(found, tuple) else (found, None)
+            return loss(mu, labels, scale=sigma)
 
     before = value()
     before.backward()

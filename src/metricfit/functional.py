@@ -115,6 +115,7 @@ def east_loss(
     target: Tensor,
     metric: MetricLike = "f1_macro",
     temperature: float | Tensor = 0.2,
+    link: str | Link = "linear",
     **options: Unpack[LossOptions],
 ) -> Tensor:
     """The loss behind :class:`metricfit.EastLoss`, a metric of the soft-set confusion matrix (arXiv 2405.20954, Eq. 3 to 6).
@@ -122,7 +123,7 @@ def east_loss(
     >>> east_loss(torch.tensor([[0.0, 1.0986123]]), torch.tensor([1]), "accuracy")           # 1 - 0.8, see SoftSet
     tensor(0.2000)
     """
-    return metric_loss(input, target, metric, SoftSet(), "linear", scale=temperature, **options)
+    return metric_loss(input, target, metric, SoftSet(), link, scale=temperature, **options)
 
 
 def hinge_loss(input: Tensor, target: Tensor, margin: float = 1.0, **options: Unpack[LossOptions]) -> Tensor:

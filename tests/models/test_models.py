@@ -1,11 +1,13 @@
 """The papers' networks: their published sizes, a step that lowers the loss, and their batches against one by one."""
 
+import numpy as np
 import pytest
 import torch
+from scipy.stats import multivariate_normal
 from torch import nn
 
 from benchmarks.network_steps import WAYS, take_step
-from metricfit import ExpectedErrorLoss, models
+from metricfit import ExactLoss, ExpectedErrorLoss, models
 from metricfit.models import Trees, join_trees
 
 IMAGES = (8, 3, 32, 32)
@@ -16,11 +18,6 @@ NETWORKS = {  # a small one, its inputs, and the rows of scores
     "wide resnet": (lambda: models.WideResNet(10, 0.5, 4), lambda: torch.randn(IMAGES), 8),
     "resnet 18": (lambda: models.ResNet18(4, width=0.1), lambda: torch.randn(IMAGES), 8),
     "darknet 19": (lambda: models.Darknet19(4, width=0.1, n_poolings=3), lambda: torch.randn(IMAGES), 8),
-    "sigma": (
-        lambda: models.PredictedSigma(nn.Sequential(nn.Linear(6, 8), nn.ReLU()), nn.Linear(8, 4)),
-        lambda: torch.randn(20, 6),
-        20,
-    ),
     "tagger": (lambda: models.Tagger(30, 4, n_dimensions=8, width=0.1), lambda: torch.randint(1, 30, (5, 7)), 35),
     "trees": (lambda: models.TreeTagger(30, 4, n_dimensions=8, width=0.1), lambda: forest(), None),
 }
@@ -105,11 +102,72 @@ def test_depths_that_are_none(depth):
         models.WideResNet(depth, 1)
 
 
-def test_a_predicted_sigma_of_one_is_no_sigma():
-    torch.manual_seed(0)
-    body, head, rows = nn.Linear(6, 8), nn.Linear(8, 4), torch.randn(5, 6)
-    module = models.PredictedSigma(body, head, least=0.0)
-    torch.testing.assert_close(module(rows), head(body(rows)))
+def listing_1(mu, sigma, labels, margin):
+    """Listing 1 of arXiv 2205.09615, its orthant integral by the common factor of the covariance I + 11^T, on 200 nodes.
+
+    With t = ratio + z + independent noise, t > 0 has the probability of a product of Phi(ratio + z), z standard normal.
+    """
+    mu_bn = (mu - mu.mean()) / mu.std()
+    own = nn.functional.one_hot(labels, mu.shape[1]).bool()
+    deltas = (mu_bn[own][:, None] - mu_bn)[~own].view(len(mu), -1)
+    ratio = deltas.clip(max=margin) / sigma[:, None]
+    z, weight = (torch.from_numpy(part) for part in np.polynomial.hermite_e.hermegauss(200))
+    inside = torch.special.ndtr(ratio[..., None] + z).prod(1)
+    return 1.0 - (inside @ weight).mean() / weight.sum()
+
+
+class TestPredictedSigma:
+    def drawn(self):
+        random = torch.Generator().manual_seed(0)
+        mu = torch.randn(12, 4, generator=random, dtype=torch.float64, requires_grad=True)
+        sigma = (0.3 + torch.rand(12, generator=random, dtype=torch.float64)).requires_grad_()
+        return mu, sigma, torch.randint(0, 4, (12,), generator=random)
+
+    @pytest.mark.parametrize("margin", [0.5, 5.0])
+    def test_value_and_gradient_are_those_of_listing_1(self, margin):
+        mu, sigma, labels = self.drawn()
+        ours, theirs = ExactLoss(margin=margin)(mu, labels, scale=sigma), listing_1(mu, sigma, labels, margin)
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
+        for found, expected in zip(*(torch.autograd.grad(loss, (mu, sigma)) for loss in (ours, theirs)), strict=True):
+            assert expected.abs().max() > 1e-3
+            torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+    def test_listing_1_by_another_integral(self):
+        mu, sigma, labels = (part.detach() for part in self.drawn())
+        centred = ((mu - mu.mean()) / mu.std()).numpy()
+        found = [
+            multivariate_normal.cdf(np.delete(row[label] - row, label) / width, cov=np.eye(3) + 1.0, abseps=1e-9, maxpts=10**6)
+            for row, width, label in zip(centred, sigma.numpy(), labels.numpy(), strict=True)
+        ]
+        assert listing_1(mu, sigma, labels, 100.0).item() == pytest.approx(1.0 - np.mean(found), abs=1e-6)
+
+    def test_a_constant_sigma_is_a_scale(self):
+        """Normalisation comes before the division, so that a larger sigma means more noise."""
+        mu, _, labels = self.drawn()
+        losses = [ExactLoss(margin=0.5)(mu, labels, scale=torch.full((12,), sigma)) for sigma in (0.5, 2.0)]
+        assert losses[1] - losses[0] > 0.01
+        torch.testing.assert_close(losses[1], ExactLoss(scale=2.0, margin=0.5)(mu, labels))
+
+    def test_the_head_gives_mu_and_a_step_changes_both(self):
+        torch.manual_seed(0)
+        body, head, rows, labels = nn.Linear(6, 8), nn.Linear(8, 4), torch.randn(20, 6), torch.randint(0, 4, (20,))
+        module = models.PredictedSigma(body, head, least=0.0)
+        mu, sigma = module(rows)
+        torch.testing.assert_close(mu, head(body(rows)))
+        torch.testing.assert_close(sigma, torch.ones(20))
+        ExactLoss()(mu, labels, scale=sigma).backward()
+        assert all(bool((parameter.grad != 0).any()) for parameter in module.parameters())
+
+    @pytest.mark.parametrize("way", WAYS)
+    def test_a_step_is_the_same_compiled_and_in_bfloat16(self, way):
+        torch.manual_seed(0)
+        module, rows, labels = (
+            models.PredictedSigma(nn.Linear(6, 8), nn.Linear(8, 4)),
+            torch.randn(20, 6),
+            torch.arange(20) % 4,
+        )
+        plain, found = take_step(module, rows, labels), take_step(module, rows, labels, way, backend="aot_eager")
+        assert found.after == pytest.approx(plain.after, rel=0.02)
 
 
 class TestTagger:

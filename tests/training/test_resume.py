@@ -138,6 +138,7 @@ class TestCrafted:
         ("change", "message"),
         [
             (put("unfinished", [1]), "the unfinished epoch should be a dictionary"),
+            (put("stop_by", "chance"), "'stop_by' should be one of ('metric', 'loss'), got chance"),
             (drop("unfinished", "total"), "the unfinished epoch lacks 'total'"),
             (put("unfinished", "more", 1), "the unfinished epoch has 'more'"),
             (put("unfinished", "total", "1"), "a float as 'total'"),
@@ -183,17 +184,7 @@ class TestCrafted:
         trainer, batches = made(), Few(*data(), size=10)
         trainer.load(file, batches)
         with pytest.raises(ValueError, match="`batches` should be those of the checkpoint, 1 or more, got 0"):
-            trainer.fit(batches, data(), epochs=2)
-
-    def test_of_an_earlier_version(self, file):
-        state = read_state(file, LIMIT)
-        for name in ("unfinished", "annealing"):
-            del state[name]
-        write_state(file, state)
-        trainer = made()
-        trainer.load(file, BATCHES["Batches"]())
-        assert trainer.step == 8
-        assert trainer.unfinished is trainer.annealing is None
+            trainer.fit(batches, data(), epochs=2, stop_by="loss")
 
 
 def test_bad_arguments(tmp_path):

@@ -1,5 +1,6 @@
 """The loop against the same by hand: steps, schedules, stopping, checkpoints, processes."""
 
+import inspect
 import math
 import os
 import subprocess
@@ -14,6 +15,7 @@ from torch import nn
 import metricfit as mf
 from metricfit import schedules
 from metricfit.training import Batches, Trainer, anneal
+from metricfit.training._state import value_of
 
 CPU = {"accelerator": "cpu", "devices": 1}
 
@@ -102,16 +104,16 @@ class TestAgainstTheSameByHand:
 
 
 class TestHistory:
-    def test_gap_is_surrogate_minus_true_loss(self):
-        """At a scale near zero EXACT's loss is 1 - accuracy, so there is no gap."""
+    def test_the_held_out_loss_is_at_the_scale_of_the_epoch(self):
+        """At a scale near zero EXACT's loss is 1 - accuracy."""
         x, y = data()
         for width, largest in ((1e-4, 1e-3), (3.0, 1.0)):
             module, optimizer = parts()
             loss = mf.ExactLoss(normalize_scores=False)
             trainer = Trainer(module, loss, optimizer, scale=schedules.constant(width), fabric=Fabric(**CPU))
             row = trainer.fit([(x, y)], (x, y), epochs=1)[0]
-            assert abs(row["gap"]) < largest
-        assert abs(row["gap"]) > 0.05
+            assert abs(row["held_out_loss"] - (1.0 - row["metric"])) < largest
+        assert abs(row["held_out_loss"] - (1.0 - row["metric"])) > 0.05
 
     def test_live_share_and_norm(self):
         """Ten rows beyond the hinge's margin have no gradient, five at the wrong side have one."""
@@ -127,7 +129,7 @@ class TestHistory:
         assert row["gradient_norm"] == pytest.approx(math.sqrt(2.0) * 5.0 / 3.0)
 
     def test_a_memory_sees_no_held_out_rows(self):
-        """Both the judge and the gap ask the loss about held-out rows by themselves, and training goes on as without them."""
+        """Both the judge and the trainer ask the loss about held-out rows, and training goes on as without them."""
         x, y = data(k=2)
         held_out = data(40, k=2, seed=1)
         found, judged = {}, []
@@ -194,18 +196,106 @@ class TestStopping:
         assert torch.equal(weights(module), seen[surrogates.index(min(surrogates))])
 
 
-def test_annealing_goes_on_while_it_gains():
-    x, y = data()
-    module, optimizer = parts()
-    trainer = Trainer(module, mf.EastLoss("f1_macro"), optimizer, metric="f1_macro", fabric=Fabric(**CPU))
-    history = anneal(trainer, Batches(x, y, size=60), (x, y), start=0.2, rate=0.5, patience=4, give_up_after=2, epochs=400)
-    temperatures = list(dict.fromkeys(row["scale"] for row in history))
-    assert temperatures == pytest.approx([0.2 * 0.5**k for k in range(len(temperatures))])
-    best = max(row["metric"] for row in history)
-    assert trainer.score(trainer.scores(x), y) == pytest.approx(best)
-    last_gain = max(place for place, row in enumerate(history) if (row["metric"], -row["surrogate"]) >= trainer.best_value)
-    after = {row["scale"] for row in history[last_gain + 1 :]} - {history[last_gain]["scale"]}
-    assert len(after) == 2  # two temperatures in vain
+class TestAnnealing:
+    @pytest.mark.parametrize("rule", ["metric", "loss"])
+    def test_it_goes_on_while_it_gains(self, rule):
+        x, y = data()
+        held_out = data(seed=1)
+        module, optimizer = parts()
+        trainer = Trainer(module, mf.EastLoss("f1_macro"), optimizer, metric="f1_macro", fabric=Fabric(**CPU))
+        options = {"start": 0.2, "rate": 0.5, "patience": 4, "stop_by": rule, "give_up_after": 2, "epochs": 400}
+        history = anneal(trainer, Batches(x, y, size=60), held_out, **options)
+        temperatures = list(dict.fromkeys(row["scale"] for row in history))
+        assert temperatures == pytest.approx([0.2 * 0.5**k for k in range(len(temperatures))])
+        values = [row["metric"] if rule == "metric" else -row["held_out_loss"] for row in history]
+        chosen = max(index for index, row in enumerate(history) if value_of(row, rule) >= trainer.best_value)
+        assert values[chosen] == max(values)
+        kept = trainer.scores(held_out[0]), held_out[1]
+        assert trainer.score(*kept) == pytest.approx(history[chosen]["metric"])
+        assert trainer.loss(*kept, scale=history[chosen]["scale"]).item() == pytest.approx(history[chosen]["held_out_loss"])
+        after = {row["scale"] for row in history[chosen + 1 :]} - {history[chosen]["scale"]}
+        assert len(after) == 2  # two temperatures in vain
+
+    def test_the_defaults_are_the_papers(self):
+        defaults = {name: option.default for name, option in inspect.signature(anneal).parameters.items()}
+        assert (defaults["start"], defaults["patience"], defaults["stop_by"]) == (0.2, 50, "loss")
+
+    def test_a_score_that_calls_the_loss_judges_at_the_temperature(self):
+        x, y = data()
+        module, optimizer = parts()
+        loss, held_out = mf.EastLoss("f1_macro"), data(seed=1)
+        score = lambda scores, labels: -float(loss(scores, labels))  # noqa: E731
+        trainer = Trainer(module, loss, optimizer, score=score, fabric=Fabric(**CPU))
+        history = anneal(trainer, [(x, y)], held_out, rate=0.5, patience=1, give_up_after=2, epochs=300)
+        assert {row["scale"] for row in history} > {0.2}
+        assert all(row["metric"] == -row["held_out_loss"] for row in history)
+        assert loss.smoothing.width.item() == 0.2
+
+    def test_one_rule_for_one_trainer(self):
+        x, y = data()
+        module, optimizer = parts()
+        trainer = Trainer(module, mf.EastLoss("f1_macro"), optimizer, fabric=Fabric(**CPU))
+        trainer.fit([(x, y)], (x, y), epochs=1, patience=2)
+        with pytest.raises(ValueError, match="`stop_by` should be 'metric' as in the last fit, got 'loss'"):
+            anneal(trainer, [(x, y)], (x, y), epochs=3)
+        with pytest.raises(ValueError, match="`stop_by` should be one of"):
+            trainer.fit([(x, y)], (x, y), epochs=2, stop_by="chance")
+
+
+class TestPredictedSigma:
+    def made(self, seed=0, **options):
+        torch.manual_seed(seed)
+        module = mf.models.PredictedSigma(nn.Sequential(nn.Linear(5, 8), nn.ReLU()), nn.Linear(8, 3))
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.05, momentum=0.9)
+        return module, Trainer(module, mf.ExactLoss(margin=0.5), optimizer, fabric=Fabric(**CPU), **options)
+
+    def test_it_is_trained_saved_loaded_and_predicts_by_mu(self, tmp_path):
+        x, y = data()
+        module, trainer = self.made()
+        history = trainer.fit(Batches(x, y, size=30, seed=1), (x, y), epochs=20)
+        assert history[-1]["metric"] > history[0]["metric"]
+        mu, sigma = module(x)
+        assert (sigma - 1.0).abs().max() > 1e-2
+        assert torch.equal(trainer.scores(x), mu)
+        assert history[-1]["held_out_loss"] == pytest.approx(mf.ExactLoss(margin=0.5)(mu, y, scale=sigma).item())
+        assert math.isfinite(history[-1]["live"])
+        trainer.save(tmp_path / "checkpoint")
+        _, other = self.made(seed=1)
+        other.load(tmp_path / "checkpoint")
+        assert torch.equal(other.scores(x), mu)
+
+    def test_two_batches_per_step_are_one_large_one(self):
+        x, y = data()
+        found = []
+        for accumulate, size in ((1, 60), (2, 30)):
+            module, trainer = self.made(accumulate=accumulate)
+            trainer.fit(list(zip(x.split(size), y.split(size), strict=True)), (x, y), epochs=2)
+            found.append(weights(module))
+        torch.testing.assert_close(*found)
+
+    def test_a_schedule_and_a_sigma_exclude_each_other(self):
+        _, trainer = self.made(scale=schedules.constant(0.5))
+        x, y = data()
+        with pytest.raises(ValueError, match="`scale` should be None for a module that returns its own sigma"):
+            trainer.fit([(x, y)], (x, y), epochs=1)
+
+    @pytest.mark.parametrize(
+        ("found", "error", "message"),
+        [
+            (lambda scores: (scores, scores[:, :1]), ValueError, r"got shapes \(120, 3\) and \(120, 1\). Try `sigma.squeeze"),
+            (lambda scores: (scores,) * 3, TypeError, "got a tuple of 3"),
+            (lambda scores: {"logits": scores}, TypeError, "got a dict"),
+        ],
+    )
+    def test_other_outputs(self, found, error, message):
+        class Other(nn.Linear):
+            def forward(self, rows):
+                return found(super().forward(rows))
+
+        module, (x, y) = Other(5, 3), data()
+        trainer = Trainer(module, mf.ExactLoss(), torch.optim.SGD(module.parameters(), lr=0.1), fabric=Fabric(**CPU))
+        with pytest.raises(error, match=message):
+            trainer.fit([(x, y)], (x, y), epochs=1)
 
 
 @pytest.mark.parametrize("loss", [mf.ExactLoss, lambda: mf.MetricLoss("mcc", memory=0.9)])

@@ -40,8 +40,9 @@ class NetworkModel:
         own = self.hidden_layer_sizes is None
         module = self.module.eval() if own else self._double_module
         with torch.no_grad():
-            blocks = [spread_columns(module(b if own else b.double()).double().numpy()) for b in _blocks(features)]
-        return np.concatenate(blocks)
+            found = [module(block if own else block.double()) for block in _blocks(features)]
+        scores = [one[0] if isinstance(one, tuple) else one for one in found]  # mu; sigma is for training alone
+        return np.concatenate([spread_columns(one.double().numpy()) for one in scores])
 
     @cached_property
     def _double_module(self) -> nn.Module:

@@ -56,10 +56,15 @@ class MLP(nn.Sequential):
 
 
 class PredictedSigma(nn.Module):
-    """Scores over a predicted standard deviation sigma(x) of the noise (EXACT, section 4.5.3).
+    """Scores mu(x) and the standard deviation sigma(x) of the noise on them (EXACT, Eq. 8 and Figure 2).
 
-    Noise of the standard deviation sigma(x) on the scores is noise of 1 on the scores divided by it. ``body`` gives features,
-    ``head`` their scores; a second head gives sigma, by softplus, at least ``least``.
+    ``body`` gives features, ``head`` their scores; a second head gives sigma, by softplus, at least ``least``. It starts at 1.
+    The forward pass returns both, (n, k) and (n,), for ``loss(mu, target, scale=sigma)``. Predict by mu alone (section 4.4).
+
+    >>> module = PredictedSigma(nn.Linear(4, 8), nn.Linear(8, 3), least=0.0)
+    >>> mu, sigma = module(torch.ones(2, 4))
+    >>> mu.shape, sigma.detach()
+    (torch.Size([2, 3]), tensor([1., 1.]))
     """
 
     def __init__(self, body: nn.Module, head: nn.Linear, least: float = 1e-3) -> None:
@@ -69,10 +74,6 @@ class PredictedSigma(nn.Module):
         nn.init.zeros_(self.sigma_head.weight)
         nn.init.constant_(self.sigma_head.bias, 0.5413248546)  # log(e - 1): softplus gives 1
 
-    def forward(self, inputs: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         features = self.body(inputs)
-        return self.head(features) / self.sigma(features)
-
-    def sigma(self, features: Tensor) -> Tensor:
-        """The standard deviation for each row, (n, 1)."""
-        return self.least + functional.softplus(self.sigma_head(features))
+        return self.head(features), self.least + functional.softplus(self.sigma_head(features)).squeeze(-1)

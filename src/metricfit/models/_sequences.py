@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -53,8 +55,17 @@ class Tagger(_WordNetwork):
     def forward(self, words: Tensor) -> Tensor:
         lengths = (words != PADDING).sum(1).clamp(min=1).cpu()
         packed = pack_padded_sequence(self.dropout(self.embedding(words)), lengths, batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(self.cells(packed)[0], batch_first=True, total_length=words.shape[1])
+        with _precision_of_cells(words.device):
+            found = self.cells(packed)[0]
+        states, _ = pad_packed_sequence(found, batch_first=True, total_length=words.shape[1])
         return self.head(self.dropout(states)).flatten(0, 1)
+
+
+def _precision_of_cells(device: torch.device) -> AbstractContextManager[Any]:
+    """Float32 under autocast on CPUs without bfloat16, where torch's LSTM raises a RuntimeError; else nothing changes."""
+    if device.type != "cpu" or torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return nullcontext()
+    return torch.autocast("cpu", enabled=False)
 
 
 @dataclass  # not frozen: for another precision Fabric sets the fields of a copy

@@ -267,7 +267,7 @@ class ExactLoss(MetricLoss):
         method: str = "quadrature",
         *,
         order: int | None = None,
-        samples: int = 16,
+        samples: int | None = None,
         generator: torch.Generator | None = None,
         **options: Unpack[LossOptions],
     ) -> None:
@@ -300,16 +300,21 @@ class LeakyExpectedErrorLoss(MetricLoss):
 class EastLoss(MetricLoss):
     """EAST: a metric of the soft-set confusion matrix (arXiv 2405.20954, Eq. 3 to 6).
 
-    For the paper's annealing, train at each T_k = 0.2 r**k until early stopping: pass ``scale=0.2 * r**k`` to each call.
+    For the paper's annealing, train at each T_k = 0.2 r**k until early stopping: :func:`metricfit.training.anneal` does it, or
+    pass ``scale=0.2 * r**k`` to each call. The paper's link is ``"linear"``.
 
     >>> EastLoss("accuracy")(torch.tensor([[0.0, 1.0986123]]), torch.tensor([1]))  # 1 - 0.8, see SoftSet
     tensor(0.2000)
     """
 
     def __init__(
-        self, metric: MetricLike = "f1_macro", temperature: float | Tensor = 0.2, **options: Unpack[LossOptions]
+        self,
+        metric: MetricLike = "f1_macro",
+        temperature: float | Tensor = 0.2,
+        link: str | Link = "linear",
+        **options: Unpack[LossOptions],
     ) -> None:
-        super().__init__(metric, SoftSet(temperature), "linear", **options)
+        super().__init__(metric, SoftSet(temperature), link, **options)
 
 
 class LossWithoutWidth(ClassificationLoss):

@@ -13,6 +13,7 @@ from metricfit.smoothing._race_ops import NormalLogWin, NormalWinAll
 from metricfit.smoothing._sampled import genz_log_label, monte_carlo_assign
 
 METHODS = ("quadrature", "genz", "monte_carlo")
+N_SAMPLES = 16  # of the paper
 
 
 class Normal(Smoothing):
@@ -30,7 +31,7 @@ class Normal(Smoothing):
             ``"genz"`` is the paper's own algorithm (random, quadratic) and ``"monte_carlo"`` the estimator of its
             appendix C, both for comparison.
         order: number of quadrature nodes; by default 64 for float64 scores and 24 for float32.
-        samples: number of samples of the random methods (the paper uses 16).
+        samples: number of samples of the random methods, 16 by default, as in the paper.
         generator: random generator of these methods.
     """
 
@@ -42,7 +43,7 @@ class Normal(Smoothing):
         method: str = "quadrature",
         *,
         order: int | None = None,
-        samples: int = 16,
+        samples: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__(scale)
@@ -50,10 +51,15 @@ class Normal(Smoothing):
         for name, value, least in (("order", order, 4), ("samples", samples, 1)):
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
                 raise ValueError(f"`{name}` should be an integer of at least {least}, got {value!r}.")
-        self.order = order
-        self.samples = samples
         if generator is not None and not isinstance(generator, torch.Generator):
             raise TypeError(f"`generator` should be a torch.Generator, got {generator!r}.")
+        exact = self.method == "quadrature"
+        for name, value in {"samples": samples, "generator": generator}.items() if exact else {"order": order}.items():
+            if value is not None:
+                other = "'genz' or 'monte_carlo'" if exact else "'quadrature'"
+                raise ValueError(f"`{name}` applies to method={other}, got {value!r} with method={self.method!r}.")
+        self.order = order
+        self.samples = N_SAMPLES if samples is None else samples
         self.generator = generator
 
     def extra_repr(self) -> str:

@@ -25,6 +25,7 @@ from metricfit.training._position import Annealing, Epoch, batches_state, check_
 from metricfit.training._rate import check_schedule, load_schedule
 from metricfit.training._state import (
     COUNTERS,
+    RULES,
     State,
     check_counters,
     check_loss,
@@ -39,7 +40,7 @@ from metricfit.training._together import check_loading, gather_bytes
 if TYPE_CHECKING:
     from metricfit.training._trainer import Trainer
 
-POSITIONS = ("unfinished", "annealing")  # files of earlier versions lack them
+POSITIONS = ("unfinished", "annealing")
 OWN = ("random", "unfinished", "batches")  # what each process has of its own; some batches have no state
 LEAST_LIMIT, MOST_COPIES = 2**28, 256  # bytes of a file, and copies of the weights in it: LBFGS keeps 200
 
@@ -131,7 +132,7 @@ def _of_process(state: Any, fabric: Fabric) -> Any:
 
 
 def _current(trainer: Trainer, batches: Any) -> State:
-    state = {name: getattr(trainer, name) for name in COUNTERS}
+    state = {name: getattr(trainer, name) for name in COUNTERS} | {"stop_by": trainer.stop_by}
     state |= {"module": trainer.module.state_dict(), "best": trainer.best, "random": torch.get_rng_state()}
     state["optimizer"] = trainer.optimizer.optimizer.state_dict()
     if isinstance(trainer.loss, nn.Module):
@@ -151,18 +152,20 @@ def _current(trainer: Trainer, batches: Any) -> State:
 def _check(state: Any, trainer: Trainer, batches: Any) -> None:
     """Raise a ValueError unless this state is one of this trainer."""
     own = _current(trainer, batches)
-    check_names(state, set(own) - {*POSITIONS}, "it", (*POSITIONS, *(() if "batches" in own else ("batches",))))
+    check_names(state, set(own), "it", () if "batches" in own else ("batches",))
     check_module(state["module"], own["module"], "the module")
     if state["best"] is not None:
         check_module(state["best"], own["module"], "the best module")
     check_optimizer(state["optimizer"], trainer.optimizer.optimizer)
     check_counters(state)
+    if state["stop_by"] not in (None, *RULES):
+        raise ValueError(f"'stop_by' should be one of {RULES}, got {one_line(state['stop_by'])}")
     check_random(state["random"])
-    if state.get("unfinished") is not None:
+    if state["unfinished"] is not None:
         if "batches" in state and "batches" not in own:
             raise ValueError("it is in the middle of an epoch and needs its batches, `load(file, batches)`")
         check_epoch(state["unfinished"], count_batches(batches))
-    if state.get("annealing") is not None:
+    if state["annealing"] is not None:
         check_annealing(state["annealing"], state["history"])
     if "loss" in own:
         check_loss(state["loss"], own["loss"])
@@ -185,8 +188,8 @@ def _apply(state: State, trainer: Trainer, batches: Any) -> None:
         batches.load_state_dict(state["batches"])
     for name in COUNTERS:
         setattr(trainer, name, state[name])
-    trainer.best_value, trainer.best = tuple(state["best_value"]), state["best"]
-    epoch, annealing = (state.get(name) for name in POSITIONS)
+    trainer.best_value, trainer.best, trainer.stop_by = tuple(state["best_value"]), state["best"], state["stop_by"]
+    epoch, annealing = (state[name] for name in POSITIONS)
     start = copy.deepcopy(state.get("batches"))
     trainer.unfinished = None if epoch is None else Epoch.from_state_dict(epoch, start, trainer.fabric.device)
     trainer.annealing = None if annealing is None else Annealing.from_state_dict(annealing)

@@ -19,9 +19,10 @@ from metricfit.training._checkpoint import is_finite, one_line
 State = dict[str, Any]
 
 COUNTERS = ("step", "epoch", "since_best", "history", "best_value")
-ROW = {"step", "surrogate", "scale", "lr", "gradient_norm", "live", "metric", "gap"}
-OVERFLOWS = {"surrogate", "gap", "gradient_norm"}  # may be infinite in half precision; all but the step may be NaN
+ROW = {"step", "surrogate", "scale", "lr", "gradient_norm", "live", "metric", "held_out_loss"}
+OVERFLOWS = {"surrogate", "held_out_loss", "gradient_norm"}  # may be infinite in half precision; all but the step may be NaN
 UNBEATEN = (-math.inf, -math.inf)
+RULES = ("metric", "loss")  # by which the best weights are found, and training stops
 
 
 def check_names(found: Any, wanted: set[str], where: str, optional: Sequence[str] = ()) -> None:
@@ -112,13 +113,18 @@ def check_count(found: Any, name: str) -> None:
 
 
 def check_value(found: Any, name: str) -> None:
-    """A metric and a negative surrogate, by which epochs are compared."""
+    """Two numbers by which epochs are compared, see :func:`value_of`."""
     if not isinstance(found, list | tuple) or len(found) != 2 or not all(type(one) is float for one in found):
         raise ValueError(f"{name!r} should be two floats")
 
 
+def value_of(row: State, rule: str) -> tuple[float, float]:
+    """What makes an epoch better than another: its metric, then its surrogate; or its held-out loss, then its metric."""
+    return (row["metric"], -row["surrogate"]) if rule == "metric" else (-row["held_out_loss"], row["metric"])
+
+
 def is_value_of(value: Sequence[float], history: list[State]) -> bool:
-    return any(_same((row["metric"], -row["surrogate"]), value) for row in history)
+    return any(_same(value_of(row, rule), value) for row in history for rule in RULES)
 
 
 def check_optimizer(found: Any, optimizer: Optimizer) -> None:

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from metricfit.objectives._accumulate import two_passes
 from metricfit.objectives._replay import remember
-from metricfit.scores import binary_scores
 from metricfit.training._held_out import used_rows
 
 if TYPE_CHECKING:
@@ -61,26 +60,21 @@ def takes_two_steps(optimizer: Any) -> bool:
     return hasattr(optimizer, "first_step") and hasattr(optimizer, "second_step")
 
 
-def expand_binary(scores: Tensor) -> Tensor:
-    return binary_scores(scores) if scores.ndim == 2 and scores.shape[1] == 1 else scores
-
-
 def _compute_gradient(trainer: Trainer, group: list[Any], scale: float | None, measure: bool) -> Taken:
     trainer.optimizer.zero_grad()
-    options = {} if scale is None else {"scale": scale}
     if len(group) == 1:
         ((features, labels, *weight),) = group
-        scores = expand_binary(trainer.module(features))
+        outputs = trainer.outputs(features)
         if measure:
-            scores.retain_grad()
-        loss = trainer.loss(scores, labels, *weight, **options)
+            outputs.retain_grad()
+        loss = trainer.loss_of(outputs, labels, *weight, scale=scale)
         trainer.fabric.backward(loss)
-        gradient = scores.grad if measure else None
+        gradient = outputs.grad if measure else None
     else:
         loss, gradient, labels = two_passes(
             trainer.module,
-            lambda features: expand_binary(trainer.module(features)),
-            lambda *rows: trainer.loss(*rows, **options),
+            trainer.outputs,
+            lambda *rows: trainer.loss_of(*rows, scale=scale),
             group,
             lambda scores, share: trainer.fabric.backward(scores, gradient=share),
             lambda: trainer.fabric.no_backward_sync(trainer.module),

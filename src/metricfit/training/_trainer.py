@@ -16,10 +16,11 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from metricfit import metrics
-from metricfit._checks import check_number
+from metricfit._checks import check_number, check_option
 from metricfit._progress import Progress
 from metricfit.gradients import GradientNormalizer
 from metricfit.schedules import Schedule
+from metricfit.smoothing import Smoothing
 from metricfit.training._batches import count_batches
 from metricfit.training._fabric import Fabric
 from metricfit.training._held_out import (
@@ -32,10 +33,12 @@ from metricfit.training._held_out import (
     score_function,
 )
 from metricfit.training._lost import Saved, end_named, lost_process_named
+from metricfit.training._outputs import join_outputs, split_outputs
 from metricfit.training._position import Annealing, Epoch, begin_epoch, remaining_batches
 from metricfit.training._rate import Rate, check_rate
 from metricfit.training._resume import load_trainer, save_trainer
-from metricfit.training._step import expand_binary, take_step, takes_two_steps
+from metricfit.training._state import RULES, UNBEATEN, value_of
+from metricfit.training._step import take_step, takes_two_steps
 from metricfit.training._together import check_start, in_step, sums_over_processes
 
 Row = dict[str, Any]
@@ -47,11 +50,14 @@ class Trainer:
     Runs on Lightning Fabric: for several devices or processes, or another precision, pass such a ``fabric``.
 
     Args:
-        module: maps the first item of a batch to scores (n, k) or (n, k, d1, ...), or (n, 1) for two classes.
-        loss: called with scores and labels, the weights if batches have them, and ``scale=`` if it has a schedule.
+        module: maps the first item of a batch to scores (n, k) or (n, k, d1, ...), or (n, 1) for two classes. It may return
+            scores and the standard deviation of the noise on them, (n,), such as :class:`metricfit.models.PredictedSigma`.
+        loss: called with scores and labels, the weights if batches have them, and ``scale=`` if there is a schedule or the
+            module returns a standard deviation.
         optimizer: of the module's parameters. SAM and ASAM of ``pytorch_optimizer`` get both of their gradients.
         metric: computed on held-out rows after every epoch; or ``score``, any function of their scores (n, k) and labels (n,).
-            Rows with the label ``loss.ignore_index`` (-100 if the loss has none), such as padding, do not count.
+            Rows with the label ``loss.ignore_index`` (-100 if the loss has none), such as padding, do not count. While
+            ``score`` runs, the loss has the scale of the epoch, so that a score may call it.
         lr: schedule of the learning rate, by step: a function, or one of ``torch.optim.lr_scheduler``.
         scale: schedule of the loss's scale or temperature, by step.
         normalizer: divides gradients by their running norm.
@@ -101,7 +107,9 @@ class Trainer:
         self.step, self.epoch, self.since_best = 0, 0, 0
         self.history: list[Row] = []
         self.best: dict[str, Tensor] | None = None
-        self.best_value = (-math.inf, -math.inf)
+        self.best_value = UNBEATEN
+        self.stop_by: str | None = None  # of the first fit
+        self.predicts_sigma = False
         self.unfinished: Epoch | None = None
         self.annealing: Annealing | None = None
         self.saved: Saved | None = None  # the last checkpoint
@@ -113,6 +121,7 @@ class Trainer:
         *,
         epochs: int,
         patience: int | None = None,
+        stop_by: str = "metric",
         least_epochs: int = 0,
         checkpoint: str | Path | None = None,
         checkpoint_every: int | None = None,
@@ -120,15 +129,17 @@ class Trainer:
         """Train for ``epochs`` in total, or until ``patience`` epochs bring no gain, but for at least ``least_epochs``.
 
         With ``patience`` the module ends with the weights that have the best metric of the ``held_out`` rows (in a tie, the
-        lowest surrogate), else with the last weights. Call it again with more epochs to continue. ``held_out`` is a pair of
-        features and labels, or batches of them, such as a ``DataLoader``: then one batch is in memory at a time.
+        lowest surrogate), or with ``stop_by="loss"`` the lowest loss of these rows at the epoch's scale; else with the last
+        weights. Call it again with more epochs to continue. ``held_out`` is a pair of features and labels, or batches of them,
+        such as a ``DataLoader``: then one batch is in memory at a time.
 
         ``checkpoint`` is a file to save to after every epoch, or every ``checkpoint_every`` steps, and at the end. To resume,
         :meth:`load` it with the same batches, and make the same call again.
 
-        Returns one row per epoch: ``surrogate`` and ``gradient_norm`` in training, ``metric`` of the held-out rows, ``gap``
-        (their surrogate minus their 1 - metric), ``scale``, ``lr``, ``live`` (share of the last batch with a live gradient).
+        Returns one row per epoch: ``surrogate`` and ``gradient_norm`` in training, ``metric`` and ``held_out_loss`` of the
+        held-out rows, ``scale``, ``lr``, ``live`` (share of the last batch with a live gradient).
         """
+        self._keep_rule(check_option(stop_by, "stop_by", RULES))
         judged = held_out_batches(held_out)
         if checkpoint_every is not None:
             check_number(checkpoint_every, "checkpoint_every", 1)
@@ -150,12 +161,13 @@ class Trainer:
                 self.history.append(row)
                 self.epoch += 1
                 self.since_best += 1
-                value = row["metric"], -row["surrogate"]
+                value = value_of(row, stop_by)
                 if value > self.best_value:
                     self.best_value, self.since_best = value, 0
                     if patience is not None:
                         self.best = copy.deepcopy(self.module.state_dict())
-                self.progress.step(f"{self.name}, epoch {self.epoch}", max(self.best_value[0], row["metric"]))
+                best = row["metric"] if stop_by == "loss" else max(self.best_value[0], row["metric"])
+                self.progress.step(f"{self.name}, epoch {self.epoch}", best)
                 save_if(checkpoint_every is None)
             if self.best is not None:
                 self.module.load_state_dict(self.best)
@@ -164,13 +176,26 @@ class Trainer:
 
     def scores(self, features: Any) -> Tensor:
         """The scores of features, without gradients, in evaluation mode."""
-        self.module.eval()
-        with torch.no_grad():
-            return expand_binary(self.module(self._to_device(features)))
+        return split_outputs(self._judged_outputs(features), self.predicts_sigma)[0]
 
     def scores_and_labels(self, held_out: HeldOut) -> tuple[Tensor, Tensor]:
         """The scores (n, k) and labels (n,) of a pair, or of all batches of a loader, without rows that the loss ignores."""
-        return collect_rows(map(self._to_device, held_out_batches(held_out)), self.scores, self.ignore_index)
+        outputs, labels = self._outputs_and_labels(held_out)
+        return split_outputs(outputs, self.predicts_sigma)[0], labels
+
+    def outputs(self, features: Any) -> Tensor:
+        """What the module returns, as one tensor: see :func:`metricfit.training._outputs.join_outputs`."""
+        found, self.predicts_sigma = join_outputs(self.module(features))
+        return found
+
+    def loss_of(self, outputs: Tensor, labels: Tensor, *weight: Tensor, scale: float | None) -> Tensor:
+        """The loss of :meth:`outputs`, at the schedule's scale or at the sigma that the module predicts."""
+        scores, sigma = split_outputs(outputs, self.predicts_sigma)
+        if sigma is None:
+            return self.loss(scores, labels, *weight, **({} if scale is None else {"scale": scale}))
+        if scale is not None:
+            raise ValueError(f"`scale` should be None for a module that returns its own sigma, got a schedule at {scale:g}.")
+        return self.loss(scores, labels, *weight, scale=sigma)
 
     def save(self, file: str | Path, batches: Any = None) -> None:
         """Save what is needed to continue: weights, optimizer, loss, schedule, random state, history, and the batches' state.
@@ -225,12 +250,29 @@ class Trainer:
         return float(self.optimizer.param_groups[0]["lr"])
 
     def _evaluate(self, held_out: HeldOut, scale: float) -> Row:
-        scores, labels = self.scores_and_labels(held_out)
+        outputs, labels = self._outputs_and_labels(held_out)
+        scores, own_scale = split_outputs(outputs, self.predicts_sigma)[0], None if math.isnan(scale) else scale
         with torch.no_grad(), _without_memory(self.loss):
-            (total,) = sums_over_processes(self.fabric, float(self.score(scores, labels)))
-            surrogate = float(self.loss(scores, labels) if math.isnan(scale) else self.loss(scores, labels, scale=scale))
-        metric = total / self.fabric.world_size  # a function of the user's may differ between processes
-        return {"metric": metric, "gap": surrogate - (1.0 - metric)}
+            loss = float(self.loss_of(outputs, labels, scale=own_scale))
+            with _at_scale(self.loss, own_scale):
+                score = float(self.score(scores, labels))
+        # a function of the user's may differ between processes
+        score, loss = (total / self.fabric.world_size for total in sums_over_processes(self.fabric, score, loss))
+        return {"metric": score, "held_out_loss": loss}
+
+    def _judged_outputs(self, features: Any) -> Tensor:
+        self.module.eval()
+        with torch.no_grad():
+            return self.outputs(self._to_device(features))
+
+    def _outputs_and_labels(self, held_out: HeldOut) -> tuple[Tensor, Tensor]:
+        return collect_rows(map(self._to_device, held_out_batches(held_out)), self._judged_outputs, self.ignore_index)
+
+    def _keep_rule(self, stop_by: str) -> None:
+        """A trainer keeps one rule, because its best value so far is that of a rule."""
+        if self.stop_by not in (None, stop_by):
+            raise ValueError(f"`stop_by` should be {self.stop_by!r} as in the last fit, got {stop_by!r}. Try a new `Trainer`.")
+        self.stop_by = stop_by
 
     @property
     def ignore_index(self) -> int:
@@ -254,6 +296,21 @@ def _without_memory(loss: Callable[..., Tensor]) -> Iterator[None]:
         yield
     finally:
         loss.memory = memory  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def _at_scale(loss: Callable[..., Tensor], scale: float | None) -> Iterator[None]:
+    """Give a loss the scale of the epoch, so that a score that calls it without one does not judge at another."""
+    smoothing = getattr(loss, "smoothing", None)
+    if scale is None or not isinstance(smoothing, Smoothing):
+        yield
+        return
+    before = smoothing.width.detach().clone()
+    smoothing.width.fill_(scale)
+    try:
+        yield
+    finally:
+        smoothing.width.copy_(before)
 
 
 def _in_groups(batches: Iterator[Any], size: int) -> Iterator[list[Any]]:
