@@ -13,7 +13,7 @@ from reproductions._experiment import Results
 from reproductions._markdown import table
 from reproductions._ranks import wilcoxon
 from reproductions.beyond._noise_findings import with_interval
-from reproductions.beyond._pays_gains import CONTROLLED, LEAKY, METRICS, REAL, REST, Gains, collect_gains, of_part
+from reproductions.beyond._pays_gains import CONTROLLED, DIRECT, METRICS, REAL, REST, Gains, collect_gains, of_part
 from reproductions.beyond._pays_rule import CUTS, by_kind, by_source, derive_cut, find, n_right
 
 TITLES = {"accuracy": "accuracy", "f1": "F1", "mcc": "MCC"}
@@ -58,7 +58,7 @@ def _points_table(points: Sequence[Gains]) -> str:
         ]
         for one in points
     ]
-    heads = [f"leaky, {TITLES[metric]}" for metric in METRICS]
+    heads = [f"direct, {TITLES[metric]}" for metric in METRICS]
     return table(["point", "removed", *heads, "auto, F1", "no threshold, F1"], rows)
 
 
@@ -77,7 +77,7 @@ def _derivation(points: Sequence[Gains]) -> str:
 def _rule_table(tables: Sequence[Gains], words: str) -> str:
     rows = []
     for metric in METRICS:
-        for method in (LEAKY, AUTO):
+        for method in (DIRECT, AUTO):
             for kind, own in by_kind(tables).items():
                 units = by_source(own, metric, method)
                 finding = find(own, metric, method)
@@ -123,7 +123,7 @@ def _correlations(real: Sequence[Gains]) -> str:
         known = {"removed": [one.removed for one in real], "rarest": [-one.rarest for one in real]}
         found = [stats.spearmanr(values, gains) for values in known.values()]
         rows.append([TITLES[metric], *(f"{float(one.statistic):+.2f} (p {float(one.pvalue):.3f})" for one in found)])
-    return "Spearman's correlation with the gain of leaky, over sets:\n\n" + table(
+    return "Spearman's correlation with the gain of direct, over sets:\n\n" + table(
         ["metric", "removed", "rarity of the rarest class"], rows
     )
 
@@ -140,5 +140,5 @@ def _tables_table(tables: Sequence[Gains]) -> str:
         ]
         for one in tables
     ]
-    heads = [f"leaky, {TITLES[metric]}" for metric in METRICS]
+    heads = [f"direct, {TITLES[metric]}" for metric in METRICS]
     return table(["table", "rarest", "removed", "kind", *heads, "auto, F1"], rows)

@@ -13,8 +13,8 @@ from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY
 from reproductions._experiment import Results
 
 METRICS = ("accuracy", "f1", "mcc")
-LEAKY = "leaky"
-METHODS = (CROSS_ENTROPY, BASELINE, LEAKY, AUTO)
+DIRECT = "direct"
+METHODS = (CROSS_ENTROPY, BASELINE, DIRECT, AUTO)
 CONTROLLED, REAL, REST = "controlled", "real", "class against rest"
 
 
@@ -29,15 +29,15 @@ class Gains:
     test_share: float  # test rows per training row, if splits overlap; 0 for independent replications
     differences: dict[tuple[str, str], list[float]]  # by metric and method
 
-    def estimate(self, metric: str, method: str = LEAKY) -> Estimate:
+    def estimate(self, metric: str, method: str = DIRECT) -> Estimate:
         """The mean, with Nadeau and Bengio's interval if splits overlap, or else Student's."""
         return corrected_estimate(self.differences[metric, method], self.test_share)
 
-    def gained(self, metric: str, method: str = LEAKY) -> bool:
+    def gained(self, metric: str, method: str = DIRECT) -> bool:
         """Whether the mean is at least half a point; a smaller gain counts as none."""
         return self.estimate(metric, method).mean >= NOTABLE
 
-    def lost(self, metric: str, method: str = LEAKY) -> bool:
+    def lost(self, metric: str, method: str = DIRECT) -> bool:
         """Whether the mean is half a point below zero, or more."""
         return self.estimate(metric, method).mean <= -NOTABLE
 

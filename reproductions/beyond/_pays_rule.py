@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from metricfit.comparison._hint import IN_WORDS, Finding, kind_of
-from reproductions.beyond._pays_gains import LEAKY, Gains
+from reproductions.beyond._pays_gains import DIRECT, Gains
 from reproductions.beyond._pays_sets import source
 
 CUTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
@@ -28,7 +28,7 @@ def by_kind(tables: Sequence[Gains]) -> dict[str, list[Gains]]:
     return {kind: [one for one in tables if kind_of(one.removed, one.rarest) == kind] for kind in IN_WORDS}
 
 
-def find(tables: Sequence[Gains], metric: str, method: str = LEAKY) -> Finding:
+def find(tables: Sequence[Gains], metric: str, method: str = DIRECT) -> Finding:
     """Counts and gains of these tables, in points."""
     means = [one.estimate(metric, method).mean for one in tables]
     gains = [one.estimate(metric, method).mean for one in tables if one.gained(metric, method)]
@@ -38,7 +38,7 @@ def find(tables: Sequence[Gains], metric: str, method: str = LEAKY) -> Finding:
     return Finding(n_sets, len(means), len(gains), n_lost, low, high, round(float(np.mean(means or [0.0])), 1))
 
 
-def by_source(tables: Sequence[Gains], metric: str, method: str = LEAKY) -> list[float]:
+def by_source(tables: Sequence[Gains], metric: str, method: str = DIRECT) -> list[float]:
     """One gain per set: the mean of its tables, because these share their rows."""
     means: dict[str, list[float]] = {}
     for one in tables:

@@ -1,7 +1,7 @@
 """Where does training for a metric pay? Controlled data that vary one thing at a time, and real tables.
 
 Linear models only. The thing to beat is cross-entropy with offsets tuned on held-out rows (``threshold``). Against it stand
-the leak (``leaky``), which trains for the metric, and the choice behind a guard (``auto``). All are fitted by
+direct training (``direct``), which trains for the metric, and the choice behind a guard (``auto``). All are fitted by
 :func:`metricfit.comparison.compare_metrics` with its defaults, to the same training rows, and judged on the same test rows.
 
 Each point of the controlled data has independent replications, with 20,000 fresh test rows. Each real table has repeated

@@ -9,10 +9,10 @@ from typing import Any
 class Table(list[dict[str, Any]]):
     """A list of dictionaries.
 
-    >>> Table([{"candidate": "threshold", "metric": 0.5}, {"candidate": "leaky(1)", "metric": 0.625}])
+    >>> Table([{"candidate": "threshold", "metric": 0.5}, {"candidate": "direct(1)", "metric": 0.625}])
     candidate  metric
     threshold  0.5
-    leaky(1)   0.625
+    direct(1)  0.625
     """
 
     def __repr__(self) -> str:

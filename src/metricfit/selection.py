@@ -32,6 +32,7 @@ __all__ = ["Fitted", "fit_method", "iterate_folds", "starts_at_cross_entropy", "
 
 OffsetSearch = Callable[..., Floats]  # of scores, labels, metric and weights
 OFFSET_FOLDS = 5  # parts of the held-out rows of a single split, to judge offsets
+MARGIN_ROWS = 2000  # held-out rows that are enough to choose a margin by
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Fitted:
     temperature: float
     candidates: list[dict[str, Any]]
     history: History
+    notes: tuple[str, ...] = ()  # what held-out rows chose, in sentences
 
 
 @dataclass(frozen=True)
@@ -145,12 +147,17 @@ def _fit_one(task: Task, learner: MetricLearner, method: Method, start: Trained 
     """One method without a guard."""
     history, plain = History(), method.loss == "cross_entropy"
     starts = starts_at_cross_entropy(learner, method)
-    n_trained = 2 if starts and not plain and not learner.refits else 1
-    task.progress.start((task.steps_of(learner) + 1) * len(task.splits) * n_trained + 1)
+    n_trained = len(task.splits) * (2 if starts and not plain and not learner.refits else 1)
+    n_trained += len(method.margins) * len(_margin_splits(task))
+    task.progress.start((task.steps_of(learner) + 1) * n_trained + 1)
     if start is None and starts:
         start = learner.train(task)
         history += start.history
     learner = start.learner if start else learner
+    margins, notes = list[dict[str, Any]](), tuple[str, ...]()
+    if method.margins:
+        method, margins = _choose_margin(task, learner, method, start)
+        notes = (f"{method.title}: margin {method.margin:g}, chosen by held-out rows.",) * bool(margins)
     if learner.refits and start:
         folds = start.folds if plain else []
         model = learner.fit(Fold(task.rows, task.metric, history=history), method, start.model)
@@ -162,7 +169,33 @@ def _fit_one(task: Task, learner: MetricLearner, method: Method, start: Trained 
         model = _with_mean_offsets(model, [])
     elif method.offsets == "tuned":
         model = _with_mean_offsets(model, _final_offsets(task, learner, logits, model))
-    return Fitted(model, method, learner.strength, _temperature(task, logits, model), [], history)
+    return Fitted(model, method, learner.strength, _temperature(task, logits, model), margins, history, notes)
+
+
+def _choose_margin(
+    task: Task, learner: MetricLearner, method: Method, start: Trained | None
+) -> tuple[Method, list[dict[str, Any]]]:
+    """The margin that decides held-out rows best, and a table of all; without splits the first."""
+    if not task.splits:
+        return method.with_margin(method.margins[0]), []
+    some, predictions = replace(task, splits=_margin_splits(task)), dict[float, Ints]()
+    starts = start.folds[: len(some.splits)] if start else None
+    for margin in method.margins:
+        models = _fit_splits(some, learner, method.with_margin(margin), starts, History())
+        predictions[margin] = some.held_out_logits(models).argmax(1)
+    guard = _guard(some)
+    values = {margin: guard.value(predicted) for margin, predicted in predictions.items()}
+    best = max(values, key=lambda margin: values[margin])  # the first of equals
+    names = {margin: method.name if margin == best else f"{method.name}, margin {margin:g}" for margin in values}
+    reasons = {names[margin]: f"{value - values[best]:+.4f} against margin {best:g}" for margin, value in values.items()}
+    reasons[method.name] = f"chosen: margin {best:g} is the best on held-out rows"
+    return method.with_margin(best), guard.table({names[margin]: one for margin, one in predictions.items()}, reasons)
+
+
+def _margin_splits(task: Task) -> Sequence[tuple[Ints, Ints]]:
+    """The first splits, until they hold out enough rows: one where there are many rows, as in EXACT's search."""
+    before = np.cumsum([0, *(len(test) for _, test in task.splits)])[:-1]
+    return [split for split, n_rows in zip(task.splits, before, strict=True) if n_rows < MARGIN_ROWS]
 
 
 def _choose(task: Task, learner: MetricLearner, candidates: list[Method], start: Trained | None) -> Fitted:

@@ -55,7 +55,7 @@ def test_all_methods_are_there_in_order(outliers):
     assert outliers.reference is outliers.results[REFERENCE]
     assert outliers.reference.difference.mean == 0.0
     assert outliers.best.behind_best.mean == 0.0
-    for name in ("expected_error", "leaky", "exact", "east"):
+    for name in ("expected_error", "leaky", "exact", "east", "direct"):
         history = outliers.results[f"linear, {name}"].history
         assert {"step", "stage", "surrogate", "metric", "width", "gradient_norm"} <= set(history[0])
         assert all(np.isfinite(row["gradient_norm"]) for row in history)
@@ -64,7 +64,7 @@ def test_all_methods_are_there_in_order(outliers):
 def test_json_holds_it_all_and_nothing_that_json_does_not_know(outliers):
     found = json.loads(json.dumps(outliers.as_json(), allow_nan=False))
     assert found["answer"] == "yes"
-    assert [len(row["scores"]) for row in found["results"]] == [10] * 9
+    assert [len(row["scores"]) for row in found["results"]] == [10] * 10
     assert found["reference"] == "linear, threshold"
     assert found["best"] == outliers.best.contender.name
     assert found["verdict"].splitlines() == [outliers.verdict.about_model, outliers.verdict.about_method]
@@ -105,7 +105,7 @@ def test_the_same_for_any_number_of_jobs():
 def test_a_rare_class_makes_fewer_folds():
     features, target = load_breast_cancer(return_X_y=True)
     few = np.concatenate([np.flatnonzero(target == 0)[:3], np.flatnonzero(target == 1)])
-    options = {"models": ["linear"], "methods": ["cross_entropy", "leaky"], "n_repeats": 1}
+    options = {"models": ["linear"], "methods": ["cross_entropy", "direct"], "n_repeats": 1}
     found = compare(features[few], target[few], "accuracy", **options)
     assert found.n_splits == 3
     assert found.notes == ("There are 3 folds instead of 5: class 0 has 3 rows.",)
@@ -144,7 +144,7 @@ def test_it_is_public():
 
 def test_a_choice_not_to_train_gets_no_credit(outliers):
     """MetricClassifier that took cross-entropy is cross-entropy."""
-    auto = dataclasses.replace(outliers.results["linear, auto"], chosen={"cross_entropy": 9, "leaky(1)": 1})
+    auto = dataclasses.replace(outliers.results["linear, auto"], chosen={"cross_entropy": 9, "direct(1)": 1})
     assert not auto.trained_for_metric
     assert outliers.results["linear, auto"].trained_for_metric
     few = dataclasses.replace(outliers, results={REFERENCE: outliers.reference, "linear, auto": auto})

@@ -42,8 +42,8 @@ def test_every_name_of_a_model_can_be_compared():
 
 
 def test_networks_take_the_methods_that_were_asked_for():
-    found = names(["mlp", "boosting"], ["leaky"])
-    assert [name for name in found if name.startswith("mlp")] == ["mlp, threshold", "mlp, leaky"]
+    found = names(["mlp", "boosting"], ["direct"])
+    assert [name for name in found if name.startswith("mlp")] == ["mlp, threshold", "mlp, direct"]
     assert [name for name in found if name.startswith("boosting")] == ["boosting, cross_entropy", "boosting, threshold"]
     default = [one.name for one in list_contenders(["mlp"], None)]
     assert [name for name in default if name.startswith("mlp")] == ["mlp, cross_entropy", "mlp, threshold"]
@@ -90,7 +90,7 @@ def test_models_of_your_own_stand_beside_the_default_ones():
 
 def test_several_metrics_at_once_are_the_comparisons_of_each():
     features, target = data(160)
-    options = {"models": ["boosting"], "methods": ["cross_entropy", "leaky"], "importance": True, **SHORT}
+    options = {"models": ["boosting"], "methods": ["cross_entropy", "direct"], "importance": True, **SHORT}
     together = compare_metrics(features, target, ["f1", "mcc"], **options)
     assert list(together) == ["f1", "mcc"]
     for metric, found in together.items():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.special import softmax
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.metrics import f1_score, log_loss, matthews_corrcoef
 from sklearn.model_selection import PredefinedSplit, ShuffleSplit
+from sklearn.svm import LinearSVC
 
 import metricfit as mf
 from metricfit import MetricClassifier, methods, metrics
@@ -79,21 +81,21 @@ def test_candidates_and_history_can_be_read():
     features, target = imbalanced()
     estimator = linear("f1", random_state=0).fit(features, target)
     names = [row["candidate"] for row in estimator.candidates_]
-    assert names == ["cross_entropy", "threshold", "leaky(1)", "leaky(0.1)"]
+    assert names == ["cross_entropy", "threshold", "direct(1)", "direct(0.1)"]
     assert sum("chosen" in row["verdict"] for row in estimator.candidates_) == 1
     assert "verdict" in repr(estimator.candidates_)
     assert "<table>" in estimator.candidates_._repr_html_()
-    leaky = linear("f1", method="leaky", random_state=0).fit(features, target)
-    surrogate = [row["surrogate"] for row in leaky.history_]
+    direct = linear("f1", method="direct", random_state=0).fit(features, target)
+    surrogate = [row["surrogate"] for row in direct.history_]
     assert surrogate == sorted(surrogate, reverse=True)
 
 
 def test_the_diagonal_of_the_curvature_leads_to_the_same_place(monkeypatch):
     """Many classes with many features take the diagonal only, because their matrices need too much memory."""
     features, target = imbalanced(k=3)
-    whole = linear("f1_macro", method="leaky", C=1.0, random_state=0).fit(features, target)
+    whole = linear("f1_macro", method="direct", C=1.0, random_state=0).fit(features, target)
     monkeypatch.setattr("metricfit.learners._descent.MAX_ENTRIES", 0)
-    diagonal = linear("f1_macro", method="leaky", C=1.0, random_state=0).fit(features, target)
+    diagonal = linear("f1_macro", method="direct", C=1.0, random_state=0).fit(features, target)
     assert (whole.coef_ != diagonal.coef_).any()
     assert diagonal.history_[-1]["surrogate"] == pytest.approx(whole.history_[-1]["surrogate"], rel=1e-3)
 
@@ -215,11 +217,11 @@ def test_a_network_that_never_moved_gains_nothing():
     random = np.random.default_rng(0)
     features, target = random.normal(size=(500, 5)), random.integers(0, 2, 500)
     estimator = MetricClassifier("mcc", model="mlp", learning_rate=1e-9, max_epochs=3, random_state=0).fit(features, target)
-    assert estimator.chosen_ != "leaky"
+    assert estimator.chosen_ != "direct"
 
 
 @pytest.mark.parametrize("model", ["linear", "mlp"])
-@pytest.mark.parametrize("method", ["leaky", "exact"])
+@pytest.mark.parametrize("method", ["direct", "exact"])
 def test_probabilities_of_a_single_method_are_calibrated(method, model):
     features, target = imbalanced(3000)
     train, test = slice(0, 2000), slice(2000, None)
@@ -364,3 +366,48 @@ def test_importing_metricfit_does_not_import_scikit_learn():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = mf.Nothing
+
+
+class TestMargins:
+    """EXACT's margin is chosen by held-out rows, and said."""
+
+    def test_the_best_of_held_out_rows_is_taken_and_named(self):
+        features, target = imbalanced(600)
+        fitted = linear("accuracy", method="exact", C=1.0, random_state=0).fit(features, target)
+        best, rows = fitted.method_.margin, {row["candidate"]: row["metric"] for row in fitted.candidates_}
+        names = ["exact" if margin == best else f"exact, margin {margin:g}" for margin in methods.get("exact").margins]
+        assert list(rows) == names
+        assert rows["exact"] == max(rows.values()) > min(rows.values())
+        assert fitted.notes_ == (f"EXACT: margin {best:g}, chosen by held-out rows.",)
+        assert fitted.summary().startswith(f"linear, exact for accuracy: {rows['exact']:.4f} on held-out rows")
+        assert not fitted.offsets_.any()
+
+    def test_one_margin_needs_no_folds(self):
+        features, target = imbalanced(300)
+        one = methods.get("exact").with_margin(0.5)
+        fitted = linear("accuracy", method=one, C=1.0, random_state=0).fit(features, target)
+        assert (len(fitted.candidates_), fitted.notes_) == (0, ())
+
+    def test_random_weights_come_from_random_state(self):
+        features, target = imbalanced(300)
+        one = methods.get("exact").with_margin(0.5)
+        weights = [linear("accuracy", method=one, C=1.0, random_state=seed).fit(features, target).coef_ for seed in (0, 0, 1)]
+        np.testing.assert_array_equal(weights[0], weights[1])
+        assert (weights[0] != weights[2]).any()
+
+    def test_hinge_has_the_objective_of_crammer_and_singer(self):
+        """Against liblinear: at the same penalty, the mean hinge plus the penalty is as low."""
+        random = np.random.default_rng(0)
+        features = random.normal(size=(300, 4))
+        target = (features[:, :3] + random.normal(size=(300, 3))).argmax(1)
+        peer = LinearSVC(C=1.0, multi_class="crammer_singer", fit_intercept=False, max_iter=100_000).fit(features, target)
+        method = replace(methods.get("hinge"), margins=(), margin=1.0)
+        ours = linear("accuracy", method=method, C=1.0, preprocess=None, random_state=0).fit(features, target)
+
+        def objective(weight, intercept=0.0):
+            scores = features @ weight.T + intercept
+            others = np.where(np.arange(3) == target[:, None], -np.inf, scores).max(1)
+            hinge = np.maximum(0.0, 1.0 - scores[np.arange(300), target] + others).mean()
+            return hinge + 0.5 * (weight**2).sum() / 300
+
+        assert objective(ours.coef_, ours.intercept_) < objective(peer.coef_) + 1e-3

@@ -247,9 +247,9 @@ def test_a_cap_on_rows_is_named(monkeypatch):
 
 
 def test_a_method_for_the_metric_makes_the_automatic_model_linear():
-    fitted = fit("auto", table(200), "f1", method="leaky")
+    fitted = fit("auto", table(200), "f1", method="direct")
     assert fitted.learner_ == "linear"
-    assert fitted.notes_ == ("The model is linear: trees are not trained by leaky.",)
+    assert fitted.notes_ == ("The model is linear: trees are not trained by direct.",)
 
 
 def test_classes_that_a_fold_has_not_seen():
@@ -283,7 +283,7 @@ def test_weights_reach_trees_and_are_refused_where_they_cannot():
         ({"model": 3}, TypeError, "a scikit-learn classifier"),
         ({"model": []}, ValueError, "at least one model"),
         ({"model": StandardScaler()}, TypeError, "should have predict_proba or decision_function"),
-        ({"model": "boosting", "method": "leaky"}, ValueError, "'boosting' is trained by cross-entropy"),
+        ({"model": "boosting", "method": "direct"}, ValueError, "'boosting' is trained by cross-entropy"),
         ({"model": "ensemble", "method": "exact"}, ValueError, "or model='linear'"),
         ({"model": "boosting", "X": csr_matrix(table(120)[0])}, ValueError, "takes no sparse matrix"),
         ({"model": ["linear", "boosting"], "y": np.r_[0, np.ones(119)]}, ValueError, "an ensemble needs out-of-fold scores"),

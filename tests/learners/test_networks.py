@@ -130,14 +130,14 @@ class TestMembers:
             assert row["metric"] == pytest.approx(value(model.logits(X[test]), Y[test]))
         assert len(network(n_members=9, cv=splits, max_epochs=1).fit(X, Y).model_.models) == 3
 
-    @pytest.mark.parametrize("method", ["leaky", "exact", "east", "hinge"])
+    @pytest.mark.parametrize("method", ["direct", "leaky", "exact", "east", "hinge"])
     def test_methods_by_name(self, method):
         fitted = network(method=method, n_members=2, max_epochs=2).fit(X, Y)
         assert len(fitted.model_.models) == 2
         assert fitted.chosen_ == method
         own = np.mean([model.offsets for model in fitted.model_.models], 0)
         np.testing.assert_allclose(fitted.offsets_, own, atol=1e-15)
-        assert (own != 0.0).any() == (method == "leaky")
+        assert (own != 0.0).any() == (method == "direct")
         assert not isinstance(network(method=method, n_members=1, max_epochs=2).fit(X, Y).model_, MeanModel)
 
     def test_a_row_has_the_same_score_alone_and_among_others(self):

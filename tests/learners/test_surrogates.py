@@ -8,6 +8,7 @@ import torch
 from scipy.optimize import check_grad
 from torch import nn
 
+import metricfit as mf
 from metricfit import methods, metrics
 from metricfit.learners import TrainingRows
 from metricfit.learners._surrogates import build_surrogate, by_autograd
@@ -41,7 +42,7 @@ def test_a_fast_surrogate_is_the_loss_of_the_module(smoothing, k, metric, alpha,
     np.testing.assert_allclose(by_offsets * found.unit, shift.grad.numpy(), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["expected_error", "leaky"])
+@pytest.mark.parametrize("name", ["expected_error", "leaky", "direct"])
 def test_registered_methods_go_both_ways(name):
     rows, random = rows_of(4)
     scores, offsets, metric = random.normal(size=(40, 4)), random.normal(size=4), metrics.get("mcc")
@@ -103,3 +104,18 @@ def test_costs_are_divided_by_their_span():
         surrogate = build_surrogate(Method("one", smoothing=Normal(0.4)), rows, metric)
         assert surrogate(np.array([[0.0, 9.0], [9.0, 0.0]]), np.zeros(2))[0] == pytest.approx(0.0, abs=1e-9)
         assert surrogate(np.array([[9.0, 0.0], [9.0, 0.0]]), np.zeros(2))[0] == pytest.approx(0.5)  # half at the highest cost
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_hinge_is_that_of_the_module(n_classes):
+    rows, random = rows_of(n_classes)
+    scores, offsets = 2.0 * random.normal(size=(40, n_classes)), np.zeros(n_classes)
+    method = methods.get("hinge").with_margin(0.7)
+    leaf = torch.from_numpy(scores).requires_grad_()
+    shares = torch.from_numpy(rows.training_weight / rows.training_weight.sum())
+    losses = mf.HingeLoss(0.7, reduction="none")(leaf, torch.from_numpy(rows.labels))
+    (shares @ losses).backward()
+    value, by_scores, by_offsets = build_surrogate(method, rows, metrics.get("accuracy"))(scores, offsets)
+    assert value == pytest.approx((shares @ losses).item())
+    np.testing.assert_allclose(by_scores, leaf.grad.numpy(), atol=1e-15)
+    assert not by_offsets.any()

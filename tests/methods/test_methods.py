@@ -2,8 +2,10 @@
 
 import copy
 import json
+import math
 import pickle
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -113,17 +115,17 @@ def test_every_method_builds_a_loss_that_trains(name, k):
 def test_class_weights_count_in_cross_entropy_alone():
     weight = torch.tensor([1.0, 9.0])
     assert isinstance(methods.get("threshold").build_loss(metrics.get("mcc"), 2, weight), CrossEntropyLoss)
-    leaky = methods.get("leaky").build_loss(metrics.get("mcc"), 2, weight)
-    assert leaky.weight is None
-    assert leaky.leak_weight is weight
+    direct = methods.get("direct").build_loss(metrics.get("mcc"), 2, weight)
+    assert direct.weight is None
+    assert direct.leak_weight is weight
 
 
 def test_smoothing_of_methods_with_normal_noise():
-    leaky, exact, east = (methods.get(name) for name in ("leaky", "exact", "east"))
-    assert type(leaky.smoothing_for(2)) is Normal
-    assert type(leaky.smoothing_for(3)) is Softmax
-    assert type(leaky.with_smoothing("normal").smoothing_for(3)) is Normal
-    assert type(leaky.with_smoothing("softmax").smoothing_for(2)) is Softmax
+    direct, exact, east = (methods.get(name) for name in ("direct", "exact", "east"))
+    assert type(direct.smoothing_for(2)) is Normal
+    assert type(direct.smoothing_for(3)) is Softmax
+    assert type(direct.with_smoothing("normal").smoothing_for(3)) is Normal
+    assert type(direct.with_smoothing("softmax").smoothing_for(2)) is Softmax
     assert type(exact.with_smoothing("softmax").smoothing_for(2)) is Softmax
     assert type(east.with_smoothing("softmax").smoothing_for(2)) is SoftSet
 
@@ -158,3 +160,51 @@ def test_methods_can_be_copied():
 def test_errors_say_what_to_pass(make, message):
     with pytest.raises((TypeError, ValueError), match=message):
         make()
+
+
+class TestPapers:
+    """A name means the paper: sections 4.5 and 5.4 of EXACT, 3.2 of expected error, 4.3 and E.1 of EAST."""
+
+    def test_exact(self):
+        exact = methods.get("exact")
+        assert (exact.widths[0], exact.widths[-1]) == pytest.approx((10.0, 0.01))
+        ratios = [second / first for first, second in pairwise(exact.widths)]
+        assert ratios == pytest.approx([ratios[0]] * len(ratios))
+        assert exact.normalize_scores
+        assert exact.normalize_gradients
+        assert exact.network == methods.NetworkTraining(widths=(10.0, 1.0), stop_by="epochs", last_learning_rate=1e-4)
+        assert all(0.0 < margin <= 10.0 for margin in exact.margins)  # the range of Table 8
+
+    @pytest.mark.parametrize(("name", "alpha"), [("expected_error", 0.0), ("leaky", 0.1)])
+    def test_expected_error(self, name, alpha):
+        """(1 - p) - alpha log p, Eq. 6, with p = 3/4."""
+        loss = methods.get(name).build_loss(metrics.get("accuracy"), 2)
+        found = loss(torch.tensor([[math.log(3.0), 0.0]]), torch.tensor([0]))
+        assert found.item() == pytest.approx(0.25 - alpha * math.log(0.75))
+        assert methods.get(name).network.patience == 30
+
+    def test_east(self):
+        east = methods.get("east")
+        assert east.widths[:3] == pytest.approx((0.2, 0.16, 0.128))
+        assert (east.network.anneals, east.network.stop_by, east.network.patience) == (True, "loss", 50)
+
+    def test_hinge_has_the_margin(self):
+        loss = methods.get("hinge").with_margin(2.0).build_loss(metrics.get("accuracy"), 3)
+        assert loss(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0])).item() == pytest.approx(1.5)
+
+    @pytest.mark.parametrize("name", ["hinge", "expected_error", "leaky", "exact", "east"])
+    def test_none_starts_at_cross_entropy_or_trains_offsets(self, name):
+        assert (methods.get(name).start, methods.get(name).offsets) == (methods.SCRATCH, "none")
+        assert methods.get(name).papers
+
+    def test_what_is_ours_names_no_paper(self):
+        assert methods.get("direct").papers == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"stop_by": "luck"}, "`stop_by` should be one of"), ({"widths": (0.0,)}, "`widths`"), ({"patience": 0}, "`patience`")],
+)
+def test_bad_training_of_networks(options, message):
+    with pytest.raises(ValueError, match=message):
+        methods.NetworkTraining(**options)

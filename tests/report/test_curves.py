@@ -11,7 +11,7 @@ from metricfit.report._svg import Chart, log_ticks, span, ticks
 
 
 def test_confusion(four):
-    result = four.results["linear, leaky"]
+    result = four.results["linear, direct"]
     expected = confusion_matrix(four.labels, result.held_out.predicted)
     np.testing.assert_array_equal(curves.confusion(four, result), expected)
 
@@ -51,7 +51,7 @@ def test_figures_of_the_first_class(two):
 
 
 def test_offset_curve(four):
-    result = four.results["linear, leaky"]
+    result = four.results["linear, direct"]
     for label in range(4):
         found = curves.offset_curve(four, result, label)
         for place in (0, 17, 30, 45, 60):
@@ -72,7 +72,7 @@ def test_reliability(two):
 
 
 def test_per_class(four):
-    result = four.results["linear, leaky"]
+    result = four.results["linear, direct"]
     precision, recall, _, rows = precision_recall_fscore_support(four.labels, result.held_out.predicted)
     found = curves.per_class(four, result)
     assert [row["precision"] for row in found] == pytest.approx(precision.tolist())

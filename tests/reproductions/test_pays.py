@@ -83,9 +83,9 @@ def test_rows_are_capped_and_parts_do_not_overlap(data, monkeypatch):
     assert sorted([*inner[0].index, *outer[0].index]) == sorted(train.index)  # what trees remove is told by training rows
 
 
-def row(threshold, leaky, linear=None, trees=None, rarest=0.1):
+def row(threshold, direct, linear=None, trees=None, rarest=0.1):
     scores = {f"{metric} {method}": threshold for metric in METRICS for method in METHODS}
-    scores |= {"f1 leaky": leaky, "n_train": 80, "n_test": 20, "rarest": rarest}
+    scores |= {"f1 direct": direct, "n_train": 80, "n_test": 20, "rarest": rarest}
     return scores if linear is None else scores | {"linear_loss": linear, "tree_loss": trees}
 
 
@@ -96,7 +96,7 @@ def results(part, name, *rows):
 def test_gains_are_paired_differences_and_splits_overlap():
     rows = row(60.0, 61.0, 0.5, 0.3), row(62.0, 64.0, 0.3, 0.1), row(60.0, 63.0)
     real, controlled = (collect_gains(results(part, "car", *rows))[0] for part in (REAL, CONTROLLED))
-    assert real.differences["f1", "leaky"] == [1.0, 2.0, 3.0]
+    assert real.differences["f1", "direct"] == [1.0, 2.0, 3.0]
     assert real.removed == pytest.approx(0.5)  # 1 - 0.4 / 0.8
     assert real.estimate("f1").mean == controlled.estimate("f1").mean == 2.0
     assert real.estimate("f1").low == pytest.approx(-1.286, abs=0.001)  # the docstring of corrected_estimate has it

@@ -25,7 +25,7 @@ def in_memory(table, metric, **options):
 
 CASES = [
     (2, "f1", {"cv": 3}),
-    (2, "mcc", {"method": "leaky", "class_weight": "balanced", "C": 0.1}),
+    (2, "mcc", {"method": "direct", "class_weight": "balanced", "C": 0.1}),
     (2, "accuracy", {"method": "expected_error", "smoothing": "softmax", "C": 1.0}),
     (2, "f1", {"method": "threshold", "cv": 2}),
     (3, "f1_macro", {"cv": 2, "C": 1.0}),
@@ -65,9 +65,9 @@ def test_rows_without_a_label_are_left_out(split):
         parquet.write_table(part, path, row_group_size=100)
     table = pa.concat_tables([parquet.read_table(path) for path in _files.find_files(files)])
     kept = table.filter(table["y"].is_valid())
-    found = fit_shards(files, "y", "f1", method="leaky", C=1.0)
+    found = fit_shards(files, "y", "f1", method="direct", C=1.0)
     labels = np.array([int(label) for label in kept["y"].to_pylist()])
-    expected = mf.MetricClassifier("f1", model="linear", method="leaky", C=1.0).fit(kept.drop_columns("y"), labels)
+    expected = mf.MetricClassifier("f1", model="linear", method="direct", C=1.0).fit(kept.drop_columns("y"), labels)
     assert 0 < len(kept) < len(table)
     assert found.classes_.tolist() == [0, 1]
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)
@@ -141,7 +141,7 @@ def test_a_column_without_values_has_any_type(split, tmp_path, place):
         for name, kind in zip(("x1", "colour", "day"), kinds, strict=True):
             table = table.set_column(table.column_names.index(name), name, pa.nulls(len(table), kind))
         parquet.write_table(table, path)
-        fits.append(fit_shards(files, "y", "f1", method="leaky", C=1.0))
+        fits.append(fit_shards(files, "y", "f1", method="direct", C=1.0))
     assert np.array_equal(fits[0].coef_, fits[1].coef_)
 
 
@@ -176,7 +176,7 @@ def test_no_more_than_a_batch_of_rows_is_alive(split, monkeypatch):
     monkeypatch.setattr(_rows.Batch, "__init__", make_and_count)
     monkeypatch.setattr(_rows.Batch, "__hash__", object.__hash__)
     gc.collect()
-    fit_shards(files, "y", "f1", method="leaky", C=1.0)
+    fit_shards(files, "y", "f1", method="direct", C=1.0)
     assert sum(sizes) > 10 * 1000
     assert most <= 2
     assert max(sizes) <= 100
@@ -202,9 +202,9 @@ def test_workers_get_shards_and_give_back_sums(split):
 def test_without_space_for_scratch_the_files_are_decoded_in_each_pass(split, monkeypatch):
     files, _ = split(make_table(300))
     monkeypatch.setattr(_rows, "BATCH_CELLS", 400)
-    here = fit_shards(files, "y", "f1", method="leaky", C=1.0)
+    here = fit_shards(files, "y", "f1", method="direct", C=1.0)
     monkeypatch.setattr("metricfit.shards._fit.free_bytes", lambda folder: 0)
-    there = fit_shards(files, "y", "f1", method="leaky", C=1.0)
+    there = fit_shards(files, "y", "f1", method="direct", C=1.0)
     assert np.array_equal(there.coef_, here.coef_)
 
 
@@ -234,7 +234,7 @@ def test_a_scratch_folder_that_a_worker_does_not_see_is_named(split, tmp_path):
             yield function(item)
 
     with pytest.raises(ValueError, match=r"^--scratch .*elsewhere cannot be written by who reads .*: No such file"):
-        fit_shards(files, "y", "f1", method="leaky", C=1.0, map=elsewhere)
+        fit_shards(files, "y", "f1", method="direct", C=1.0, map=elsewhere)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
@@ -251,7 +251,7 @@ def test_a_sparse_matrix_is_summed_too(split):
     table = make_table(600).select(["x0", "colour", "y"])
     codes = pa.array([f"c{row % 30}" for row in range(600)])
     files, table = split(table.append_column("code", codes).select(["x0", "colour", "code", "y"]))
-    options = {"method": "leaky", "C": 1.0}
+    options = {"method": "direct", "C": 1.0}
     found, expected = fit_shards(files, "y", "f1", **options), in_memory(table, "f1", **options)
     assert found.preprocessor_.transformers["matrix"].sparse_output_
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-8)

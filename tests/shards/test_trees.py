@@ -322,7 +322,7 @@ def test_a_number_that_trees_cannot_hold_is_named(split, tmp_path):
         ({"model": XGBClassifier(num_class=5)}, "`num_class` of XGBClassifier should be None .* got 5"),
         ({"model": XGBClassifier(monotone_constraints={"x0": 1})}, "`monotone_constraints` .* numbers of columns, .* from 0"),
         ({"model": XGBClassifier(interaction_constraints=[["x0", "x1"]])}, "`interaction_constraints` .* such as '\\[\\[0, 1"),
-        ({"model": "xgboost", "method": "leaky"}, "`model` 'XGBClassifier' is trained by cross-entropy, `method` 'leaky'"),
+        ({"model": "xgboost", "method": "direct"}, "`model` 'XGBClassifier' is trained by cross-entropy, `method` 'direct'"),
         ({"model": "xgboost", "cv": 150}, "Pass merge_rare=150"),
     ],
 )

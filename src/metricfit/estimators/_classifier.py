@@ -77,13 +77,14 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         cv: number of folds, a splitter, or a list of splits.
         method: ``"auto"``, one method alone by its name (``metricfit.methods.names()``), or your own ``metricfit.Method``.
         smoothing: ``"auto"``, what the method says; or ``"normal"`` noise or ``"softmax"`` for any number of classes, in
-            methods with normal noise (``leaky``, ``exact``).
+            methods with normal noise (``direct``, ``exact``).
         preprocess: ``"auto"`` takes arrays, sparse matrices and DataFrames with categories, dates, text and missing values; a
             scikit-learn transformer takes its place; None leaves a matrix of numbers as it is.
         C: inverse strength of the linear model's L2 penalty as in ``LogisticRegression``, or None to choose it by held-out
             cross-entropy.
         max_epochs, batch_size, learning_rate, patience, hidden_layer_sizes: for networks. Training by cross-entropy ends when
-            the cross-entropy of the rows that a network holds out has not fallen for ``patience`` epochs.
+            the cross-entropy of the rows that a network holds out has not fallen for ``patience`` epochs. None takes the
+            method's own: 200 and 15 for cross-entropy, those of the paper for ``leaky``, ``exact`` and ``east``.
         n_members: for a network alone: the number of networks, one per fold. The mean of their probabilities predicts. Offsets
             and temperature come from out-of-fold scores, each of one network. A mean is less extreme than one network, but
             its logarithms have the same units, so offsets and temperature are taken as they are. 1 is four times faster:
@@ -122,10 +123,10 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         smoothing: str = "auto",
         preprocess: Any = "auto",
         C: float | None = None,  # noqa: N803 - scikit-learn's name
-        max_epochs: int = 200,
+        max_epochs: int | None = None,
         batch_size: int = 256,
         learning_rate: float = 1e-3,
-        patience: int = 15,
+        patience: int | None = None,
         hidden_layer_sizes: tuple[int, ...] = (128, 64),
         n_members: int = 4,
         noisy_labels: bool = False,
@@ -255,7 +256,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         methods.get(self.method)
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
         for name in ("max_epochs", "batch_size", "patience"):
-            check_number(getattr(self, name), name, 1)
+            if (value := getattr(self, name)) is not None or name == "batch_size":
+                check_number(value, name, 1)
         check_count(self.n_members, "n_members", MAX_MEMBERS)
         if check_flag(self.noisy_labels, "noisy_labels") and self.method != methods.AUTO:
             raise ValueError(
@@ -304,8 +306,8 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         given = table.labels, table.used, self.classes_, table.seed
         if isinstance(learner, MetricLearner) and not learner.refits:
             splits = network_splits(self.n_members, self.cv, *given)
-        elif self.C is not None and isinstance(learner, LinearLearner) and isinstance(self._method(), methods.Method):
-            splits = []  # nothing to choose
+        elif self.C is not None and isinstance(learner, LinearLearner) and not methods.has_choice(self._method()):
+            splits = []
         else:
             splits = build_splits(self.cv, *given)
         return Task(rows, self.metric_, splits, self.n_jobs, warm, table.seed, progress or Progress())
@@ -370,7 +372,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
 
     def _keep(self, fitted: Fitted, learner: Learner) -> None:
         self.learner_, self.forms_ = learner.name, sorted(learner.forms())
-        self.notes_ = (*self._decisions(), *learner.notes)
+        self.notes_ = (*self._decisions(), *learner.notes, *fitted.notes)
         self.model_ = fitted.model
         self.offsets_ = fitted.model.offsets
         self.temperature_ = fitted.temperature

@@ -19,7 +19,7 @@ from metricfit.learners._estimator import EstimatorLearner
 from metricfit.learners._forest import MAX_ROWS, ForestLearner
 from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
-from metricfit.methods import Choice, Method
+from metricfit.methods import Choice, Method, NetworkTraining
 
 MODELS = ("auto", "linear", "boosting", "extra_trees", "ensemble", "mlp")
 STRENGTHS = tuple(10.0**power for power in range(-3, 4))
@@ -98,7 +98,7 @@ def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed
             f"`model` should be {names}, a scikit-learn classifier, an nn.Module, a function that returns one, or a list of "
             f"models, got {model!r}."
         )
-    return _network(model, options, seed)
+    return _network(model, options, method, seed)
 
 
 def members_left_out(given: Given) -> dict[str, str]:
@@ -146,13 +146,16 @@ def _with_distinct_names(members: Sequence[Learner]) -> list[Learner]:
     return named
 
 
-def _network(model: Any, options: Mapping[str, Any], seed: int) -> Learner:
+def _network(model: Any, options: Mapping[str, Any], method: Method | Choice, seed: int) -> Learner:
+    """Epochs and patience are the method's own where none are given."""
     require("lightning_fabric", "train", f"model={model!r}" if isinstance(model, str) else "a network")
     from metricfit.learners._network import NetworkLearner  # Lightning takes a second to import
 
-    names = ("max_epochs", "batch_size", "learning_rate", "patience")
+    own = method.network if isinstance(method, Method) else NetworkTraining()
     sizes = tuple(np.atleast_1d(options["hidden_layer_sizes"]).tolist())
-    given = {name: options[name] for name in names}
+    given = {name: options[name] for name in ("batch_size", "learning_rate")}
+    for option in ("max_epochs", "patience"):
+        given[option] = getattr(own, option) if options[option] is None else options[option]
     name = model if isinstance(model, str) else type(model).__name__ if isinstance(model, nn.Module) else model.__name__
     return NetworkLearner(model, hidden_layer_sizes=sizes, seed=seed, name=name, **given)
 
@@ -160,10 +163,10 @@ def _network(model: Any, options: Mapping[str, Any], seed: int) -> Learner:
 def _linear(options: Mapping[str, Any], seed: int, given: Given) -> LinearLearner:
     strength = options["C"]
     if strength is None:
-        return LinearLearner(STRENGTHS)
+        return LinearLearner(STRENGTHS, seed)
     if not strength > 0.0:
         raise ValueError(f"`C` should be positive, got {strength!r}.")
-    return LinearLearner((float(strength),))
+    return LinearLearner((float(strength),), seed)
 
 
 def _boosting(options: Mapping[str, Any], seed: int, given: Given) -> BoostingLearner:

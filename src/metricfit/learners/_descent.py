@@ -86,8 +86,15 @@ def sandwich(features: Any, column: Floats) -> Floats:
     return product.toarray() if issparse(product) else product
 
 
-def descend(objective: LinearObjective, penalty: float, start: LinearModel, record: Record | None = None) -> LinearModel:
-    """L-BFGS on an objective plus the penalty, over weights, intercepts and offsets.
+def descend(
+    objective: LinearObjective,
+    penalty: float,
+    start: LinearModel,
+    record: Record | None = None,
+    *,
+    trains_offsets: bool = True,
+) -> LinearModel:
+    """L-BFGS on an objective plus the penalty, over weights, intercepts and, where asked for, offsets.
 
     In coordinates in which cross-entropy has curvature one at the start, class by class: a few steps instead of hundreds.
     """
@@ -96,7 +103,7 @@ def descend(objective: LinearObjective, penalty: float, start: LinearModel, reco
     gradient_norm = 0.0  # where the objective was last looked at: that is where a step ends
 
     def model_at(flat: Floats) -> LinearModel:
-        return LinearModel(*coordinates.weights(flat[:n_free]), flat[n_free:])
+        return LinearModel(*coordinates.weights(flat[:n_free]), flat[n_free:] if trains_offsets else start.offsets)
 
     def centred(model: LinearModel) -> LinearModel:
         return model.with_offsets(model.offsets)
@@ -112,11 +119,12 @@ def descend(objective: LinearObjective, penalty: float, start: LinearModel, reco
         by_both[:-1] += penalty * model.weight
         gradient_norm = float(np.linalg.norm(by_both))
         gradient = coordinates.gradient(by_both)
-        return value + 0.5 * penalty * float((model.weight * model.weight).sum()), np.append(gradient, by_offsets)
+        value += 0.5 * penalty * float((model.weight * model.weight).sum())
+        return value, np.append(gradient, by_offsets) if trains_offsets else gradient
 
     found = minimize(
         value_and_gradient,
-        np.append(coordinates.start.ravel(), start.offsets),
+        np.append(coordinates.start.ravel(), start.offsets if trains_offsets else []),
         jac=True,
         method="L-BFGS-B",
         callback=after_step,

@@ -1,4 +1,4 @@
-"""Linear models: cross-entropy and hinge by scikit-learn, every other method from there by full-batch L-BFGS in float64."""
+"""Linear models: cross-entropy by scikit-learn, every other method by full-batch L-BFGS in float64."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import LinearSVC
 
 from metricfit.decisions import NEVER, fit_offsets, hard_confusion, metric_values
 from metricfit.learners._descent import MAX_STEPS, RowsObjective, descend
@@ -31,6 +30,7 @@ class LinearLearner(MetricLearner):
     """Trains linear models; ``strengths`` are the inverse penalties C, in rising order."""
 
     strengths: Sequence[float]
+    seed: int = 0  # of random weights
     name: str = field(default="linear", kw_only=True)
     refits = True
 
@@ -46,13 +46,13 @@ class LinearLearner(MetricLearner):
         return _fit_cross_entropy(fold.rows, self.strengths, fold.warm if isinstance(fold.warm, LinearModel) else None)
 
     def fit(self, fold: Fold, method: Method, start: LinearModel) -> LinearModel:
-        """Where the method starts at cross-entropy, its offsets start at those that do best on the training rows."""
-        rows, model = fold.rows, start
+        """Where offsets are trained from cross-entropy, they start at those that do best on the training rows."""
+        rows, model, trains_offsets = fold.rows, start, method.offsets == "trained"
         if method.loss == "cross_entropy":
             return start
-        if method.loss == "hinge":
-            return _fit_hinge(rows, self.strength)
-        if method.start in (SCRATCH, CROSS_ENTROPY):
+        if method.start == SCRATCH:
+            model = LinearModel.random(rows.features.shape[1], rows.n_classes, self.seed)
+        elif method.start == CROSS_ENTROPY and trains_offsets:
             model = start.with_offsets(fit_offsets(start.logits(rows.features), rows.labels, fold.metric, rows.weight))
         penalty = 1.0 / (self.strength * rows.training_weight.sum()) * (method.leak or 1.0)
         for width in method.widths or (None,):
@@ -60,7 +60,8 @@ class LinearLearner(MetricLearner):
             shown = width or float(method.smoothing_for(rows.n_classes).width)
             record = None if fold.history is None else partial(_record, fold, method, shown)
             objective = RowsObjective(rows, surrogate)
-            model = descend(objective, NORMALIZED_PENALTY if method.normalize_scores else penalty, model, record)
+            least = NORMALIZED_PENALTY if method.normalize_scores else penalty
+            model = descend(objective, least, model, record, trains_offsets=trains_offsets)
         return model
 
 
@@ -90,13 +91,7 @@ def _fit_cross_entropy(rows: TrainingRows, strengths: Sequence[float], start: Li
     return fitted
 
 
-def _fit_hinge(rows: TrainingRows, strength: float) -> LinearModel:
-    """The squared hinge by scikit-learn, a class against the rest where there are more than two."""
-    solver = LinearSVC(C=strength, dual=False).fit(rows.features, rows.labels, rows.training_weight)
-    return _as_linear(solver, rows.n_classes)
-
-
-def _as_linear(solver: LogisticRegression | LinearSVC, n_classes: int) -> LinearModel:
+def _as_linear(solver: LogisticRegression, n_classes: int) -> LinearModel:
     """Its coefficients; a class without rows gets a score that never wins."""
     weight, intercept = solver.coef_.T.copy(), solver.intercept_.copy()
     if len(solver.classes_) < n_classes:

@@ -35,6 +35,13 @@ class LinearModel:
         )
 
     @classmethod
+    def random(cls, n_features: int, n_classes: int, seed: int) -> LinearModel:
+        """Where the papers' linear models start: uniform within 1 / sqrt(p), as ``nn.Linear`` draws."""
+        n_columns, bound = 1 if n_classes == 2 else n_classes, 1.0 / np.sqrt(max(n_features, 1))
+        drawn = np.random.default_rng(seed).uniform(-bound, bound, (n_features + 1, n_columns))
+        return cls(drawn[:-1], drawn[-1], np.zeros(n_classes))
+
+    @classmethod
     def from_tensors(cls, tensors: dict[str, torch.Tensor], n_inputs: int, n_classes: int) -> LinearModel:
         n_columns = 1 if n_classes == 2 else n_classes
         shapes = {"weight": (n_inputs, n_columns), "intercept": (n_columns,), "offsets": (n_classes,)}

@@ -35,9 +35,10 @@ from metricfit.learners._rows import TrainingRows
 from metricfit.learners._task import Fold
 from metricfit.methods import CROSS_ENTROPY, SCRATCH, Method, find
 from metricfit.smoothing import Hard, Normal, Softmax, SoftSet
-from metricfit.training import Batches, Trainer
+from metricfit.training import Batches, Trainer, anneal
 from metricfit.training._fabric import Fabric
 
+FLOOR = 0.01  # of the gradient normaliser, as in the code of EXACT's authors
 _GLOBAL_GENERATOR = threading.RLock()
 
 
@@ -95,7 +96,7 @@ class NetworkLearner(MetricLearner):
         return module
 
     def _train(self, fold: Fold, module: nn.Module, method: Method, offsets: Floats, by_metric: bool = True) -> NetworkModel:
-        """AdamW until the held-out rows stop gaining: by the metric with these offsets, or by cross-entropy."""
+        """AdamW, by default until the held-out rows stop gaining: by the metric with these offsets, or by cross-entropy."""
         rows, test, metric = fold.rows, fold.held_out, fold.metric
         assert test is not None
         guard, seed, metrics = Guard(test.labels, test.weight, test.n_classes, metric), self.seed + fold.place, list[float]()
@@ -107,21 +108,23 @@ class NetworkLearner(MetricLearner):
 
         class_weight = None if (rows.class_weight == 1.0).all() else torch.from_numpy(rows.class_weight).float()
         shift = torch.from_numpy(offsets).float() if method.leak else None
-        batches = _RowBatches(rows, self.batch_size, seed)
+        batches, course = _RowBatches(rows, self.batch_size, seed), method.network
+        n_steps = self.max_epochs * len(batches)
         trainer = Trainer(
             module,
             method.build_loss(metric, rows.n_classes, class_weight, shift),
             torch.optim.AdamW(module.parameters(), lr=self.learning_rate),
             score=score,
-            scale=_width_schedule(method, self.max_epochs * len(batches)),
-            normalizer=GradientNormalizer() if method.normalize_gradients else None,
+            lr=_geometric((self.learning_rate, course.last_learning_rate), n_steps),
+            scale=None if course.anneals else _geometric(course.widths or method.widths, n_steps),
+            normalizer=GradientNormalizer(floor=FLOOR) if method.normalize_gradients else None,
             fabric=Fabric(accelerator="cpu", devices=1),
             progress=_MetricShown(fold.progress, metrics),
             name=f"network {fold.place + 1}, {method.name}",
         )
         held_out = as_tensor(test.features), torch.from_numpy(test.labels)
         with _seeded(seed) if isinstance(self.model, str) and _samples(method, rows.n_classes) else nullcontext():
-            history = trainer.fit(batches, held_out, epochs=self.max_epochs, patience=self.patience)
+            history = self._run(trainer, method, batches, held_out)
         for row, value in zip(history, metrics, strict=True):
             width = None if np.isnan(row["scale"]) else row["scale"]
             fold.record(method.name, row["surrogate"], value, row["gradient_norm"], width)
@@ -129,6 +132,17 @@ class NetworkLearner(MetricLearner):
         best = NetworkModel(copy.deepcopy(module), offsets, sizes)
         best.module.eval()
         return best
+
+    def _run(self, trainer: Trainer, method: Method, batches: _RowBatches, held_out: tuple[Tensor, Tensor]) -> list[Any]:
+        course = method.network
+        if course.anneals:
+            first, second = method.widths[:2]
+            rule: dict[str, Any] = {"stop_by": course.stop_by, "patience": self.patience}
+            return anneal(trainer, batches, held_out, start=first, rate=second / first, epochs=self.max_epochs, **rule)
+        if course.stop_by == "epochs":
+            return trainer.fit(batches, held_out, epochs=self.max_epochs)
+        rule = {"stop_by": course.stop_by, "patience": self.patience}
+        return trainer.fit(batches, held_out, epochs=self.max_epochs, **rule)
 
 
 class _MetricShown(Progress):
@@ -181,8 +195,11 @@ def _samples(method: Method, n_classes: int) -> bool:
     return method.trains_metric and type(smoothing) not in (Hard, SoftSet, Softmax)
 
 
-def _width_schedule(method: Method, steps: int) -> schedules.Schedule | None:
-    return schedules.geometric(method.widths[0], method.widths[-1], steps) if method.widths else None
+def _geometric(ends: Sequence[float | None], n_steps: int) -> schedules.Schedule | None:
+    """From the first to the last number; None where there is none."""
+    if not ends or ends[0] is None or ends[-1] is None:
+        return None
+    return schedules.geometric(ends[0], ends[-1], n_steps)
 
 
 def _shapes(state: dict[str, Tensor]) -> dict[str, torch.Size]:

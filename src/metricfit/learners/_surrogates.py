@@ -34,6 +34,8 @@ Surrogate = Callable[[Floats, Floats], tuple[float, Floats, Floats]]
 
 def build_surrogate(method: Method, rows: TrainingRows, metric: Metric, width: float | None = None) -> Surrogate:
     """The fastest algorithm for a method of a metric; ``width`` overrides that of the smoothing."""
+    if method.loss == "hinge":
+        return _hinge(rows, 1.0 if method.margin is None else method.margin)
     smoothing = method.smoothing_for(rows.n_classes)
     width_or_own = float(smoothing.width) if width is None else width
     plain = isinstance(links.get(method.link), Linear) and method.margin is None and not method.normalize_scores
@@ -102,6 +104,24 @@ def _normal_of_two(rows: TrainingRows, metric: Metric, sigma: float, alpha: floa
         value -= alpha * float(shares @ log_expit(sign * difference))
         by_shift -= alpha * shares * sign * expit(-sign * difference)
         return value, np.stack([-by_shift, by_shift], 1), np.array([-by_offset, by_offset])
+
+    return surrogate
+
+
+def _hinge(rows: TrainingRows, margin: float) -> Surrogate:
+    """The hinge of Crammer and Singer, max(0, margin - s_y + max of the others), of scores without offsets."""
+    labels, index = rows.labels, np.arange(len(rows.labels))
+    shares = rows.training_weight / rows.training_weight.sum()
+
+    def surrogate(scores: Floats, offsets: Floats) -> tuple[float, Floats, Floats]:
+        others = scores.copy()
+        others[index, labels] = -np.inf
+        best = others.argmax(1)
+        losses = np.maximum(0.0, margin - scores[index, labels] + scores[index, best])
+        by_scores, active = np.zeros_like(scores), shares * (losses > 0.0)
+        by_scores[index, best] = active
+        by_scores[index, labels] = -active
+        return float(shares @ losses), by_scores, np.zeros_like(offsets)
 
     return surrogate
 

@@ -1,7 +1,18 @@
 """Methods: every way of training, by name. What is trained is the learner's question (:mod:`metricfit.learners`)."""
 
-from metricfit.methods._method import CROSS_ENTROPY, SCRATCH, Choice, Method
-from metricfit.methods._registry import AUTO, BASELINE, NOISY_LABELS, MethodLike, find, get, is_registered, names, register
+from metricfit.methods._method import CROSS_ENTROPY, SCRATCH, Choice, Method, NetworkTraining
+from metricfit.methods._registry import (
+    AUTO,
+    BASELINE,
+    NOISY_LABELS,
+    MethodLike,
+    find,
+    get,
+    has_choice,
+    is_registered,
+    names,
+    register,
+)
 
 __all__ = [
     "AUTO",
@@ -12,8 +23,10 @@ __all__ = [
     "Choice",
     "Method",
     "MethodLike",
+    "NetworkTraining",
     "find",
     "get",
+    "has_choice",
     "is_registered",
     "names",
     "register",

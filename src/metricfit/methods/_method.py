@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
@@ -17,6 +17,35 @@ from metricfit.smoothing import Normal, Smoothing, Softmax
 LOSSES = ("cross_entropy", "hinge", "metric")
 OFFSETS = ("none", "tuned", "trained")
 SCRATCH, CROSS_ENTROPY = "scratch", "cross_entropy"
+STOPS = ("metric", "loss", "epochs")
+
+
+@dataclass(frozen=True)
+class NetworkTraining:
+    """How a method trains networks: how its width moves, and when it stops.
+
+    Args:
+        widths: the first and the last width of a geometric schedule over all epochs; by default those of the method.
+        anneals: stay at each width until the loss of the held-out rows stops falling, as EAST does
+            (:func:`metricfit.training.anneal`).
+        stop_by: the held-out ``"metric"`` or ``"loss"`` stops the training and chooses the epoch; ``"epochs"`` trains them all
+            and keeps the last weights.
+        patience, max_epochs: what ``MetricClassifier`` takes by default.
+        last_learning_rate: where the learning rate falls to over all epochs, geometrically; None keeps it.
+    """
+
+    widths: tuple[float, ...] = ()
+    anneals: bool = False
+    stop_by: str = "metric"
+    patience: int = 15
+    max_epochs: int = 200
+    last_learning_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        check_option(self.stop_by, "stop_by", STOPS)
+        _check_widths(self.widths)
+        for name in ("patience", "max_epochs"):
+            check_number(getattr(self, name), name, 1)
 
 
 @dataclass(frozen=True)
@@ -32,13 +61,15 @@ class Method:
         smoothing, link, margin, normalize_scores, leak: what the loss of a metric is made of, as in
             :class:`metricfit.MetricLoss`.
         many_smoothing: the smoothing for more than two classes, if it is another.
+        margins: candidates for the margin. Held-out rows choose one: those of the first split, or of more splits until there
+            are 2,000. In a tie it is the first.
         widths: the widths of the smoothing, one after the other. Linear models are trained at each of them, networks follow a
             geometric schedule from the first to the last. Without them the smoothing keeps its own width.
         normalize_gradients: divide gradients by their running norm (networks).
+        network: what else is particular to networks.
         offsets: ``"none"``, ``"tuned"`` on held-out scores, or ``"trained"`` with the weights. Networks do not train
             offsets: with a leak they take those of their start, without one the last layer has a bias.
-        start: ``"scratch"``, or the name of the method whose model it starts from. Linear models always start at
-            cross-entropy, the one convex problem among these.
+        start: ``"scratch"``, from random weights, or the name of the method whose model it starts from.
 
     >>> Method("smooth_mcc", smoothing=Softmax(0.5), leak=0.2).trains_metric
     True
@@ -53,10 +84,12 @@ class Method:
     many_smoothing: Smoothing | None = None
     link: str | Link = "linear"
     margin: float | None = None
+    margins: tuple[float, ...] = ()
     normalize_scores: bool = False
     leak: float = 0.0
     widths: tuple[float, ...] = ()
     normalize_gradients: bool = False
+    network: NetworkTraining = field(default_factory=NetworkTraining)
     offsets: str = "trained"
     start: str = SCRATCH
 
@@ -65,19 +98,24 @@ class Method:
         check_option(self.loss, "loss", LOSSES)
         check_option(self.offsets, "offsets", OFFSETS)
         check_number(self.leak, "leak", 0.0)
-        for width in self.widths:
-            check_number(width, "widths", 0.0, open_low=True)
+        _check_widths(self.widths)
+        for margin in self.margins:
+            check_number(margin, "margins", 0.0)
         links.get(self.link)
-        for field in ("smoothing", "many_smoothing"):
-            value = getattr(self, field)
+        for name in ("smoothing", "many_smoothing"):
+            value = getattr(self, name)
             if value is not None and not isinstance(value, Smoothing):
-                raise TypeError(f"`{field}` should be one of `mf.smoothing`, for example `Softmax()`, got {value!r}.")
+                raise TypeError(f"`{name}` should be one of `mf.smoothing`, for example `Softmax()`, got {value!r}.")
         object.__setattr__(self, "title", self.title or self.name)
 
     @property
     def trains_metric(self) -> bool:
         """Whether the metric itself is in the loss."""
         return self.loss == "metric"
+
+    def with_margin(self, margin: float) -> Method:
+        """With one of the candidates for the margin."""
+        return replace(self, margin=margin, margins=())
 
     def check_start(self, known: Sequence[str] = (SCRATCH, CROSS_ENTROPY)) -> None:
         """Raise a ValueError unless the method starts at one of these: alone, or at a candidate before it in a choice."""
@@ -104,7 +142,7 @@ class Method:
         if self.loss == "cross_entropy":
             return CrossEntropyLoss(weight=class_weight)
         if self.loss == "hinge":
-            return HingeLoss(weight=class_weight)
+            return HingeLoss(1.0 if self.margin is None else self.margin, weight=class_weight)
         return MetricLoss(
             metric,
             self.smoothing_for(n_classes),
@@ -154,6 +192,11 @@ class Choice:
 
     def candidate(self, name: str) -> Method | None:
         return next((candidate for candidate in self.candidates if candidate.name == name), None)
+
+
+def _check_widths(widths: Sequence[float]) -> None:
+    for width in widths:
+        check_number(width, "widths", 0.0, open_low=True)
 
 
 def _check_name(name: object) -> None:

@@ -82,10 +82,10 @@ def fit_shards(
             workers have to see the files.
         tell: called with a line about every pass.
         options: of ``MetricClassifier``: ``pos_label``, ``class_order``, ``average``, ``class_weight``, ``cv`` (a number of
-            folds), ``method`` ("auto", "leaky", "expected_error", "threshold" or "cross_entropy"), ``smoothing``, ``C``,
-            ``n_jobs`` and ``random_state``. ``model`` is "linear", or "auto", which is the linear model too, and ``notes_``
-            says so; or "xgboost", or an ``XGBClassifier`` with options of its own, for ``method`` "auto", "threshold" or
-            "cross_entropy".
+            folds), ``method`` ("auto", "direct", "leaky", "expected_error", "threshold" or "cross_entropy"), ``smoothing``,
+            ``C``, ``n_jobs`` and ``random_state``. ``model`` is "linear", or "auto", which is the linear model too, and
+            ``notes_`` says so; or "xgboost", or an ``XGBClassifier`` with options of its own, for ``method`` "auto",
+            "threshold" or "cross_entropy".
     """
     check_scratch(scratch)
     found = open_files(find_files(files), target, drop, numeric, categorical)
@@ -134,7 +134,7 @@ def fit_files(
             recipe = TreesRecipe(passes, Path(folder), known, folds, learner, metric.metric, class_weight, inputs)
         else:
             kept, support = Scratch(Path(folder), known, folds, len(counts)), _support(known, folds, n_folds, len(counts))
-            recipe = Recipe(passes, kept, metric.metric, class_weight, support, n_features, learner.strengths)
+            recipe = Recipe(passes, kept, metric.metric, class_weight, support, n_features, learner.strengths, learner.seed)
         fitted = recipe.fit(method)
     classifier.n_features_in_, classifier.feature_names_in_ = len(names), np.array(names, dtype=object)
     classifier.reads_frames_, classifier.frame_library_, classifier.preprocessor_ = True, "pyarrow", reader
@@ -178,15 +178,15 @@ def _learner(
 ) -> Any:
     if classifier.model in LINEAR:
         strengths = STRENGTHS if classifier.C is None else (float(classifier.C),)
-        return LinearLearner(strengths, notes=(ONLY_LINEAR,) if classifier.model == "auto" else ())
+        return LinearLearner(strengths, seed, notes=(ONLY_LINEAR,) if classifier.model == "auto" else ())
     given = Given(len(labels.codes), len(labels.classes), False, n_folds)
     note = HELD_OUT_NOTE.format(n_folds)
     return replace(build_learner(classifier.get_params(deep=False), method, seed, given), notes=(note,))
 
 
 def _count_folds(classifier: MetricClassifier, method: methods.Method | methods.Choice, labels: Labels) -> int:
-    if classifier.model in LINEAR and classifier.C is not None and isinstance(method, methods.Method):
-        return 0  # nothing to choose
+    if classifier.model in LINEAR and classifier.C is not None and not methods.has_choice(method):
+        return 0
     n_folds, counts = int(classifier.cv), labels.counts
     if counts.min() < n_folds:
         rare = labels.classes.tolist()[counts.argmin()]

@@ -40,6 +40,7 @@ class Recipe:
     support: Ints
     n_features: int
     strengths: Sequence[float]
+    seed: int = 0  # of random weights
     strength: float = float("nan")
     history: History = field(default_factory=History)
 
@@ -55,7 +56,7 @@ class Recipe:
             if not is_sum_of_rows(one, len(self.class_weight)):
                 raise ValueError(
                     f"`method` {one.name!r} is not trained on several files: it is no sum over rows here. "
-                    "Pass method='auto', 'leaky', 'threshold' or 'cross_entropy'."
+                    "Pass method='auto', 'direct', 'threshold' or 'cross_entropy'."
                 )
         models = self._train_cross_entropy(any(one.loss != CROSS_ENTROPY for one in candidates))
         return self._choose(method, models) if isinstance(method, Choice) else self._fit_one(method, models)
@@ -131,7 +132,9 @@ class Recipe:
 
     def _descend(self, method: Method, start: Models, folds: Sequence[int]) -> Models:
         """The method trained from the models ``start``. At cross-entropy, offsets start at the best of the training rows."""
-        if method.start in (SCRATCH, CROSS_ENTROPY):
+        if method.start == SCRATCH:
+            start = dict.fromkeys(folds, LinearModel.random(self.n_features, len(self.class_weight), self.seed))
+        elif method.start == CROSS_ENTROPY and method.offsets == "trained":
             start = {
                 fold: start[fold].with_offsets(self.scratch.fit_offsets(_file(fold), self.metric, fold)) for fold in folds
             }
@@ -145,7 +148,7 @@ class Recipe:
             support = self.support[fold].astype(np.float64)
             objective = ShardObjective(ask, fold, method, self.metric, self.class_weight, support, width)
             record = partial(self._record, method, objective) if fold == ALL_ROWS else None
-            model = descend(objective, penalty, model, record)
+            model = descend(objective, penalty, model, record, trains_offsets=method.offsets == "trained")
         return model
 
     def _record(
