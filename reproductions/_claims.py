@@ -12,9 +12,12 @@ from reproductions._markdown import table
 
 TIE = 0.5  # points; a published difference up to this counts as a tie, in all papers alike
 
+FULL, REDUCED, SCALED = "full", "reduced", "scaled"  # protocols, see Experiment.protocol
+
 # the verdicts on a published gain, and those on a published tie
 GAIN_VERDICTS = ("holds", "larger", "smaller", "within noise", "no such gain", "reversed")
 TIE_VERDICTS = ("level", "unclear", "a difference")
+NOT_PUBLISHED, NO_VERDICT = "not published", "scaled: no verdict"  # instead of a verdict
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,9 @@ class Runs:
 class Claim:
     """A gain in points: published, and ours with the half width of its 95 % interval and its p-value.
 
-    A claim without a number has ``direction`` 1 (better) or -1 (worse) instead of ``published``. Claims of one ``group`` share
-    runs, so they are not independent. ``toy`` is for examples of a few points, which were made to show the effect.
+    A claim without a number has ``direction`` 1 (better) or -1 (worse) instead of ``published``. With neither, nothing was
+    published and the claim is only a measurement. Claims of one ``group`` share runs, so they are not independent. ``toy`` is
+    for examples of a few points, which were made to show the effect. ``protocol`` is FULL, REDUCED or SCALED.
     """
 
     text: str
@@ -61,11 +65,12 @@ class Claim:
     runs: Runs = Runs()
     group: str = ""
     toy: bool = False
+    protocol: str = FULL
 
     def __post_init__(self) -> None:
-        if (self.published is None) != (self.direction in (-1, 1)):
+        if self.direction not in ((-1, 0, 1) if self.published is None else (0,)):
             raise ValueError(
-                f"`direction` should be -1 or 1 if `published` is None, else 0; got `direction` {self.direction!r} and "
+                f"`direction` should be -1, 0 or 1 if `published` is None, else 0; got `direction` {self.direction!r} and "
                 f"`published` {self.published!r}."
             )
 
@@ -78,9 +83,15 @@ class Claim:
         return self.ours + self.half_width
 
     @property
-    def is_tie(self) -> bool:
-        """Whether the published difference counts as none."""
-        return self.published is not None and abs(self.published) <= TIE
+    def kind(self) -> str:
+        """What was published: a "gain", a "tie", a "direction" without a number, or "nothing".
+
+        >>> [Claim("", *claim).kind for claim in ((3.3, 3.4, 0.2), (0.1, 0.0, 0.2), (None, 1.0, 0.2, 1), (None, 1.0, 0.2))]
+        ['gain', 'tie', 'direction', 'nothing']
+        """
+        if self.published is None:
+            return "direction" if self.direction else "nothing"
+        return "tie" if abs(self.published) <= TIE else "gain"
 
     @property
     def verdict(self) -> str:
@@ -97,13 +108,23 @@ class Claim:
         ['no such gain', 'within noise']
 
         A published *tie* is "level" if ours is one too and the interval is within one point of zero, "a difference" if ours is
-        none and the interval leaves out zero, else "unclear".
+        larger and the interval excludes zero, else "unclear".
 
         >>> [Claim("on wine", 0.0, ours, half_width).verdict for ours, half_width in ((0.1, 0.2), (0.1, 5.0), (-5.6, 1.0))]
         ['level', 'unclear', 'a difference']
+
+        A measurement without a published number gets no verdict. Neither does a scaled run, which cannot judge what the paper
+        measured with another network or other data.
+
+        >>> Claim("on car", None, 3.4, 0.2).verdict, Claim("on CIFAR-10", 0.79, -2.1, 0.9, protocol=SCALED).verdict
+        ('not published', 'scaled: no verdict')
         """
+        if self.kind == "nothing":
+            return NOT_PUBLISHED
+        if self.protocol == SCALED:
+            return NO_VERDICT
         seen = self.low > 0.0 or self.high < 0.0
-        if self.is_tie:
+        if self.kind == "tie":
             if abs(self.ours) <= TIE and max(-self.low, self.high) <= 2.0 * TIE:
                 return "level"
             return "a difference" if seen else "unclear"
@@ -120,12 +141,12 @@ class Claim:
 
     @property
     def published_text(self) -> str:
-        """The published gain as text for a table.
+        """The published gain as text for a table; empty if nothing was published.
 
         >>> Claim("EXACT on car", 3.29, 3.41, 0.15).published_text, Claim("worse", None, 0.8, 0.3, -1).published_text
         ('+3.29', '< 0')
         """
-        return f"{self.published:+.2f}" if self.published is not None else "> 0" if self.direction > 0 else "< 0"
+        return f"{self.published:+.2f}" if self.published is not None else {1: "> 0", -1: "< 0", 0: ""}[self.direction]
 
 
 def claim(
@@ -158,13 +179,10 @@ def mean_with_interval(differences: Sequence[float], test_share: float = 0.0) ->
     return f"{found.mean:+.2f}" + (f" ({found.low:+.2f} … {found.high:+.2f})" if len(differences) > 1 else "")
 
 
-def claims_table(claims: Sequence[Claim], protocol: str = "full", adjusted: Sequence[float] | None = None) -> str:
-    """The claims as a Markdown table.
-
-    ``protocol`` is "full" or "scaled". ``adjusted`` are the p-values after a correction for the number of claims.
-    """
+def claims_table(claims: Sequence[Claim], adjusted: Sequence[float] | None = None) -> str:
+    """The claims as a Markdown table; ``adjusted`` are the p-values after a correction for the number of claims."""
     rows = []
-    for place, one in enumerate(claims):
+    for index, one in enumerate(claims):
         interval = f"{one.low:+.2f} … {one.high:+.2f}" if math.isfinite(one.high) else "one run"
         rows.append(
             [
@@ -172,11 +190,11 @@ def claims_table(claims: Sequence[Claim], protocol: str = "full", adjusted: Sequ
                 one.published_text,
                 f"{one.ours:+.2f}",
                 interval,
-                *([] if adjusted is None else [p_text(adjusted[place]) if one.half_width else "no scatter", one.group]),
+                *([] if adjusted is None else [p_text(adjusted[index]) if one.half_width else "no scatter", one.group]),
                 str(one.runs.seeds),
                 str(one.runs.splits),
                 f"{one.runs.test_rows:,}" if one.runs.test_rows else "",
-                protocol,
+                one.protocol,
                 one.verdict,
             ]
         )
@@ -208,29 +226,48 @@ def correct(claims: Sequence[Claim]) -> list[float]:
 
 
 def counts(claims: Sequence[Claim]) -> str:
-    """How many published gains, directions (without a number) and ties have which verdict, in words.
+    """How many published gains, directions (without a number) and ties have which verdict, and how many have none.
 
     >>> counts([Claim("a", 3.0, 3.1, 0.5), Claim("b", 0.1, 0.0, 0.2), Claim("c", None, 1.0, 0.5, direction=1)])
     '1 published gain: 1 holds. 1 published direction: 1 holds. 1 published tie: 1 level.'
+    >>> counts([Claim("d", 3.0, 3.1, 0.5, protocol=SCALED), Claim("e", None, 1.0, 0.5)])
+    '1 scaled, without a verdict. 1 measured without a published number.'
     """
     real = [one for one in claims if not one.toy]
-    kinds = {
-        "gain": [one for one in real if not (one.is_tie or one.direction)],
-        "direction": [one for one in real if one.direction],
-        "tie": [one for one in real if one.is_tie],
-    }
     parts = []
-    for what, some in kinds.items():
-        verdicts = TIE_VERDICTS if what == "tie" else GAIN_VERDICTS
-        if some:
-            found = Counter(one.verdict for one in some)
+    for kind, verdicts in (("gain", GAIN_VERDICTS), ("direction", GAIN_VERDICTS), ("tie", TIE_VERDICTS)):
+        found = Counter(one.verdict for one in real if one.kind == kind and one.verdict != NO_VERDICT)
+        if n_claims := found.total():
             words = ", ".join(f"{found[verdict]} {verdict}" for verdict in verdicts if found[verdict])
-            parts.append(f"{len(some)} published {what}{'s' * (len(some) > 1)}: {words}.")
+            parts.append(f"{n_claims} published {kind}{'s' * (n_claims > 1)}: {words}.")
+    for verdict, words in ((NO_VERDICT, "scaled, without a verdict"), (NOT_PUBLISHED, "measured without a published number")):
+        if n_claims := sum(one.verdict == verdict for one in real):
+            parts.append(f"{n_claims} {words}.")
     return " ".join(parts)
 
 
 CAVEAT = (
-    "With one split, intervals are over seeds: they say whether the published number comes out on this split, and do not "
-    "include the variation between test sets. With several splits, intervals are over splits and know that these overlap: "
-    "they say whether there is a gain."
+    "With one split, intervals are over seeds: they tell whether the published number comes out on this split, and leave out "
+    "the variation between test sets. With several splits, intervals are over splits and account for their overlap: they "
+    "tell whether there is a gain."
 )
+HEAD = "## Claims, in points"
+
+
+def claims_section(claims: Sequence[Claim]) -> str:
+    """The section of a result page that has the claims."""
+    return f"{HEAD}\n\n{claims_table(claims)}\n\n{CAVEAT}"
+
+
+def with_claims(page: str, claims: Sequence[Claim]) -> str:
+    """A result page with its section of claims written anew. Only a figure can follow the section.
+
+    >>> page = with_claims(f"before\\n\\n{HEAD}\\n\\nold\\n\\n![figure](a.svg)\\n", [])
+    >>> page.startswith(f"before\\n\\n{HEAD}"), "old" in page, page.endswith(f"{CAVEAT}\\n\\n![figure](a.svg)\\n")
+    (True, False, True)
+    """
+    before, head, rest = page.partition(HEAD)
+    if not head:
+        raise ValueError(f"The page should have the line {HEAD!r}, and it is missing: {before[:60]!r} …")
+    _, figure, after = rest.partition("\n\n![")
+    return before + claims_section(claims) + (figure + after if figure else "\n")

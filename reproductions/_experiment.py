@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproductions._claims import Claim
+from reproductions._claims import FULL, REDUCED, SCALED, Claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,14 +87,28 @@ class Experiment:
     figure: Callable[[Results], Figure] | None = None
     seeds: int = 5
     searches: bool = False  # whether --search applies
-    scaled: bool = False  # whether the default is smaller than the paper's, and --full applies
-    cut: bool = False  # whether it is smaller than the paper's, and has no other size
+    scaled: bool = False  # whether the default is smaller than the paper's
+    cut: bool = False  # whether it only has fewer rows, folds, seeds or draws than the paper's, or stops earlier
+    fixed_size: bool = False  # whether --full does not apply although it is scaled
     version: int = 1  # increase it when saved cells become invalid
 
     @property
     def protocol(self) -> str:
-        """Whether rows, folds, seeds, epochs or networks are smaller than in the paper: "scaled" or "full"."""
-        return "scaled" if self.scaled or self.cut else "full"
+        """How the default compares with the paper's: "full", "reduced" or "scaled".
+
+        A reduced run has the paper's network and data, and less of something else. A scaled run has another network, other
+        data or a fraction of the epochs; its claims get no verdict.
+        """
+        return REDUCED if self.cut else SCALED if self.scaled else FULL
+
+    @property
+    def has_full(self) -> bool:
+        """Whether --full runs the paper's size."""
+        return self.scaled and not self.fixed_size
+
+    def claims_of(self, found: Results, full: bool = False) -> list[Claim]:
+        """The claims with the protocol of the run; ``full`` for a run of the paper's size."""
+        return [replace(one, protocol=FULL if full else self.protocol) for one in self.claims(found)]
 
 
 def names() -> list[str]:

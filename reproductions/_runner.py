@@ -18,10 +18,15 @@ from metricfit._files import new_file
 from metricfit._parallel import parallel
 from metricfit._progress import Progress
 from metricfit._threads import single_threaded
-from reproductions._claims import CAVEAT, claims_table
+from reproductions._claims import REDUCED, SCALED, claims_section
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._figure import save_svg
 from reproductions._machine import hardware
+
+SIZE = {  # of a run, by protocol
+    REDUCED: " The run is *reduced*: the paper's network and data, with fewer rows, folds, seeds, draws or epochs.",
+    SCALED: " The run is *scaled*: another network, other data or a fraction of the epochs. Claims of papers get no verdict.",
+}
 
 
 def run(
@@ -48,12 +53,11 @@ def run(
         reporter.step(", ".join(map(str, cell.values())), None)
     found = [(cell, row) for cell, file in zip(cells, files, strict=True) for row in _read_cell(file) or []]
     how = f"Written by `{command}` on {hardware()}."
-    if experiment.scaled and not scope.full:
-        how += " The networks, data or epochs are *scaled* down from the paper's; `--full` runs the paper's size."
+    if not scope.full:
+        how += SIZE.get(experiment.protocol, "") + " `--full` runs the paper's size." * experiment.has_full
     parts = [f"# {experiment.title}", how, experiment.summary(found).strip()]
-    if claims := experiment.claims(found):
-        protocol = "full" if scope.full else experiment.protocol
-        parts.append(f"## Claims, in points\n\n{claims_table(claims, protocol)}\n\n{CAVEAT}")
+    if claims := experiment.claims_of(found, scope.full):
+        parts.append(claims_section(claims))
     if experiment.figure is not None:
         parts.append(f"![{experiment.title}]({name}.svg)")
         with new_file(out / f"{name}.svg", overwrite=True) as file:

@@ -1,4 +1,4 @@
-"""Every table and figure of the papers: run in full, scaled, or not run, and why.
+"""Every table and figure of the papers: run in full, reduced, scaled, or not run, and why.
 
 ``make evidence`` writes this list to docs/evidence.md. A test compares it with the list of experiments.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reproductions._claims import FULL
 from reproductions._experiment import get_experiment
 from reproductions._markdown import table
 
-FULL, SCALED, PARTLY, NOT_RUN = "full", "scaled", "in part", "not run"
+PARTLY, NOT_RUN = "in part", "not run"
 
 
 @dataclass(frozen=True)
@@ -28,17 +29,18 @@ class Item:
 
     @property
     def status(self) -> str:
-        """Scaled if all of its experiments are, else those that are scaled by name; in part if something is missing.
+        """Reduced or scaled if all of its experiments are, else those that are by name; in part if something is missing.
 
         >>> Item("EXACT", "Table 9", "").status, Item("EXACT", "Table 1", "", ("exact-tabular", "exact-splits")).status
-        ('not run', 'full, `exact-splits` scaled')
+        ('not run', 'full, `exact-splits` reduced')
         """
         if not self.experiments:
             return NOT_RUN
-        smaller = [name for name in self.experiments if name not in EXAMPLES and get_experiment(name).protocol == SCALED]
+        sizes = {name: get_experiment(name).protocol for name in self.experiments if name not in EXAMPLES}
+        smaller = {name: size for name, size in sizes.items() if size != FULL}
         if len(smaller) == len(self.experiments):
-            return f"{SCALED}, {PARTLY}" if self.missing else SCALED
-        names = "".join(f", `{name}` {SCALED}" for name in smaller)
+            return ", ".join([*dict.fromkeys(smaller.values()), *[PARTLY] * bool(self.missing)])
+        names = "".join(f", `{name}` {size}" for name, size in smaller.items())
         return (PARTLY if self.missing else FULL) + names
 
 

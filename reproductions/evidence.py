@@ -3,21 +3,28 @@
     python -m reproductions.evidence [--results reproductions] [--docs docs]
 
 It reads the results in the papers' folders. ``claims.md`` is written whole. In ``evidence.md`` the parts between
-``<!-- NAME: written by `make evidence` -->`` and ``<!-- end of NAME -->`` are replaced.
+``<!-- NAME: written by `make evidence` -->`` and ``<!-- end of NAME -->`` are replaced. In each result page the section of
+claims is written anew, so that all pages follow the same rules.
 """
 
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from metricfit._files import new_file
-from reproductions._claims import CAVEAT, Claim, claims_table, correct, counts
-from reproductions._experiment import get_experiment, names, paper_folder
+from reproductions._claims import CAVEAT, NO_VERDICT, NOT_PUBLISHED, Claim, claims_table, correct, counts, with_claims
+from reproductions._experiment import Results, get_experiment, names, paper_folder
 from reproductions._figure import empty_figure, save_svg
+from reproductions._markdown import NEAR
+from reproductions._results import values
 from reproductions._runner import read_results
 from reproductions.coverage import coverage_table
+from reproductions.exact_2022 import published
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,15 +34,27 @@ Gathered = dict[str, list[Claim]]  # by experiment
 
 ROW = 0.17  # inches
 LINEAR = 1.0  # points up to which the axis is linear; beyond, logarithmic
-COLOURS = {"holds": "#1b7f5c", "smaller": "#c58a00", "within noise": "#8a8a8a", "otherwise": "#b3261e"}
+LINE = 118  # characters in a line of the pages
+COLOURS = {
+    "holds": "#1b7f5c",
+    "smaller": "#c58a00",
+    "within noise": "#8a8a8a",
+    "otherwise": "#b3261e",
+    "no verdict": "#5b8fd0",
+}
+
+
+def file_of(results: Path, name: str, suffix: str = ".csv") -> Path:
+    """A file of an experiment's results."""
+    return results / paper_folder(name) / "results" / f"{name}{suffix}"
 
 
 def gather(results: Path) -> Gathered:
     """The claims of all experiments that have a result."""
     gathered = {}
     for name in names():
-        experiment, file = get_experiment(name), results / paper_folder(name) / "results" / f"{name}.csv"
-        if file.exists() and (claims := experiment.claims(read_results(experiment, file))):
+        experiment, file = get_experiment(name), file_of(results, name)
+        if file.exists() and (claims := experiment.claims_of(read_results(experiment, file))):
             gathered[name] = claims
     return gathered
 
@@ -45,7 +64,21 @@ def count_section(gathered: Gathered) -> str:
     lines = [f"- **{title}.** {_count(some)}" for title, some in _readings(gathered).items() if some]
     if toys := [one for claims in gathered.values() for one in claims if one.toy]:
         lines.append(f"- **Toys.** {sum(one.verdict in ('holds', 'level') for one in toys)} of {len(toys)} hold.")
-    return "\n".join(lines)
+    return "\n".join(textwrap.fill(line, LINE, subsequent_indent="  ") for line in lines)
+
+
+def exact_section(found: Results) -> str:
+    """How many accuracies of EXACT's Tables 1 and 2 come out within half a point, and those that do not."""
+    sentences = []
+    for part, paper in (("train", published.TRAIN["EXACT"]), ("test", published.TEST["EXACT"])):
+        ours = [float(np.mean(values(found, part, set=name, method="EXACT"))) for name in published.SETS]
+        pairs = list(zip(published.SETS, ours, paper, strict=True))
+        off = [f"{name} {own:.2f} ({told:.2f})" for name, own, told in pairs if abs(own - told) > NEAR]
+        n_sets = len(published.SETS)
+        count = f"{n_sets - len(off)} of {n_sets} tables"
+        others = f", and further off on {', '.join(off)}" if off else ""
+        sentences.append(f"Accuracy on {part} is within {NEAR} points of the paper's on {count}{others}.")
+    return textwrap.fill(" ".join([*sentences, "Published numbers are in brackets."]), LINE)
 
 
 def _readings(gathered: Gathered) -> dict[str, list[Claim]]:
@@ -79,7 +112,7 @@ def claims_page(gathered: Gathered) -> str:
     ]
     for name, claims in gathered.items():
         corrected = [adjusted.get(id(one), 1.0) for one in claims]
-        parts.append(f"## {name}\n\n{claims_table(claims, get_experiment(name).protocol, corrected)}")
+        parts.append(f"## {name}\n\n{claims_table(claims, corrected)}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -101,12 +134,17 @@ def fill(text: str, sections: dict[str, str]) -> str:
 
 
 def write(results: Path, docs: Path) -> None:
-    """Write the pages and the figure."""
+    """Write the pages and the figures."""
     gathered = gather(results)
     text = (docs / "evidence.md").read_text(encoding="utf-8")
-    filled = fill(text, {"counts": count_section(gathered), "coverage": coverage_table()})
-    for name, content in (("evidence.md", filled), ("claims.md", claims_page(gathered))):
-        with new_file(docs / name, overwrite=True) as file:
+    exact = read_results(get_experiment("exact-tabular"), file_of(results, "exact-tabular"))
+    sections = {"counts": count_section(gathered), "coverage": coverage_table(), "exact": exact_section(exact)}
+    pages = {docs / "evidence.md": fill(text, sections), docs / "claims.md": claims_page(gathered)}
+    for name, claims in gathered.items():
+        page = file_of(results, name, ".md")
+        pages[page] = with_claims(page.read_text(encoding="utf-8"), claims)
+    for page, content in pages.items():
+        with new_file(page, overwrite=True) as file:
             file.write_text(content, encoding="utf-8")
     for name, drawn in (("claims.svg", gathered), ("gains.svg", over_splits(gathered))):
         with new_file(docs / name, overwrite=True) as file:
@@ -120,13 +158,14 @@ def over_splits(gathered: Gathered) -> Gathered:
 
 
 def kind(claim: Claim) -> str:
-    """The verdict in one of four words, for the colours of the figure.
+    """The verdict in one of five words, for the colours of the figure.
 
     >>> kind(Claim("LEErr over NegLog, magic", 0.82, 0.1, 0.5)), kind(Claim("EXACT over cross-entropy, car", 3.29, 1.0, 0.1))
     ('within noise', 'smaller')
     """
     words = {"larger": "holds", "level": "holds", "unclear": "within noise"}
     words |= dict.fromkeys(("a difference", "no such gain", "reversed"), "otherwise")
+    words |= dict.fromkeys((NOT_PUBLISHED, NO_VERDICT), "no verdict")
     return words.get(claim.verdict, claim.verdict)
 
 
@@ -153,10 +192,10 @@ def figure(gathered: Gathered) -> Figure:
     axes.axvline(0.0, color="0.5", linewidth=0.8)
     axes.grid(axis="x", alpha=0.25)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("gain in points", fontsize=8)
+    axes.set_xlabel("gain in points, with 95 % intervals", fontsize=8)
     keys = [axes.plot([], [], "D", markersize=4, markerfacecolor="white", markeredgecolor="0.2", label="published")[0]]
-    keys += [axes.plot([], [], "o-", markersize=3.5, color=COLOURS[one], label=f"ours, 95 %: {one}")[0] for one in COLOURS]
-    drawing.legend(handles=keys, loc="outside upper right", ncols=5, frameon=False, fontsize=8)
+    keys += [axes.plot([], [], "o-", markersize=3.5, color=COLOURS[one], label=f"ours: {one}")[0] for one in COLOURS]
+    drawing.legend(handles=keys, loc="outside upper right", ncols=6, frameon=False, fontsize=8)
     return drawing
 
 
@@ -166,7 +205,8 @@ def _draw(axes: Axes, place: int, claim: Claim) -> None:
         marker, x = (">", 0.15) if claim.direction > 0 else ("<", -0.15)
     else:
         marker, x = "D", claim.published
-    axes.plot([x], [place], marker, markersize=4, markerfacecolor="white", markeredgecolor="0.2")
+    if claim.kind != "nothing":
+        axes.plot([x], [place], marker, markersize=4, markerfacecolor="white", markeredgecolor="0.2")
     axes.errorbar(
         [claim.ours], [place], xerr=[claim.half_width], fmt="o", markersize=3.5, color=colour, capsize=2, linewidth=1
     )

@@ -33,6 +33,3 @@ DIRECTIONS = (
     ("-log E[p] is behind E[p], normal noise", "normal noise, log of mean", "normal noise, linear", -1),
     ("the rule: E[-log p] is ahead of E[p], normal noise", "normal noise, log", "normal noise, linear", +1),
 )
-
-# "in the middle and late stages of optimization, Cross-Entropy is basically equivalent" to 1 - E[p]: no gain, in points
-LATE_GAIN = 0.0

@@ -263,6 +263,7 @@ EXPERIMENT = Experiment(
     claims=claims,
     figure=figure,
     seeds=5,
-    cut=True,
+    scaled=True,
+    fixed_size=True,
     version=2,
 )

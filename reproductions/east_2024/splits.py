@@ -118,4 +118,5 @@ EXPERIMENT = Experiment(
     claims=claims,
     seeds=10,
     scaled=True,
+    cut=True,
 )

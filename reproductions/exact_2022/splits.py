@@ -94,4 +94,5 @@ EXPERIMENT = Experiment(
     seeds=10,
     searches=True,
     scaled=True,
+    cut=True,
 )

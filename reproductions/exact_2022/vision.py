@@ -111,7 +111,7 @@ def claims(found: Results) -> list[Claim]:
         if few and many:
             gains = differences(few, many)
             made.append(
-                claim(f"EXACT, 1 sample over 16, accuracy, {name}", 0.0, gains, _runs(gains), group=f"samples, {name}")
+                claim(f"EXACT, 1 sample over 16, accuracy, {name}", None, gains, _runs(gains), group=f"samples, {name}")
             )
     return made
 

@@ -1,10 +1,11 @@
 r"""Batch sizes: how far the confusion matrix of a batch, and a metric of it, can be from that of all rows.
 
-Theorems 5.8 and 5.9 of Li et al. 2024, arXiv 2405.20954 (EAST). They hold for hard and for soft assignments, because all
-entries of a row's matrix lie in [0, 1]. Matrices are divided by their number of rows, and the rows of a batch are drawn
-independently.
+:func:`deviation` and :func:`batch_size` are Theorems 5.8 and 5.9 of Li et al. 2024, arXiv 2405.20954 (EAST). They hold for
+hard and for soft assignments, because all entries of a row's matrix lie in [0, 1]. Matrices are divided by their number of
+rows, and the rows of a batch are drawn independently. :func:`f1_batch_size` is our corollary of Theorem 5.8, which the paper
+does not state.
 
-The bounds are safe, not sharp. They do not know that a rare class has small entries, which vary little.
+The bounds are safe, not sharp. They ignore that the entries of a rare class are small and vary little.
 """
 
 from __future__ import annotations
@@ -69,9 +70,10 @@ def batch_size(deviation: float, n_classes: int = 2, *, delta: float = 0.05, lip
 def f1_batch_size(deviation: float, share: float, n_classes: int = 2, *, delta: float = 0.05) -> int:
     r"""The batch size that keeps the F1 of a class within this deviation, where ``share`` of all rows are of the class.
 
-    Theorem 5.9 does not hold for F1 (see :func:`deviation`), but Theorem 5.8 gives this. Let no entry deviate by more than
-    :math:`\varepsilon`. F1 is :math:`N / D` with :math:`N = 2 c_{kk}` and :math:`D` the true plus the predicted rows of the
-    class, so :math:`D \ge \pi`, its share. Then :math:`\hat F - F = ((\hat N - N) - F (\hat D - D)) / \hat D`, and
+    The EAST paper has no such bound, because its Theorem 5.9 does not apply to F1 (see :func:`deviation`). This one is our
+    corollary of its Theorem 5.8. Let no entry deviate by more than :math:`\varepsilon`. F1 is :math:`N / D` with
+    :math:`N = 2 c_{kk}` and :math:`D` the true plus the predicted rows of the class, so :math:`D \ge \pi`, its share. Then
+    :math:`\hat F - F = ((\hat N - N) - F (\hat D - D)) / \hat D`, and
 
     .. math:: |\hat F - F| \le \frac{2 (d - 1) \varepsilon}{\pi - 2 d \varepsilon},
 

@@ -143,9 +143,9 @@ def test_a_claim_without_a_number(ours, half, direction, verdict):
     assert f"| worse | {'<' if direction < 0 else '>'} 0 | {ours:+.2f} |" in claims_table([one])
 
 
-@pytest.mark.parametrize(("number", "direction"), [(None, 0), (1.0, 1), (None, 2)])
+@pytest.mark.parametrize(("number", "direction"), [(1.0, 1), (0.0, -1), (None, 2)])
 def test_a_claim_has_a_number_or_a_direction(number, direction):
-    with pytest.raises(ValueError, match="`direction` should be -1 or 1 if `published` is None"):
+    with pytest.raises(ValueError, match="`direction` should be -1, 0 or 1 if `published` is None"):
         Claim("either", number, 1.0, 0.5, direction)
 
 

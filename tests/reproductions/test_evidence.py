@@ -1,22 +1,32 @@
 """The page of evidence says what the results say."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from reproductions import coverage, evidence
-from reproductions._claims import Claim
-from reproductions._experiment import get_experiment, names, paper_folder
-from reproductions.evidence import COLOURS, figure, kind
+from reproductions._claims import SCALED, Claim, claims_table, counts, with_claims
+from reproductions._experiment import Experiment, get_experiment, names, paper_folder
+from reproductions.evidence import COLOURS, exact_section, figure, kind
+from reproductions.exact_2022 import published
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_pages_say_what_the_results_say(tmp_path):
-    (tmp_path / "evidence.md").write_text((ROOT / "docs" / "evidence.md").read_text(encoding="utf-8"), encoding="utf-8")
-    evidence.write(ROOT / "reproductions", tmp_path)
-    for name in ("evidence.md", "claims.md", "claims.svg", "gains.svg"):
-        assert (tmp_path / name).read_text(encoding="utf-8") == (ROOT / "docs" / name).read_text(encoding="utf-8"), name
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs" / "evidence.md", tmp_path / "docs")
+    results = sorted(file for suffix in ("csv", "md") for file in ROOT.glob(f"reproductions/*/results/*.{suffix}"))
+    for file in results:
+        copy = tmp_path / file.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)
+    evidence.write(tmp_path / "reproductions", tmp_path / "docs")
+    pages = [ROOT / "docs" / name for name in ("evidence.md", "claims.md", "claims.svg", "gains.svg")]
+    for page in (*pages, *results):
+        written = (tmp_path / page.relative_to(ROOT)).read_text(encoding="utf-8")
+        assert written == page.read_text(encoding="utf-8"), f"{page} is out of date: run `make evidence`"
 
 
 def test_a_page_without_its_marks_is_not_overwritten(tmp_path):
@@ -32,7 +42,7 @@ def test_the_coverage_names_every_experiment_of_a_paper():
     assert {name for name in names() if paper_folder(name) != "beyond"} <= named | coverage.BEYOND
     for item in coverage.ITEMS:
         assert item.experiments or item.missing, f"{item} should say why it is not run"
-        if item.experiments and all(name in names() and get_experiment(name).scaled for name in item.experiments):
+        if item.experiments and all(name in names() and get_experiment(name).protocol == SCALED for name in item.experiments):
             assert "scaled" in item.status
 
 
@@ -53,15 +63,74 @@ def test_a_claim_without_a_number_has_its_place():
         Claim("equal", 0.1, 2.0, 3.0),
         Claim("much better", 9.0, 1.0, 0.5),
         Claim("far better", -9.0, 0.5, 1.0),
+        Claim("measured", None, 1.0, 0.5),
+        Claim("another network", 3.0, -1.0, 0.5, protocol=SCALED),
     ]
-    assert [kind(claim) for claim in claims] == ["holds", "otherwise", "within noise", "smaller", "otherwise"]
-    assert set(map(kind, claims)) == set(COLOURS)
+    kinds = ["holds", "otherwise", "within noise", "smaller", "otherwise", "no verdict", "no verdict"]
+    assert [kind(claim) for claim in claims] == kinds
+    assert set(kinds) == set(COLOURS)
     (axes,) = figure({"paper": claims}).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == [
-        "paper",
-        "worse",
-        "better",
-        "equal",
-        "much better",
-        "far better",
-    ]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["paper", *(one.text for one in claims)]
+    published_at = {line.get_ydata()[0] for line in axes.lines if line.get_marker() in "D<>" and len(line.get_ydata())}
+    assert published_at == {1, 2, 3, 4, 5, 7}  # not the one where nothing was published
+
+
+def test_a_claim_with_nothing_published_shows_nothing_and_is_no_tie():
+    one = Claim("1 sample over 16", None, -0.8, 0.6)
+    assert "| 1 sample over 16 |  | -0.80 | -1.40 … -0.20 |" in claims_table([one])
+    assert claims_table([one]).endswith("| not published |")
+    assert counts([one, Claim("even", 0.0, 0.0, 0.1)]) == "1 published tie: 1 level. 1 measured without a published number."
+
+
+def experiment_of(**options):
+    return Experiment(
+        "a", "A", (), lambda _: [], lambda *_: {}, lambda _: "", lambda _: [Claim("b", 3.0, -1.0, 0.5)], **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "protocol", "verdict"),
+    [
+        ({}, "full", "reversed"),
+        ({"cut": True}, "reduced", "reversed"),
+        ({"scaled": True, "cut": True}, "reduced", "reversed"),
+        ({"scaled": True}, "scaled", "scaled: no verdict"),
+        ({"scaled": True, "fixed_size": True}, "scaled", "scaled: no verdict"),
+    ],
+)
+def test_only_a_scaled_run_gives_no_verdict(options, protocol, verdict):
+    experiment = experiment_of(**options)
+    (one,), (full,) = experiment.claims_of([]), experiment.claims_of([], full=True)
+    assert (one.protocol, one.verdict) == (protocol, verdict)
+    assert (full.protocol, full.verdict) == ("full", "reversed")
+    assert experiment.has_full == (experiment.scaled and not experiment.fixed_size)
+
+
+def test_networks_and_data_that_are_not_the_papers_give_no_verdict():
+    """Darknet-19, WRN-28-10, ResNet-18 and the taggers are smaller here, and trained for a fraction of the epochs."""
+    scaled = {name for name in names() if get_experiment(name).protocol == SCALED}
+    assert {"exact-vision", "leaky-images", "leaky-tagging", "leaky-trees", "east-image", "east-beta"} <= scaled
+    assert scaled.isdisjoint({"exact-tabular", "exact-splits", "leaky-tabular", "leaky-mnist", "east-tabular", "east-splits"})
+
+
+def test_accuracies_further_than_half_a_point_from_the_papers_are_named():
+    def results(off):
+        return [
+            (
+                {"set": name, "method": "EXACT"},
+                {part: paper["EXACT"][index] + off.get((name, part), 0.4) for part, paper in papers},
+            )
+            for index, name in enumerate(published.SETS)
+        ]
+
+    papers = (("train", published.TRAIN), ("test", published.TEST))
+    all_near = " ".join(exact_section(results({})).split())
+    assert "Accuracy on test is within 0.5 points of the paper's on 10 of 10 tables." in all_near
+    text = " ".join(exact_section(results({("wine", "test"): -5.56, ("car", "test"): 0.6})).split())
+    assert "Accuracy on train is within 0.5 points of the paper's on 10 of 10 tables." in text
+    assert "on 8 of 10 tables, and further off on car 95.80 (95.20), wine 94.44 (100.00)." in text
+
+
+def test_a_result_page_without_a_section_of_claims_is_not_changed():
+    with pytest.raises(ValueError, match="should have the line '## Claims, in points'"):
+        with_claims("# A page without it", [])
