@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 .PHONY: demo toys test lint format reproduce evidence references benchmark quality quality-peers fresh campaign clean
 
 demo: .venv/.demo
-	$(BIN)/metricfit demo --out build/demo
+	$(BIN)/metricfit demo --jobs 2 --out build/demo
 
 toys: .venv/.dev
 	$(BIN)/python examples/toy.py --out build/toys

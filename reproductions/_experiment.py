@@ -20,6 +20,7 @@ Results = list[tuple[Cell, Numbers]]
 # name of the experiment: its module
 _MODULES = {
     "exact-tabular": "exact_2022.tabular",
+    "exact-estimators": "exact_2022.estimators",
     "exact-ablation": "exact_2022.ablation",
     "exact-splits": "exact_2022.splits",
     "exact-floor": "exact_2022.floor",

@@ -32,7 +32,7 @@ __all__ = ["Fitted", "fit_method", "iterate_folds", "starts_at_cross_entropy", "
 
 OffsetSearch = Callable[..., Floats]  # of scores, labels, metric and weights
 OFFSET_FOLDS = 5  # parts of the held-out rows of a single split, to judge offsets
-MARGIN_ROWS = 2000  # held-out rows that are enough to choose a margin by
+MARGIN_ROWS = 500  # held-out rows that are enough to choose a margin by
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class Method:
             :class:`metricfit.MetricLoss`.
         many_smoothing: the smoothing for more than two classes, if it is another.
         margins: candidates for the margin. Held-out rows choose one: those of the first split, or of more splits until there
-            are 2,000. In a tie it is the first.
+            are 500. In a tie it is the first.
         widths: the widths of the smoothing, one after the other. Linear models are trained at each of them, networks follow a
             geometric schedule from the first to the last. Without them the smoothing keeps its own width.
         normalize_gradients: divide gradients by their running norm (networks).
