@@ -24,7 +24,7 @@ from reproductions.leaky_2019._protocol import adam
 
 METHODS = ("NegLog", "LEErr")
 N_FOLDS = 5
-POOL, JUDGED = 50, 256  # batches that are sorted by length together; sentences in a batch that is only judged
+POOL, JUDGED = 400, 256  # batches that are sorted by length together; sentences in a batch that is only judged
 
 T = TypeVar("T")
 Example = tuple[Any, Tensor]  # what a module takes for one sentence, and labels
@@ -60,7 +60,7 @@ def fold_of(train: Sequence[T], development: Sequence[T], place: int) -> tuple[l
 
 
 class SimilarLengths:
-    """Sentences of similar length together, because padding takes time; another order in every epoch."""
+    """Sentences of similar length together, because batches of equal length are faster; another order in every epoch."""
 
     def __init__(self, examples: Sequence[Example], size: int, collate: Collate, seed: int) -> None:
         self.examples, self.size, self.collate = examples, size, collate

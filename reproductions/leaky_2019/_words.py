@@ -1,7 +1,8 @@
-"""Words as numbers. The paper has 300-dimensional GloVe vectors; the scaled run has none, and learns its own.
+"""Words as numbers. Their vectors start from GloVe, 300-dimensional in the paper and 100-dimensional in the scaled run.
 
-Without vectors, a word that is seen less than twice in training is replaced by its shape, such as Xx for Aspen, so that
-something is known about it: WNUT-17 was made of names that training does not have.
+A word that GloVe lacks as it is written starts from the vector of its lower case: GloVe 6B has only lower case. It keeps a
+vector of its own, because capitals matter for names. A word that GloVe lacks altogether and training has less than twice is
+replaced by its shape, such as Xx for Aspen.
 """
 
 from __future__ import annotations
@@ -15,14 +16,19 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from metricfit._errors import DataError
 from metricfit.datasets import Vocabulary, read_vectors
+from metricfit.datasets._content import first_existing
 from metricfit.models import Tagger, TreeTagger
 from reproductions.leaky_2019._networks import Size
 from reproductions.leaky_2019._protocol import by_xavier
 
 MIN_COUNT = 2
-VECTORS = "glove/glove.840B.300d.txt"  # the paper does not say which of GloVe's files it took
+# GloVe's files by the number of dimensions. The paper does not say which file of 300 dimensions it took
+VECTORS = {
+    100: ("glove-100d/glove-100d-subset.npz", "glove/glove.6B.100d.txt"),
+    300: ("glove/glove.840B.300d.txt",),
+}
+FETCH = "Fetch GloVe's vectors (nlp.stanford.edu/projects/glove) and name the folder above it by --data or METRICFIT_DATA."
 
 
 def shape(word: str) -> str:
@@ -37,28 +43,21 @@ def shape(word: str) -> str:
 
 @dataclass(frozen=True)
 class Words:
-    """The words that have a number of their own, others by their shape; and known vectors."""
+    """A number for each known word, a shared number for other words of the same shape, and the vectors that are known."""
 
     known: frozenset[str]
     vocabulary: Vocabulary
     vectors: Mapping[str, Tensor]
 
-    @classmethod
-    def of(
-        cls, sentences: Iterable[Sequence[str]], known: Iterable[str], vectors: Mapping[str, Tensor], min_count: int
-    ) -> Words:
-        own = frozenset(known)
-        return cls(own, Vocabulary.of([spell(words, own) for words in sentences], min_count), vectors)
-
     def numbers(self, words: Iterable[str]) -> Tensor:
         return self.vocabulary.numbers(spell(words, self.known))
 
     def fill(self, module: Tagger | TreeTagger) -> nn.Module:
-        """Xavier's weights, and the known vectors in their places."""
+        """Xavier's weights, and the known vectors in their rows of the embedding."""
         by_xavier(module)
-        with torch.no_grad():
-            for word, vector in self.vectors.items():
-                module.embedding.weight[self.vocabulary.number(word)] = vector
+        if self.vectors:
+            with torch.no_grad():
+                module.embedding.weight[self.vocabulary.numbers(self.vectors)] = torch.stack([*self.vectors.values()])
         return module
 
 
@@ -67,15 +66,19 @@ def spell(words: Iterable[str], known: Collection[str]) -> list[str]:
 
 
 def learn_words(train: Sequence[Sequence[str]], others: Sequence[Sequence[str]], data: Path, size: Size) -> Words:
-    """Without vectors: the words of training. With vectors: the words of all parts that have one."""
+    """The words that occur at least twice in training and, with vectors, the words of all parts that have one."""
+    counts = Counter(word for sentence in train for word in sentence)
+    frequent = {word for word, count in counts.items() if count >= MIN_COUNT}
     if not size.vectors:
-        counts = Counter(word for sentence in train for word in sentence)
-        return Words.of(train, (word for word, count in counts.items() if count >= MIN_COUNT), {}, MIN_COUNT)
-    if not (data / VECTORS).exists():
-        raise DataError(
-            f"{data / VECTORS} is missing, and the paper's size needs it. Fetch it from nlp.stanford.edu/projects/glove, "
-            "and name the folder above it by --data or METRICFIT_DATA."
-        )
-    sentences = [*train, *others]
-    vectors = read_vectors(data / VECTORS, {word for sentence in sentences for word in sentence}, size.n_dimensions)
-    return Words.of(sentences, vectors, vectors, 1)
+        return Words(frozenset(frequent), Vocabulary.of([spell(words, frequent) for words in train], MIN_COUNT), {})
+    vectors = find_vectors({*counts, *(word for sentence in others for word in sentence)}, data, size.n_dimensions)
+    known = frozenset(frequent | vectors.keys())
+    return Words(known, Vocabulary.of([*(spell(words, known) for words in train), list(vectors)]), vectors)
+
+
+def find_vectors(words: Collection[str], data: Path, n_dimensions: int) -> dict[str, Tensor]:
+    """The vector of each word as it is written or, where the file has none, of the word in lower case."""
+    file = first_existing(data, VECTORS[n_dimensions], FETCH)
+    found = read_vectors(file, {spelling for word in words for spelling in (word, word.lower())}, n_dimensions)
+    spelled = {word: word if word in found else word.lower() for word in words}
+    return {word: found[spelling] for word, spelling in spelled.items() if spelling in found}

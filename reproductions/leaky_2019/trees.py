@@ -1,14 +1,14 @@
 """Table 7: the sentiment of sentences and phrases by a binary Tree-LSTM, by two losses, on the Stanford Sentiment Treebank.
 
 One network is trained on the labels of all nodes, and judged at the roots (sentences) and at all nodes (phrases). As in the
-paper: Xavier's weights, Adam, the best epoch on development. Training and development sentences are put together and cut anew
-for each of five folds, in their published sizes.
+paper: vectors of words that start from GloVe, Xavier's weights, Adam, the best epoch on development. Training and development
+sentences are put together and cut anew for each of five folds, in their published sizes. The cells are the paper's 100.
 
-*Scaled*: no word vectors (GloVe could not be had), 100 instead of 300 dimensions, batches of 25 sentences instead of one,
-few epochs instead of 200, and a rate and dropout that are fixed, after a short look at the development part of the first
-fold: within 4 epochs NegLog had 46.96 (sentences) and 80.71 (phrases) with a rate of 1e-3, 46.14 and 80.78 with 3e-3. The
-cells are the paper's 100. ``--full`` has the paper's dimensions, vectors, single sentences and epochs, and tunes rate and
-dropout in each run; the paper does not say over which values.
+*Scaled*: 100 instead of 300 dimensions, batches of 25 sentences instead of one, few epochs instead of 200, and a rate and
+dropout that are fixed. We chose the rate on the development part of the first fold by short runs of NegLog without GloVe:
+within 4 epochs it had 46.96 (sentences) and 80.71 (phrases) with 1e-3, 46.14 and 80.78 with 3e-3. With GloVe we tried only
+1e-3, which had 47.77 and 81.53. ``--full`` has the paper's dimensions, single sentences and epochs, and tunes rate and dropout
+in each run; the paper does not say over which values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from reproductions.leaky_2019._words import learn_words
 
 RATES, DROPOUTS = (3e-4, 1e-3, 3e-3), (0.0, 0.25, 0.5)  # to tune over
 SIZES = {
-    "scaled": Size(100, 1.0, batch=25, epochs=10, patience=4, rates=(1e-3,), dropouts=(0.25,)),
+    "scaled": Size(100, 1.0, batch=25, epochs=6, patience=3, rates=(1e-3,), dropouts=(0.25,), vectors=True),
     "full": Size(300, 1.0, batch=1, epochs=200, patience=200, rates=RATES, dropouts=DROPOUTS, vectors=True),
     "quick": Size(8, 0.05, batch=10, epochs=2, patience=4, rates=(3e-3,), dropouts=(0.0,), n_sentences=60),
 }
@@ -94,7 +94,8 @@ def read_parts(data: Path) -> tuple[list[LabelledTree], ...]:
 def summary(found: Results) -> str:
     return (
         f"## Trees (Table 7): accuracy on test, %\n\n{gains_table(found, LINES)}\n\n"
-        f"The paper has GloVe vectors, ours has none. {epochs_text(found, size_of)}\n"
+        "Vectors of words start from GloVe: 300-dimensional in the paper, 100-dimensional in the scaled run. "
+        f"{epochs_text(found, size_of)}\n"
     )
 
 
@@ -113,4 +114,5 @@ EXPERIMENT = Experiment(
     claims=claims,
     seeds=N_FOLDS,
     scaled=True,
+    version=2,  # without vectors before
 )

@@ -1,13 +1,18 @@
 """Sentences, trees and questions: small files made here, damaged ones, and the counts of the real ones."""
 
 import gzip
+import io
+import pickle
 import random
 import sys
+import zipfile
 from collections import Counter
 
+import numpy as np
 import pytest
 import torch
 
+from metricfit import _files
 from metricfit._errors import DataError
 from metricfit.datasets import (
     LabelledTree,
@@ -86,6 +91,66 @@ def test_columns_of_conllu(tmp_path):
         read_conllu(tmp_path / "file", "uposs")
 
 
+CHUNKS = "The DT B-NP\nriver NN I-NP\n\nIt PRP B-NP\n"
+
+
+def archive_of(path, members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_a_column_of_a_file_in_an_archive(tmp_path):
+    file = archive_of(tmp_path / "file.zip", {"a/": "", "a/README": "no table", "a/train.txt": CHUNKS})
+    assert read_conll(file, 1, member="a/train.txt") == [Sentence(("The", "river"), ("DT", "NN")), Sentence(("It",), ("PRP",))]
+    assert read_conll(file, member="a/train.txt")[0].tags == ("B-NP", "I-NP")
+    with pytest.raises(
+        DataError, match=r"file.zip, line 1: should have 4 columns, the first of them a word, got 'The DT B-NP'"
+    ):
+        read_conll(file, 3, member="a/train.txt")
+    with pytest.raises(ValueError, match=r"`column` should be at least -1, got -2"):
+        read_conll(file, -2, member="a/train.txt")
+    with pytest.raises(DataError, match=r"file.zip should contain train.txt, got a/, a/README, a/train.txt\."):
+        read_conll(file, member="train.txt")
+    with pytest.raises(DataError, match=r"empty.zip should contain train.txt, got an empty archive\."):
+        read_conll(archive_of(tmp_path / "empty.zip", {}), member="train.txt")
+
+
+def test_an_archive_that_is_a_bomb(tmp_path, monkeypatch):
+    """One that states its size, and one whose directory says 10 bytes."""
+    monkeypatch.setattr(_files, "LARGE", 10**5)
+    file = archive_of(tmp_path / "bomb.zip", {"a": "x O\n" * 10**6})
+    with pytest.raises(DataError, match=r"bomb.zip holds more than 4 MB in \d+ KB. Decompress it first if this is right\."):
+        read_conll(file, member="a")
+    file.write_bytes(file.read_bytes().replace((4 * 10**6).to_bytes(4, "little"), (10).to_bytes(4, "little")))
+    with pytest.raises(
+        DataError, match=r"bomb.zip should be .* in a zip archive, but cannot be read: Bad CRC-32 for file 'a'"
+    ):
+        read_conll(file, member="a")
+
+
+@pytest.mark.parametrize("harm", ["missing", "a folder", "no archive", "cut", "flipped", "encrypted", "named"])
+def test_a_damaged_archive(tmp_path, harm):
+    words = "".join(f"{number} O\n" for number in random.Random(0).sample(range(10**6), 5000))
+    file = archive_of(tmp_path / "file.zip", {"a": words})
+    whole, middle = file.read_bytes(), file.stat().st_size // 2
+    flags = whole.rindex(b"PK\x01\x02") + 8  # in the directory; bit 0: encryption, bit 11: the name, 38 bytes later, is UTF-8
+    changed = {
+        "no archive": words.encode(),
+        "cut": whole[:middle],
+        "flipped": whole[:middle] + b"\xff\x00\xff\x00" + whole[middle + 4 :],
+        "encrypted": whole[:flags] + b"\x01" + whole[flags + 1 :],
+        "named": whole[: flags + 1] + b"\x08" + whole[flags + 2 : flags + 38] + b"\xff" + whole[flags + 39 :],
+    }
+    file = tmp_path if harm == "a folder" else tmp_path / "none.zip" if harm == "missing" else file
+    if harm in changed:
+        file.write_bytes(changed[harm])
+    with pytest.raises(DataError, match=r"should be sentences .* in a zip archive, but cannot be read: ") as caught:
+        read_conll(file, member="a")
+    assert "\n" not in str(caught.value)
+
+
 def test_only_line_ends_end_a_line(tmp_path):
     """A no-break space, a line separator and a form feed may be parts of a word."""
     (tmp_path / "file").write_bytes("a\u2028b\tO\n8\u00a01/2\tB-x\n".encode())
@@ -105,7 +170,7 @@ def test_only_line_ends_end_a_line(tmp_path):
         ("conllu", f"{row('1', 'a')}\n{row('3', 'b')}", r"line 2: should have the word 2 of its sentence, got '3\\tb"),
         ("conllu", row("2", "a"), r"line 1: should have the word 1"),
         ("conllu", row("1 - 2", "a"), r"line 1: should have the word 1"),
-        ("conll", "a\tO\n\nb\n", r"line 3: should have 2 columns, a word first and its tag last, got 'b'\.$"),
+        ("conll", "a\tO\n\nb\n", r"line 3: should have 2 columns, the first of them a word, got 'b'\.$"),
         ("conll", "a\n", r"line 1: should have 2 columns"),
         ("conll", "a\tNN\tO\nb\tO", r"line 2: should have 3 columns"),
         ("conll", "\tO\n", r"line 1: should have 2 columns"),
@@ -233,6 +298,76 @@ def test_vectors_of_the_words_asked_for(tmp_path, pack):
     }
 
 
+def test_vectors_of_an_archive(tmp_path):
+    """The same as from text, and in half precision too."""
+    words, vectors = np.array(["the", ". . .", "été"]), np.array([[0.5, -1.0], [2.0, 3.0], [0.25, 0.0]], np.float16)
+    np.savez_compressed(tmp_path / "file.npz", words=words, vectors=vectors)
+    found = read_vectors(tmp_path / "file.npz", {"été", ". . .", "missing"}, 2)
+    assert {word: vector.tolist() for word, vector in found.items()} == {". . .": [2.0, 3.0], "été": [0.25, 0.0]}
+    assert found["été"].dtype == torch.float32
+
+
+class Trap:
+    """Unpickling it is noticed."""
+
+    sprung = False
+
+    def __reduce__(self):
+        return setattr, (Trap, "sprung", True)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"vectors": np.ones((1, 2))}, r"file.npz should contain words.npy, got vectors.npy\."),
+        ({"words": np.array(["a"])}, r"should contain vectors.npy, got words.npy\."),
+        ({"words": np.array([Trap()]), "vectors": np.ones((1, 2))}, r"`words` is not a readable NumPy array: Object arrays"),
+        ({"words": np.array([1.0]), "vectors": np.ones((1, 2))}, r"`words` should be text of shape \(n,\), got float64 of"),
+        ({"words": np.array([["a"]]), "vectors": np.ones((1, 2))}, r"`words` should be text .* of shape \(1, 1\)\."),
+        ({"words": np.array(["a"]), "vectors": np.ones((1, 3))}, r"should be floats of shape \(1, 2\).* got float64 of shape"),
+        ({"words": np.array(["a", "b"]), "vectors": np.ones((1, 2))}, r"should be floats of shape \(2, 2\)"),
+        ({"words": np.array(["a"]), "vectors": np.ones((1, 2), int)}, r"should be floats .* got int64"),
+        ({"words": np.array(["a"]), "vectors": np.array([[1.0, np.nan]])}, r"`vectors` should be finite"),
+    ],
+)
+def test_damaged_arrays(tmp_path, arrays, message):
+    np.savez(tmp_path / "file.npz", **arrays)
+    with pytest.raises(DataError, match=message):
+        read_vectors(tmp_path / "file.npz", {"a"}, 2)
+    assert not Trap.sprung
+
+
+def npy(array, change=lambda content: content):
+    file = io.BytesIO()
+    np.save(file, array)
+    return change(file.getvalue())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content[:-1],
+        lambda content: content[:8],
+        lambda content: b"",
+        lambda content: b"x" + content,
+        lambda content: content.replace(b"(1, 2)", b"(9, 2)"),
+        lambda content: content.replace(b"(1, 2), }     ", b"(10**9, 2), } "),
+        lambda content: content.replace(b"(1, 2), }             ", b"(10000000000000, 2), }"),
+        lambda content: content.replace(b"(1, 2), }                ", b"(9223372036854775807, 2)}"),
+        lambda content: pickle.dumps(Trap()),
+    ],
+)
+def test_an_array_that_is_not_complete(tmp_path, change):
+    """Also one that promises more than the memory has."""
+    content = npy(np.ones((1, 2)), change)
+    assert content != npy(np.ones((1, 2)))
+    archive_of(tmp_path / "file.npz", {"words.npy": npy(np.array(["a"])), "vectors.npy": content})
+    with pytest.raises(DataError, match=r"`vectors` is not a readable NumPy array: ") as caught:
+        read_vectors(tmp_path / "file.npz", {"a"}, 2)
+    assert "\n" not in str(caught.value)
+    assert not Trap.sprung
+
+
 @pytest.mark.parametrize("line", ["the 1", "the 1 2 x", "the 1 2 nan", "the", "400000 3"])
 def test_damaged_vectors(tmp_path, line):
     (tmp_path / "file").write_text(f"a 1 2 3\n{line}\n")
@@ -261,6 +396,22 @@ def test_real_entities(real, name, n_sentences, n_words):
     assert (len(found), tags.total(), len(tags)) == (n_sentences, n_words, 13)
     if "train" in name:
         assert (tags["O"], tags["B-person"], tags["I-corporation"]) == (59570, 660, 46)
+
+
+@pytest.mark.parametrize(("part", "n_sentences", "n_words"), [("train", 8936, 211727), ("test", 2012, 47377)])
+def test_real_parts_of_speech_of_newspapers(real, part, n_sentences, n_words):
+    found = read_conll(real("conll2000") / "conll2000.zip", 1, member=f"conll2000/{part}.txt")
+    tags = Counter(tag for sentence in found for tag in sentence.tags)
+    assert (len(found), tags.total()) == (n_sentences, n_words)
+    assert part == "test" or len(tags) == 44
+    assert tags.most_common(1)[0][0] == "NN"
+
+
+def test_real_vectors(real):
+    """Standard values of GloVe 6B, rounded to half precision."""
+    found = read_vectors(real("glove-100d") / "glove-100d-subset.npz", {"the", "The"}, 100)
+    assert list(found) == ["the"]
+    assert found["the"][:3].tolist() == pytest.approx([-0.038194, -0.24487, 0.72812], rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,30 @@ def test_by_hand():
     assert functional.metric_loss(SCORES, LABELS, link="log_of_mean").item() == pytest.approx(-math.log(3 / 8))
 
 
+def critique_forms(gaps, sigma):
+    """1 - E[p], -log E[p] and E[-log p] of the critique, for two classes whose scores differ by so many sigma √2."""
+    scores = torch.stack([math.sqrt(2.0) * sigma * gaps, torch.zeros_like(gaps)], 1)
+    labels = torch.zeros(len(gaps), dtype=torch.int64)
+    losses = [mf.ExactLoss(normalize_scores=False, link=link) for link in ("linear", "log_of_mean", "log")]
+    return [loss(scores, labels, scale=sigma).item() for loss in losses]
+
+
+@pytest.mark.parametrize("sigma", [0.1, 1.0, 7.0])
+def test_the_forms_of_the_critique_by_hand(sigma):
+    """p = Φ(gap): Φ(1) = 0.841345 and Φ(-1) = 0.158655, whose mean is 1/2 and whose logarithms are -0.172753 and -1.841022."""
+    accuracy, log_of_mean, log = critique_forms(torch.tensor([1.0, -1.0], dtype=torch.float64), sigma)
+    assert (accuracy, log_of_mean) == (pytest.approx(0.5), pytest.approx(math.log(2.0)))
+    assert log == pytest.approx((0.172753 + 1.841022) / 2, rel=1e-6)
+
+
+def test_the_forms_of_the_critique_meet_where_p_is_near_one():
+    """log x ≈ x - 1: with 1 - p = 1 - Φ(3) = 0.00135 and 1 - Φ(3.5) = 0.000233 they differ by less than the square of it."""
+    accuracy, log_of_mean, log = critique_forms(torch.tensor([3.0, 3.5], dtype=torch.float64), 1.0)
+    assert accuracy == pytest.approx((0.001349898 + 0.000232629) / 2, rel=1e-6)
+    assert 0.0 < log_of_mean - accuracy < 0.00135**2
+    assert 0.0 < log - log_of_mean < 0.00135**2  # Jensen's inequality
+
+
 @pytest.mark.parametrize("smoothing", SMOOTHINGS, ids=lambda one: type(one).__name__)
 def test_it_is_the_log_of_one_minus_the_linear_loss(smoothing):
     scores, labels, weight = random_rows()

@@ -9,6 +9,7 @@ import itertools
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,7 @@ def data(tmp_path_factory):
     _trec(folder / "trec")
     _satellite(folder / "satellite")
     _parts_of_speech(folder / "ud-english-ewt")
+    _newspapers(folder / "conll2000")
     _names(folder / "wnut17")
     _trees(folder / "sst")
     return folder
@@ -198,6 +200,20 @@ def _parts_of_speech(folder):
                 lines.append("\t".join([str(place + 1), random.choice(words[tag]), "_", tag, *["_"] * 6]))
             lines.append("")
         (folder / f"en_ewt-ud-{part}.conllu.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+
+
+def _newspapers(folder):
+    """A zip archive of sentences with a word, its part of speech and a chunk per line."""
+    random = np.random.default_rng(0)
+    words = {"NN": ["king", "river", "city"], "VBZ": ["sees", "makes"], "DT": ["the", "a"], "JJ": ["old", "new"]}
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "conll2000.zip", "w") as archive:
+        for part, n_sentences in (("train", 80), ("test", 15)):
+            lines = []
+            for _ in range(n_sentences):
+                tags = random.choice(list(words), random.integers(2, 9))
+                lines += [*(f"{random.choice(words[tag])} {tag} B-NP" for tag in tags), ""]
+            archive.writestr(f"conll2000/{part}.txt", "\n".join(lines))
 
 
 def _names(folder):

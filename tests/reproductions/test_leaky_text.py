@@ -220,7 +220,7 @@ def test_noise_is_in_training_and_development_only(data):
 
 
 def test_words_of_development_and_test_are_not_learned():
-    words = learn_words([["the", "the", "Aspen", "Denver"]], [["river", "Rome", "the"]], None, tagging.SCALED["wnut17"])
+    words = learn_words([["the", "the", "Aspen", "Denver"]], [["river", "Rome", "the"]], None, tagging.QUICK)
     assert dict(words.vocabulary.places) == {"Xx": 2, "the": 3}
     assert words.numbers(["the", "Rome", "Aspen", "river"]).tolist() == [3, 2, 2, 1]
 
@@ -232,16 +232,46 @@ def test_shapes(word, expected):
     assert shape(word) == expected
 
 
-def test_known_vectors_are_in_their_places(tmp_path):
-    size = replace(tagging.FULL, n_dimensions=2)
-    with pytest.raises(DataError, match=r"glove.840B.300d.txt is missing, and the paper's size needs it. Fetch it from"):
+GLOVE = {"a": 1.0, "not asked for": 2.0, "Rome": 3.0, "rome": 4.0, "the": 5.0}  # the first number of each vector
+
+
+def write_vectors(folder, size):
+    """In the first format that this size reads."""
+    file = folder / VECTORS[size.n_dimensions][0]
+    file.parent.mkdir(exist_ok=True)
+    rows = np.zeros((len(GLOVE), size.n_dimensions))
+    rows[:, 0] = list(GLOVE.values())
+    if file.suffix == ".npz":
+        np.savez(file, words=np.array(list(GLOVE)), vectors=rows.astype(np.float16))
+    else:
+        file.write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(GLOVE, rows, strict=True)))
+
+
+@pytest.mark.parametrize("size", [tagging.FULL, tagging.SCALED["wnut17"], trees.SIZES["full"], trees.SIZES["scaled"]])
+def test_known_vectors_are_in_their_rows(tmp_path, size):
+    with pytest.raises(DataError, match=r"glove.*0d.* is missing.* Fetch GloVe's vectors \(nlp.stanford.edu.* by --data or"):
         learn_words([["a"]], [], tmp_path, size)
-    (tmp_path / VECTORS).parent.mkdir()
-    (tmp_path / VECTORS).write_text("a 1 2\nnot asked for 3 4\nRome 5 6\n")
-    words = learn_words([["a", "b"]], [["Rome"]], tmp_path, size)
-    module = words.fill(tagging.Tagger(len(words.vocabulary), 3, n_dimensions=2))
-    assert module.embedding(words.numbers(["Rome", "a"])).tolist() == [[5.0, 6.0], [1.0, 2.0]]
-    assert words.numbers(["b"]) == words.numbers(["x"])  # a shape
+    write_vectors(tmp_path, size)
+    words = learn_words([["a", "b", "A", "oft", "oft"]], [["Rome", "The", "the", "x", "seldom", "seldom"]], tmp_path, size)
+    module = words.fill(tagging.Tagger(len(words.vocabulary), 3, n_dimensions=size.n_dimensions))
+    rows = module.embedding(words.numbers(["Rome", "a", "A", "The", "the"]))
+    assert rows[:, 0].tolist() == [3.0, 1.0, 1.0, 5.0, 5.0]  # as written if there is such a vector, else in lower case
+    assert rows[:, 1:].abs().max() == 0.0
+    assert len(set(words.numbers(["a", "A", "The", "the", "Rome", "oft"]).tolist())) == 6  # each may learn its own vector
+    assert words.numbers(["b"]) == words.numbers(["x"]) == words.numbers(["seldom"])  # a shape: test words are not counted
+
+
+def test_vectors_are_learned_further(tmp_path):
+    size = replace(tagging.SCALED["wnut17"], width=0.05)
+    write_vectors(tmp_path, size)
+    words = learn_words([["a", "the"]], [["Rome"]], tmp_path, size)
+    module = words.fill(tagging.Tagger(len(words.vocabulary), 3, n_dimensions=100, width=0.05))
+    before = module.embedding.weight.detach().clone()
+    numbers, trainer = words.numbers(["a", "the"])[None], adam(module, "NegLog", 0.01)
+    trainer.fit([(numbers, torch.tensor([1, 2]))], (numbers, torch.tensor([1, 2])), epochs=1)
+    changed = (module.embedding.weight.detach() != before).any(1)
+    assert changed[numbers[0]].all()
+    assert changed.sum() == 2  # words that training does not have keep GloVe's vector
 
 
 def test_published_gains():
@@ -257,6 +287,18 @@ def test_full_is_the_papers_size():
     assert tagging.FULL.patience == 30
     assert (trees.SIZES["full"].epochs, trees.SIZES["full"].batch) == (200, 1)
     assert {cell["size"] for cell in tagging.cells(Scope(None, full=True))} == {"full"}
+    assert all(size.vectors for size in (*tagging.SCALED.values(), trees.SIZES["scaled"]))
+
+
+def test_conll2000_is_cut_as_the_penn_treebank(data):
+    """An eighth of the sentences is for development. Real files have 8,936 and 2,012 sentences."""
+    assert tagging.N_SENTENCES["conll2000"] == (8_936 - round(tagging.DEVELOPMENT * 8_936), 2_012)
+    first, second, test = tagging.read_parts("conll2000", data)
+    assert (len(first), len(second), len(test)) == (70, 10, 15)
+    assert {tag for sentence in first for tag in sentence.tags} == {"NN", "VBZ", "DT", "JJ"}
+    folds = [tagging.task_of("conll2000", Scope(data), tagging.QUICK, seed, noisy=False) for seed in (0, 1)]
+    assert [len(fold.train) for fold in folds] == [70, 70]
+    assert [len(labels) for _, labels in folds[0].development] != [len(labels) for _, labels in folds[1].development]
 
 
 def found_of(gains):
@@ -266,7 +308,7 @@ def found_of(gains):
         numbers = {}
         for measure, gain in measures.items():
             for method, own in (("NegLog", 0.0), ("LEErr", gain + 0.01 * (seed - 2))):
-                numbers |= {f"{method}_{measure}": 90.0 + own, f"{method}_{measure}_epoch": 7.0}
+                numbers |= {f"{method}_{measure}": 90.0 + own, f"{method}_{measure}_epoch": 6.0}
             numbers[f"{measure}_sentence_error"] = 0.5
         rows.append(({"set": name, "labels": labels, "size": "scaled", "seed": seed}, numbers))
     return rows
@@ -276,24 +318,26 @@ def test_claims_and_table_of_tagging():
     found = found_of(
         [
             ("ud-english-ewt", "clean", {"accuracy": 0.2}),
+            ("conll2000", "clean", {"accuracy": 0.1}),
             ("wnut17", "clean", {"accuracy": 0.0, "f1": 1.0}),
             ("wnut17", "noisy", {"accuracy": -0.3, "f1": -1.0}),
         ]
     )
     claims = tagging.claims(found)
     assert [(one.text, round(one.published, 2), round(one.ours, 2), one.verdict) for one in claims] == [
-        ("LEErr over NegLog, accuracy, parts of speech (scaled)", 0.13, 0.2, "level"),
+        ("LEErr over NegLog, accuracy, parts of speech, UD English (scaled)", 0.13, 0.2, "level"),
+        ("LEErr over NegLog, accuracy, parts of speech, WSJ (scaled)", 0.13, 0.1, "level"),
         ("LEErr over NegLog, accuracy, names (scaled)", 0.01, 0.0, "level"),
         ("LEErr over NegLog, accuracy, names, noisy (scaled)", 0.25, -0.3, "level"),
     ]
     text = tagging.summary(found)
     assert (
-        "| accuracy, parts of speech | 96.82 ± 0.05 | 90.00 ± 0.00 | 96.95 ± 0.03 | 90.20 ± 0.01 | +0.13 | +0.20 | 0.000 | -0.78 … +1.18 |"
+        "| accuracy, parts of speech, UD English | 96.82 ± 0.05 | 90.00 ± 0.00 | 96.95 ± 0.03 | 90.20 ± 0.01 | +0.13 | +0.20 | 0.000 | -0.78 … +1.18 |"
         in text
     )
     assert "| F1 of spans, names, noisy | — | 90.00 ± 0.00 | — | 89.00 ± 0.01 | — | -1.00 | 0.000 | -1.98 … -0.02 |" in text
     assert text.count("ours, scaled") == 3
-    assert "In 10 of 50 choices the best epoch on development is the last one" in text  # seven epochs of parts of speech
+    assert "In 20 of 60 choices the best epoch on development is the last one" in text  # six epochs of parts of speech
 
 
 def test_one_set_alone(data, tmp_path):

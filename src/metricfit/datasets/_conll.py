@@ -1,4 +1,4 @@
-"""Sentences with one tag per word: CoNLL-U, and files with a word and a tag on each line."""
+"""Sentences with one tag per word: CoNLL-U, and files with a word and its tags on each line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from metricfit._checks import check_number
 from metricfit._errors import DataError
 from metricfit._printable import quoted
 from metricfit._words import did_you_mean
@@ -51,28 +52,35 @@ def read_conllu(file: str | Path, column: str = "upos") -> list[Sentence]:
     return sentences
 
 
-def read_conll(file: str | Path) -> list[Sentence]:
-    """Sentences of a file (plain or gzip) with a word and its tag on each line, and an empty line after each sentence.
+def read_conll(file: str | Path, column: int = -1, *, member: str = "") -> list[Sentence]:
+    """Sentences of a file (plain or gzip) with a word and its tags on each line, and an empty line after each sentence.
 
-    Tabs or spaces separate the columns. The first one is the word and the last one is the tag; all lines have equally many.
+    Tabs or spaces separate the columns, and all lines have equally many. The first column is the word.
+
+    Args:
+        file: the text file, or with ``member`` a zip archive.
+        column: the column of the tag, counted from 0; by default the last one. CoNLL-2000 has the part of speech in column 1
+            and the chunk in column 2.
+        member: the name of the text file in the archive, such as ``"conll2000/train.txt"``.
     """
+    check_number(column, "column", -1)
     sentences, n_fields = [], 0
-    for block in _blocks(file):
+    for block in _blocks(file, member=member):
         rows = []
         for number, line in block:
             fields = re.split(r"[ \t]+", line.strip(" \t"))
-            n_fields = n_fields or max(len(fields), 2)
+            n_fields = n_fields or max(len(fields), 2, column + 1)
             if len(fields) != n_fields:
-                raise _damaged(file, number, f"{n_fields} columns, a word first and its tag last", line)
-            rows.append((fields[0], fields[-1]))
+                raise _damaged(file, number, f"{n_fields} columns, the first of them a word", line)
+            rows.append((fields[0], fields[column]))
         sentences.append(Sentence(*zip(*rows, strict=True)))
     return sentences
 
 
-def _blocks(file: str | Path, comments: bool = False) -> Iterator[list[tuple[int, str]]]:
+def _blocks(file: str | Path, comments: bool = False, member: str = "") -> Iterator[list[tuple[int, str]]]:
     """The lines of each sentence with their numbers, from 1. Lines of white space separate sentences."""
     block: list[tuple[int, str]] = []
-    for number, line in enumerate([*read_lines(file, _FILE), ""], 1):
+    for number, line in enumerate([*read_lines(file, _FILE, member=member), ""], 1):
         if line.strip():
             if not (comments and line.startswith("#")):
                 block.append((number, line))

@@ -1,7 +1,9 @@
-"""Open files of data sets, whoever made them: plain or gzipped, of limited size, with errors that name the file."""
+"""Open files of data sets from any source: plain, gzipped or zipped, of limited size, with errors that name the file."""
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +12,14 @@ from typing import BinaryIO, cast
 import numpy as np
 
 from metricfit._errors import DataError
-from metricfit._files import BoundedGzip, open_regular
+from metricfit._files import BoundedGzip, describe_bomb, is_bomb, open_regular
+from metricfit._printable import listed, printable
 
 MOST_BYTES = 2**32
 _BLOCK = 2**20
+# the last two are for encryption and rare compressions, and for names that are not UTF-8
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, RuntimeError, UnicodeDecodeError)
+_SHOWN = 5  # names of an archive in an error
 _GZIP = b"\x1f\x8b"
 
 
@@ -27,9 +33,25 @@ def open_content(file: Path, expected: str) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, BoundedGzip(file, raw)) if start == _GZIP else raw
     except DataError:
         raise
-    except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or error
+    except (OSError, EOFError, *_ZIP_ERRORS) as error:
+        reason = getattr(error, "strerror", None) or printable(str(error))
         raise DataError(f"{file} should be {expected}, but cannot be read: {reason}.") from error
+
+
+def read_member(file: Path, member: str, expected: str) -> bytes:
+    """The content of one file in a zip archive; a DataError if it cannot be read, or holds far more than its size suggests.
+
+    It is read block by block, because the archive may state a smaller size than the decompressed data have.
+    """
+    with open_content(file, f"{expected} in a zip archive") as opened, zipfile.ZipFile(opened) as archive:
+        if member not in archive.namelist():
+            names = printable(listed(archive.namelist(), _SHOWN)) or "an empty archive"
+            raise DataError(f"{file} should contain {member}, got {names}.")
+        size, stored = archive.getinfo(member).file_size, file.stat().st_size
+        if is_bomb(size, stored):
+            raise DataError(f"{file} {describe_bomb(size, stored)} Decompress it first if this is right.")
+        with archive.open(member) as content:
+            return b"".join(iter(lambda: content.read(_BLOCK), b""))
 
 
 def read_bytes(content: BinaryIO, n_bytes: int, file: Path, purpose: str) -> np.ndarray:

@@ -121,7 +121,7 @@ class TreeTagger(_WordNetwork):
         state, cell = self._leaves(trees.words[levels[0]])
         for level in levels[1:]:
             children = place[trees.left[level]], place[trees.right[level]]
-            new_state, new_cell = self._nodes(*(part[child] for part in (state, cell) for child in children))
+            new_state, new_cell = self._nodes(*(part.index_select(0, child) for part in (state, cell) for child in children))
             state, cell = torch.cat([state, new_state]), torch.cat([cell, new_cell])
         return self.head(self.dropout(state[place]))
 
