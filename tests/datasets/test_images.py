@@ -94,7 +94,7 @@ def test_missing_files_are_named(tmp_path):
         datasets.svhn(tmp_path, "extra")
 
 
-@pytest.mark.parametrize("read", [datasets.mnist, datasets.cifar10, datasets.svhn])
+@pytest.mark.parametrize("read", [datasets.mnist, datasets.cifar10, datasets.cifar100, datasets.svhn])
 def test_an_unknown_part(tmp_path, read):
     with pytest.raises(ValueError, match=r"`part` should be one of 'train', 'test'.*; got 'tset'. Did you mean 'test'"):
         read(tmp_path, "tset")
@@ -232,6 +232,36 @@ def test_folders_and_batches_that_are_damaged(tmp_path):
     (tmp_path / "data_batch_4.bin").unlink()
     with pytest.raises(DataError, match=r"data_batch_4.bin is missing"):
         datasets.cifar10(tmp_path)
+
+
+def write_cifar100(file, fine_labels):
+    """Records with coarse label 19, whose red, green and blue are the record's number and the two numbers after it."""
+    colours = np.arange(len(fine_labels), dtype=np.uint8)[:, None] + np.repeat(np.arange(3, dtype=np.uint8), 1024)
+    head = np.stack([np.full(len(fine_labels), 19), fine_labels], axis=1).astype(np.uint8)
+    file.write_bytes(np.concatenate([head, colours], axis=1).tobytes())
+
+
+@pytest.mark.parametrize(("per_class", "order"), [(None, [1, 3, 0, 2, 4]), (1, [1, 3, 0])])
+def test_cifar100_has_fine_labels_in_turns(tmp_path, per_class, order):
+    fine = np.array([99, 0, 0, 50, 99])
+    write_cifar100(tmp_path / "test.bin", fine)
+    images, labels = datasets.cifar100(tmp_path, "test", per_class)
+    assert images.shape == (len(order), 3, 32, 32)
+    assert labels.tolist() == fine[order].tolist()
+    assert images[:, :, 0, 0].tolist() == [[index, index + 1, index + 2] for index in order]
+    assert (images == images[:, :, :1, :1]).all()
+
+
+def test_damaged_cifar100(tmp_path):
+    with pytest.raises(DataError, match=r"train.bin is missing. Fetch cifar-100-binary.tar.gz"):
+        datasets.cifar100(tmp_path)
+    file = tmp_path / "train.bin"
+    file.write_bytes(bytes(3073))
+    with pytest.raises(DataError, match=r"train.bin should have records of 3074 bytes, got 3,073 bytes"):
+        datasets.cifar100(tmp_path)
+    write_cifar100(file, [100])
+    with pytest.raises(DataError, match=r"train.bin should have labels 0 ... 99, got 100"):
+        datasets.cifar100(tmp_path)
 
 
 def write_strips(folder, heights=(3, 2)):

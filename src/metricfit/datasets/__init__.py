@@ -1,7 +1,7 @@
 """Readers of the papers' pictures, sentences and trees, from files as their authors publish them."""
 
 from metricfit.datasets._augment import augmentation
-from metricfit.datasets._cifar import CIFAR10_CLASSES, cifar10
+from metricfit.datasets._cifar import CIFAR10_CLASSES, cifar10, cifar100
 from metricfit.datasets._conll import Sentence, read_conll, read_conllu
 from metricfit.datasets._idx import mnist
 from metricfit.datasets._strips import cifar10_strips
@@ -20,6 +20,7 @@ __all__ = [
     "augmentation",
     "cifar10",
     "cifar10_strips",
+    "cifar100",
     "mnist",
     "pad_sentences",
     "read_conll",
