@@ -1,6 +1,7 @@
 """Readers of the papers' pictures, sentences and trees, from files as their authors publish them."""
 
 from metricfit.datasets._augment import augmentation
+from metricfit.datasets._caltech import caltech256
 from metricfit.datasets._cifar import CIFAR10_CLASSES, cifar10, cifar100
 from metricfit.datasets._conll import Sentence, read_conll, read_conllu
 from metricfit.datasets._idx import mnist
@@ -18,6 +19,7 @@ __all__ = [
     "Sentence",
     "Vocabulary",
     "augmentation",
+    "caltech256",
     "cifar10",
     "cifar10_strips",
     "cifar100",

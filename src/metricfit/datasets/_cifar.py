@@ -15,7 +15,7 @@ from metricfit._checks import check_number, check_option
 from metricfit._errors import DataError
 from metricfit.datasets._content import first_existing, open_content, read_bytes
 from metricfit.datasets._jpegs import read_archive, read_folder
-from metricfit.datasets._pictures import channels_first, decode
+from metricfit.datasets._pictures import channels_first, decode, in_turns
 
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 N_CLASSES_100 = 100
@@ -49,7 +49,7 @@ def cifar10(folder: str | Path, part: str = "train", per_class: int | None = Non
     classes = CIFAR10_CLASSES
     jpegs = read_folder(found, classes, per_class) if found.is_dir() else read_archive(found, classes)
     labels = torch.tensor([jpeg.label for jpeg in jpegs])
-    chosen = _in_turns(labels, per_class)
+    chosen = in_turns(labels, per_class)
     images = np.empty((len(chosen), SIZE, SIZE, 3), np.uint8)
     for place, index in enumerate(chosen.tolist()):
         images[place] = decode(jpegs[index].content, jpegs[index].name, "JPEG", SIZE, SIZE)
@@ -70,12 +70,12 @@ def cifar100(folder: str | Path, part: str = "train", per_class: int | None = No
     if per_class is not None:
         check_number(per_class, "per_class", 1)
     file = first_existing(Path(folder), (name,), _FETCH_100)
-    return _images_in_turns([_records(file, 2, N_CLASSES_100)], per_class)
+    return _imagesin_turns([_records(file, 2, N_CLASSES_100)], per_class)
 
 
 def _from_batches(folder: Path, names: tuple[str, ...], per_class: int | None) -> tuple[Tensor, Tensor]:
     files = [first_existing(folder, (name,), _FETCH) for name in names]
-    return _images_in_turns([_records(file, 1, len(CIFAR10_CLASSES)) for file in files], per_class)
+    return _imagesin_turns([_records(file, 1, len(CIFAR10_CLASSES)) for file in files], per_class)
 
 
 def _records(file: Path, n_label_bytes: int, n_classes: int) -> np.ndarray:
@@ -93,22 +93,8 @@ def _records(file: Path, n_label_bytes: int, n_classes: int) -> np.ndarray:
     return records
 
 
-def _images_in_turns(parts: list[np.ndarray], per_class: int | None) -> tuple[Tensor, Tensor]:
+def _imagesin_turns(parts: list[np.ndarray], per_class: int | None) -> tuple[Tensor, Tensor]:
     records = torch.from_numpy(np.concatenate(parts))
     labels = records[:, 0].long()
-    chosen = _in_turns(labels, per_class)
+    chosen = in_turns(labels, per_class)
     return records[chosen, 1:].reshape(-1, 3, SIZE, SIZE), labels[chosen]
-
-
-def _in_turns(labels: Tensor, per_class: int | None) -> Tensor:
-    """The order in which each class gives one picture in turn, up to so many.
-
-    >>> _in_turns(torch.tensor([0, 0, 1, 1, 2]), None).tolist()
-    [0, 2, 4, 1, 3]
-    """
-    turn = torch.empty_like(labels)
-    for label in labels.unique():
-        own = labels == label
-        turn[own] = torch.arange(int(own.sum()))
-    order = (turn * (int(labels.max()) + 1) + labels).argsort()
-    return order if per_class is None else order[turn[order] < per_class]
