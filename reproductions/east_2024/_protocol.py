@@ -51,13 +51,14 @@ class Options:
 class Effort:
     """Epochs in all, those without gain that end a temperature, and temperatures without gain that end it all.
 
-    A loss without a temperature may go as long without gain as all of these temperatures together, so that it is not beaten by
-    the epochs alone.
+    A loss without a temperature ends after ``plain_patience`` epochs without gain. By default it may go as long without gain
+    as all of these temperatures together, so that it is not beaten by the epochs alone.
     """
 
     epochs: int
     patience: int
     give_up_after: int = 3
+    plain_patience: int | None = None
 
 
 def train_network(
@@ -108,7 +109,8 @@ def train_network(
             epochs=effort.epochs,
         )
     else:
-        trainer.fit(batches, held_out, epochs=effort.epochs, patience=effort.patience * effort.give_up_after)
+        patience = effort.plain_patience or effort.patience * effort.give_up_after
+        trainer.fit(batches, held_out, epochs=effort.epochs, patience=patience)
     return trainer
 
 
