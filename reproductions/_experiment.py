@@ -36,6 +36,7 @@ _MODULES = {
     "east-batches": "east_2024.batches",
     "east-beta": "east_2024.beta",
     "east-image": "east_2024.image",
+    "east-baselines": "east_2024.baselines",
     "critique": "critique_2022.critique",
     "critique-late": "critique_2022.late",
     "beyond": "beyond.tables",

@@ -87,5 +87,5 @@ def _frames(file: Path) -> dict[str, np.ndarray]:
 
 def _groups(file: Path) -> dict[str, list[set[str]]]:
     """By time stamp, the groups. Somebody who is alone may be missing."""
-    lines = (line.split(maxsplit=1) for line in file.read_text().splitlines())
-    return {stamp: [set(group.split()) for group in re.findall("<([^>]*)>", *rest)] for stamp, *rest in lines}
+    lines = (line.partition(" ") for line in file.read_text().splitlines())
+    return {stamp: [set(group.split()) for group in re.findall("<([^>]*)>", rest)] for stamp, _, rest in lines}

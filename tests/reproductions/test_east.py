@@ -1,5 +1,6 @@
 """EAST's tables: published digits against each other, parts of the sets, and a training that does what its beta asks."""
 
+import itertools
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,8 +16,8 @@ import metricfit as mf
 from metricfit._errors import DataError
 from reproductions import _tables as tables
 from reproductions._experiment import Scope, get_experiment
-from reproductions.east_2024 import batches, beta, published, splits, tabular
-from reproductions.east_2024._baselines import fit_ccs
+from reproductions.east_2024 import baselines, batches, beta, published, splits, tabular
+from reproductions.east_2024._baselines import best_sets, fit_ccs, label_probabilities
 from reproductions.east_2024._beta_offsets import macro_f_beta
 from reproductions.east_2024._dropout import ByteDropout
 from reproductions.east_2024._filters import learn_filters
@@ -285,6 +286,53 @@ def test_ccs_with_one_label_is_a_logistic_regression(data):
     decoded = np.argmax(expected, 0)
     assert 0 < decoded.sum() < len(decoded)
     assert (decoded == fitted.predict(parts.test[0].numpy())).all()
+
+
+def expected_f1(q, answer):
+    """Of a row that has class j with probability q_j, over the classes of an answer; from the definition of F1."""
+    return sum(probability * 2.0 * (label in answer) / (len(answer) + 1) for label, probability in enumerate(q))
+
+
+def test_ccs_answers_with_the_set_of_largest_expected_f1():
+    random = np.random.default_rng(0)
+    q = random.dirichlet(np.ones(4), 50)
+    subsets = [subset for size in range(1, 5) for subset in itertools.combinations(range(4), size)]
+    found = best_sets(q)
+    assert {int(one.sum()) for one in found} > {1, 2}
+    for row, answer in zip(q, found, strict=True):
+        best = max(expected_f1(row, subset) for subset in subsets)
+        assert expected_f1(row, np.flatnonzero(answer).tolist()) == pytest.approx(best)
+
+
+def test_ccs_of_several_classes_has_a_regression_for_each():
+    """Of the answers with one class it gives that with the largest expected F1."""
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.arange(300) % 3
+    rows = torch.randn(300, 2, generator=generator) + 2.0 * torch.stack([labels == 1, labels == 2], dim=1)
+    fitted = fit_ccs(Parts((rows, labels), (rows, labels), (rows, labels)), 0)
+    q = label_probabilities(fitted, rows.numpy())
+    strength = fitted.estimators_[0].C
+    for label in range(3):
+        alone = LogisticRegression(C=strength, max_iter=1000).fit(rows.numpy(), labels.numpy() == label)
+        assert np.allclose(q[:, label], alone.predict_proba(rows.numpy())[:, 1], atol=1e-4)
+    singles = [[expected_f1(row, [label]) for label in range(3)] for row in q]
+    assert (fitted.predict(rows.numpy()) == np.argmax(singles, axis=1)).all()
+    assert (fitted.predict(rows.numpy()) == labels.numpy()).mean() > 0.7
+
+
+def test_baselines_of_pictures(data):
+    scope = Scope(data, quick=True)
+    found = [(cell, baselines.run(cell, scope)) for cell in baselines.cells(scope)]
+    by_method = {cell["method"]: numbers for cell, numbers in found}
+    assert by_method["CCS"]["accuracy"] > 30.0  # the colour tells the class; chance has 10
+    assert by_method["CCS"]["accuracy_sets"] <= 100.0
+    assert 1.0 <= by_method["CCS"]["set_size"] <= 10.0
+    made = {one.text: one.published for one in baselines.EXPERIMENT.claims(found)}
+    assert made == {
+        "random forest over CCS, macro F1, CIFAR-10": pytest.approx(45.2),
+        "random forest over CCS, accuracy, CIFAR-10": pytest.approx(34.9),
+    }
+    assert "| random forest | 45.6 |" in baselines.EXPERIMENT.summary(found)
 
 
 def split_results(gain):

@@ -36,7 +36,8 @@ def caltech256(folder: str | Path, size: int = 64) -> tuple[Tensor, Tensor]:
     """
     check_number(size, "size", 1)
     found = first_existing(Path(folder), (f"{_NAME}.tar", _NAME), _FETCH)
-    images, keys = [], []
+    images: list[np.ndarray] = []
+    keys: list[tuple[int, int]] = []
     for name, key, content in _from_folder(found) if found.is_dir() else _from_archive(found):
         if len(images) >= MOST_FILES:
             raise DataError(f"{found} should have at most {MOST_FILES:,} images, but has more.")
