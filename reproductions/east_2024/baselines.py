@@ -134,5 +134,6 @@ EXPERIMENT = Experiment(
     run=run,
     summary=summary,
     claims=claims,
-    seeds=10,
+    seeds=5,
+    cut=True,
 )

@@ -5,9 +5,9 @@ from the paper, or is left open by it:
 
 - It searches the grid of E.4 for each set and loss. Here :func:`options_for` has the result of a smaller search, and
   ``--search N`` draws from the grid.
-- It lowers the temperature until the validation loss "stops decreasing across a number of temperature decreases", and does not
-  give the number. Here it is two.
-- Adult is there in two readings (:func:`~reproductions.east_2024._sets.load_data`).
+- It ends when a number of lower temperatures have not reduced the validation loss. The number is not given. Here it is two.
+- Adult is there in two readings (:func:`~reproductions.east_2024._sets.load_data`). The one that is not the predecessor's is
+  the largest set, and has three seeds.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ NOTES = {
     "adult-btg": "Adult as the predecessor of the paper reads it: the test file has other codes for the same ages.",
     "adult": "Adult with ages as numbers and one-hot words.",
 }
+MOST_SEEDS = {"adult": 3}
 OTHERS = {"random forest": fit_forest, "CCS": fit_ccs}
 LOSSES: dict[str, Callable[[], nn.Module]] = {
     "F1*": lambda: mf.EastLoss("f1"),
@@ -74,6 +75,7 @@ def cells(scope: Scope) -> list[Cell]:
         {"set": name, "method": method, "seed": seed}
         for seed in range(1 if scope.quick else scope.seeds)
         for name in scope.datasets or present
+        if seed < MOST_SEEDS.get(name, scope.seeds)
         for method in (*LOSSES, *OTHERS)
     ]
 
@@ -196,6 +198,7 @@ EXPERIMENT = Experiment(
     summary=summary,
     claims=claims,
     seeds=10,
+    cut=True,
     searches=True,
     version=2,
 )
