@@ -82,7 +82,7 @@ def _check_options(experiment: Experiment, datasets: list[str], search: int, qui
     name = experiment.name
     if search and not experiment.searches:
         raise UsageError(f"--search does not apply to {name}: it fixes or searches its hyper-parameters itself.")
-    if full and not experiment.has_full:
+    if full and not experiment.scaled:
         raise UsageError(f"--full does not apply to {name}: it has one size only.")
     if full and quick:
         raise UsageError("--full and --quick exclude each other: pass one of them.")

@@ -37,6 +37,7 @@ _MODULES = {
     "east-batches": "east_2024.batches",
     "east-beta": "east_2024.beta",
     "east-image": "east_2024.image",
+    "east-baselines": "east_2024.baselines",
     "critique": "critique_2022.critique",
     "critique-late": "critique_2022.late",
     "beyond": "beyond.tables",
@@ -88,9 +89,8 @@ class Experiment:
     figure: Callable[[Results], Figure] | None = None
     seeds: int = 5
     searches: bool = False  # whether --search applies
-    scaled: bool = False  # whether the default is smaller than the paper's
+    scaled: bool = False  # whether the default is smaller than the paper's, and --full applies
     cut: bool = False  # whether it only has fewer rows, folds, seeds or draws than the paper's, or stops earlier
-    fixed_size: bool = False  # whether --full does not apply although it is scaled
     version: int = 1  # increase it when saved cells become invalid
 
     @property
@@ -101,11 +101,6 @@ class Experiment:
         data or a fraction of the epochs; its claims get no verdict.
         """
         return REDUCED if self.cut else SCALED if self.scaled else FULL
-
-    @property
-    def has_full(self) -> bool:
-        """Whether --full runs the paper's size."""
-        return self.scaled and not self.fixed_size
 
     def claims_of(self, found: Results, full: bool = False) -> list[Claim]:
         """The claims with the protocol of the run; ``full`` for a run of the paper's size."""

@@ -1,6 +1,7 @@
 """CIFAR-10 for experiments: decoded once, because 60,000 JPEG files take half a minute, and kept in ``build/``.
 
-The copy is lossy (JPEG of quality 75). It is good for comparing losses with each other, not with published accuracies.
+The copy is lossy (JPEG of quality 75). It is good for comparing losses with each other, not with published accuracies. The
+original is read instead if it is there.
 """
 
 from __future__ import annotations
@@ -18,11 +19,20 @@ from reproductions._training import Rows
 
 CACHE = Path(__file__).parents[1] / "build" / "pictures"
 LEAST_KEPT = 5000  # fewer pictures are decoded each time
-LOSSY = "The pictures are lossy copies, so compare the losses with each other, not with the published numbers."
+LOSSY = (
+    "Unless the original CIFAR-10 is in the data folder, its pictures are lossy copies, so compare the losses with each "
+    "other, not with the published numbers."
+)
 
 
 def cifar10(data: Path, part: str, n_rows: int | None = None) -> Rows:
-    """The first pictures (n, 3, 32, 32) of bytes and their labels, the classes in turn; from the JPEG copy in ``data``."""
+    """The first pictures (n, 3, 32, 32) of bytes and their labels, the classes in turn.
+
+    They are from the original's binary batches in ``data/cifar10``, or else from the JPEG copy in ``data/cifar10-jpeg``.
+    """
+    if (data / "cifar10").is_dir():
+        images, labels = datasets.cifar10(data / "cifar10", part)
+        return images[:n_rows], labels[:n_rows]
     folder = data / "cifar10-jpeg"
     file = CACHE / f"{part}-{_fingerprint(folder / f'{part}.tar.gz')}.npy"
     if file.exists():

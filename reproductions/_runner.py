@@ -54,7 +54,7 @@ def run(
     found = [(cell, row) for cell, file in zip(cells, files, strict=True) for row in _read_cell(file) or []]
     how = f"Written by `{command}` on {hardware()}."
     if not scope.full:
-        how += SIZE.get(experiment.protocol, "") + " `--full` runs the paper's size." * experiment.has_full
+        how += SIZE.get(experiment.protocol, "") + " `--full` runs the paper's size." * experiment.scaled
     parts = [f"# {experiment.title}", how, experiment.summary(found).strip()]
     if claims := experiment.claims_of(found, scope.full):
         parts.append(claims_section(claims))
@@ -70,11 +70,12 @@ def run(
 
 
 def _each_dataset_first(work: list[tuple[Cell, Path]]) -> list[tuple[Cell, Path]]:
-    """Put one cell of each data set first, so that a missing data file fails at the start and not after an hour."""
-    by_set: dict[object, list[tuple[Cell, Path]]] = {}
-    for cell, file in work:
-        by_set.setdefault(cell.get("set"), []).append((cell, file))
-    return [one[0] for one in by_set.values()] + [pair for one in by_set.values() for pair in one[1:]]
+    """Put one cell of each data set first, so that a missing data file fails at the start and not after an hour.
+
+    The others keep their order, so that an experiment decides what a run that is stopped has.
+    """
+    first = {cell.get("set"): file for cell, file in reversed(work)}.values()
+    return sorted(work, key=lambda one: one[1] not in first)  # a stable sort
 
 
 def read_results(experiment: Experiment, file: Path) -> Results:

@@ -43,13 +43,15 @@ def _csv(*names: str, target: int = -1, drop: tuple[int, ...] = (), **options: o
     return read
 
 
-def _adult(data: Path) -> tuple[pd.DataFrame, pd.Series]:
+def adult_files(data: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The training and the test file of adult; the labels, in the last column, end with a full stop in the second."""
     options = {"header": None, "skipinitialspace": True, "na_values": "?"}
-    parts = [
-        pd.read_csv(data / "adult/adult.data.gz", **options),
-        pd.read_csv(data / "adult/adult.test.gz", skiprows=1, **options),
-    ]
-    table = pd.concat(parts, ignore_index=True)
+    test = pd.read_csv(data / "adult/adult.test.gz", skiprows=1, **options)
+    return pd.read_csv(data / "adult/adult.data.gz", **options), test
+
+
+def _adult(data: Path) -> tuple[pd.DataFrame, pd.Series]:
+    table = pd.concat(adult_files(data), ignore_index=True)
     return table.drop(columns=14), table[14].str.rstrip(".")
 
 

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from metricfit.training import Trainer
 from metricfit.training._held_out import HeldOut
+from metricfit.training._state import value_of
 from reproductions._experiment import Scope
 
 Rows = tuple[Tensor, Tensor]  # features and labels
@@ -24,7 +25,7 @@ def fabric_for(scope: Scope) -> Fabric:
 
 def best_epoch(trainer: Trainer) -> int:
     """The epoch, from 1, whose weights the trainer restored."""
-    values = [(row["metric"], -row["surrogate"]) for row in trainer.history]
+    values = [value_of(row, trainer.stop_by or "metric") for row in trainer.history]
     return 1 + values.index(trainer.best_value)
 
 

@@ -9,8 +9,6 @@ from reproductions._experiment import Results
 from reproductions._markdown import mean_and_std, table
 from reproductions._results import differences, values
 
-N_CLASSES = 10
-
 
 def f_beta(precision: float, recall: float, beta: float) -> float:
     """F-beta from precision and recall, 0 if both are.
@@ -22,11 +20,11 @@ def f_beta(precision: float, recall: float, beta: float) -> float:
     return (1.0 + beta**2) * precision * recall / below if below else 0.0
 
 
-def macro_f_beta(found: Results, method: str, aim: str) -> list[float]:
+def macro_f_beta(found: Results, method: str, aim: str, n_classes: int) -> list[float]:
     """What the method aims at: macro F1 with the F1 of one class replaced by its F-beta."""
     name, beta = aim.split()
     return [
-        macro + (f_beta(precision, recall, float(beta)) - f_beta(precision, recall, 1.0)) / N_CLASSES
+        macro + (f_beta(precision, recall, float(beta)) - f_beta(precision, recall, 1.0)) / n_classes
         for macro, precision, recall in zip(
             *(values(found, score, method=method) for score in ("macro_f1", f"precision_{name}", f"recall_{name}")),
             strict=True,
@@ -34,7 +32,7 @@ def macro_f_beta(found: Results, method: str, aim: str) -> list[float]:
     ]
 
 
-def against_offsets(found: Results, prefix: str, aims: Sequence[str]) -> str:
+def against_offsets(found: Results, prefix: str, aims: Sequence[str], n_classes: int) -> str:
     """A table of both methods for each aim; nothing if offsets were not run."""
     rows, gains = [], []
     for aim in aims:
@@ -49,7 +47,7 @@ def against_offsets(found: Results, prefix: str, aims: Sequence[str]) -> str:
             differences(values(found, score, method=aim), values(found, score, method=offsets))
             for score in (f"precision_{name}", f"recall_{name}", "macro_f1")
         ]
-        aimed = differences(*(macro_f_beta(found, method, aim) for method in (aim, offsets)))
+        aimed = differences(*(macro_f_beta(found, method, aim, n_classes) for method in (aim, offsets)))
         gains.append([aim, *(mean_with_interval(one) for one in (aimed, *by_score))])
     if not rows:
         return ""

@@ -51,13 +51,14 @@ class Options:
 class Effort:
     """Epochs in all, those without gain that end a temperature, and temperatures without gain that end it all.
 
-    A loss without a temperature may go as long without gain as all of these temperatures together, so that it is not beaten by
-    the epochs alone.
+    A loss without a temperature ends after ``plain_patience`` epochs without gain. By default it may go as long without gain
+    as all of these temperatures together, so that it is not beaten by the epochs alone.
     """
 
     epochs: int
     patience: int
     give_up_after: int = 3
+    plain_patience: int | None = None
 
 
 def train_network(
@@ -80,20 +81,8 @@ def train_network(
     The paper stops by the validation loss (E.1), so this does too, not by the metric: of mammography's validation rows 42 are
     positive, and a metric of so few jumps.
     """
-    trainer: Trainer
-
-    def judge(scores: Tensor, labels: Tensor) -> float:
-        scale = {} if trainer.scale is None else {"scale": trainer.scale(trainer.step)}
-        with torch.no_grad():
-            return -float(loss(scores, labels, **scale))
-
-    trainer = Trainer(
-        module,
-        loss,
-        torch.optim.AdamW(module.parameters(), lr=options.rate, fused=True),
-        score=judge,
-        fabric=fabric or cpu_fabric(),
-    )
+    optimizer = torch.optim.AdamW(module.parameters(), lr=options.rate, fused=True)
+    trainer = Trainer(module, loss, optimizer, fabric=fabric or cpu_fabric())
     batches = Batches(*parts.train, size=options.batch, seed=seed)
     held_out = parts.validation if at_once is None else in_batches(parts.validation, at_once)
     if isinstance(loss, mf.MetricLoss):
@@ -104,11 +93,13 @@ def train_network(
             start=start,
             rate=options.decay,
             patience=effort.patience,
+            stop_by="loss",
             give_up_after=effort.give_up_after,
             epochs=effort.epochs,
         )
     else:
-        trainer.fit(batches, held_out, epochs=effort.epochs, patience=effort.patience * effort.give_up_after)
+        patience = effort.plain_patience or effort.patience * effort.give_up_after
+        trainer.fit(batches, held_out, epochs=effort.epochs, patience=patience, stop_by="loss")
     return trainer
 
 

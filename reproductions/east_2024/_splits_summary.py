@@ -12,18 +12,17 @@ from reproductions._results import differences, distinct_values, values
 from reproductions.east_2024 import published
 from reproductions.east_2024._baselines import BASELINES
 from reproductions.east_2024._protocol import courses
+from reproductions.east_2024._table_3 import table_3, with_deviation
 from reproductions.east_2024.tabular import GAINS, LOSSES, SCORES
 
 THRESHOLD = "CE + threshold"
 AIMS = {"F1*": "f1", "Acc*": "accuracy", "MCC*": "mcc"}
 METHODS = (*LOSSES, THRESHOLD, *BASELINES)
-OTHERS = {"random forest": published.FOREST, "CCS": published.CCS}
-OTHERS_DEVIATIONS = {"random forest": published.FOREST_DEVIATIONS, "CCS": published.CCS_DEVIATIONS}
 
 
 def summary(found: Results) -> str:
     names = distinct_values(found, "set")
-    parts = [*(_of_set(found, name) for name in names), _gains(found), _ranks(found), _table_3(found), _cuts(found)]
+    parts = [*(_of_set(found, name) for name in names), _gains(found), _ranks(found), table_3(found, BASELINES), _cuts(found)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -59,15 +58,11 @@ def _of_set(found: Results, name: str) -> str:
         row = [method]
         means, deviations = published.TABLE_1[name].get(method), published.TABLE_1_DEVIATIONS[name].get(method)
         for score in SCORES:
-            told = "" if means is None else _with_deviation(getattr(means, score), getattr(deviations, score))
+            told = "" if means is None else with_deviation(getattr(means, score), getattr(deviations, score))
             row += [told, mean_and_std(scores_of_method(found, name, method, score))]
         rows.append(row)
     heads = ["method", *(head for title in SCORES.values() for head in (f"{title}, paper", "ours"))]
     return f"## {name}: test, %, mean and deviation over splits\n\n{table(heads, rows)}"
-
-
-def _with_deviation(mean: float, deviation: float) -> str:
-    return f"{100.0 * mean:.1f} ± {100.0 * deviation:.0f}"
 
 
 def _gains(found: Results) -> str:
@@ -116,20 +111,6 @@ def _by_split(found: Results, score: str) -> dict[str, dict[str, float]]:
             for split, value in enumerate(scores_of_method(found, name, method, score)):
                 every.setdefault(f"{name} {split}", {})[method] = value
     return every
-
-
-def _table_3(found: Results) -> str:
-    rows = []
-    for name in distinct_values(found, "set"):
-        for method in BASELINES:
-            told = ["", ""]
-            if method in OTHERS:
-                pairs = zip(OTHERS[method][name], OTHERS_DEVIATIONS[method][name], strict=True)
-                told = [_with_deviation(mean, deviation) for mean, deviation in pairs]
-            ours = [mean_and_std(values(found, score, set=name, method=method)) for score in ("macro_f1", "f1", "accuracy")]
-            rows.append([f"{method}, {name}", told[0], *ours[:2], told[1], ours[2]])
-    heads = ["method", "F1, paper", "macro F1, ours", "F1 of the positive class, ours", "accuracy, paper", "ours"]
-    return f"## Baselines that are no networks (Table 3): test, %\n\n{table(heads, rows)}"
 
 
 def _cuts(found: Results) -> str:

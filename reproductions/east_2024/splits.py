@@ -24,7 +24,6 @@ import metricfit as mf
 from metricfit.training import Trainer
 from reproductions._experiment import Cell, Experiment, Numbers, Scope
 from reproductions.east_2024._baselines import BASELINES, probabilities
-from reproductions.east_2024._dropout import ByteDropout
 from reproductions.east_2024._protocol import GRID, Effort, Options, Parts, course, search_options, train_network
 from reproductions.east_2024._sets import load_data
 from reproductions.east_2024._splits_summary import claims, summary
@@ -82,7 +81,7 @@ def run(cell: Cell, scope: Scope) -> Numbers:
 
 def _train(parts: Parts, method: str, options: Options, effort: Effort, seed: int) -> Trainer:
     torch.manual_seed(seed)
-    module = network(parts.train[0].shape[1], options.dropout, ByteDropout)
+    module = network(parts.train[0].shape[1], options.dropout)
     return train_network(module, LOSSES[method](), parts, options, effort, seed)
 
 

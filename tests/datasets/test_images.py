@@ -13,7 +13,7 @@ from scipy.io import savemat
 
 from metricfit import _files, datasets
 from metricfit._errors import DataError
-from metricfit.datasets import CIFAR10_CLASSES, _jpegs, _svhn
+from metricfit.datasets import CIFAR10_CLASSES, _caltech, _jpegs, _pictures, _svhn
 from metricfit.datasets._idx import read_idx
 
 RANDOM = np.random.default_rng(0)
@@ -94,7 +94,7 @@ def test_missing_files_are_named(tmp_path):
         datasets.svhn(tmp_path, "extra")
 
 
-@pytest.mark.parametrize("read", [datasets.mnist, datasets.cifar10, datasets.svhn])
+@pytest.mark.parametrize("read", [datasets.mnist, datasets.cifar10, datasets.cifar100, datasets.svhn])
 def test_an_unknown_part(tmp_path, read):
     with pytest.raises(ValueError, match=r"`part` should be one of 'train', 'test'.*; got 'tset'. Did you mean 'test'"):
         read(tmp_path, "tset")
@@ -166,7 +166,7 @@ GOOD = [(f"train/{name}/0000.jpg", jpeg(np.zeros((32, 32, 3), np.uint8))) for na
         (("train/dog/dog.jpg", b""), r"train/dog/dog.jpg in .* should be called by a number"),
         (
             ("train/dog/0001.jpg", b"GIF89a"),
-            r"train/dog/0001.jpg in .*train.tar.gz should be a JPEG picture, but is none",
+            r"train/dog/0001.jpg in .*train.tar.gz is not a readable JPEG picture",
         ),
         (("train/dog/0001.jpg", jpeg(np.zeros((8, 9, 3), np.uint8))), r"should be a picture of 32 x 32, got 9 x 8"),
         (("train/dog/0001.jpg", GOOD[0][1][:200]), r"should be a JPEG picture, but cannot be decoded"),
@@ -232,6 +232,101 @@ def test_folders_and_batches_that_are_damaged(tmp_path):
     (tmp_path / "data_batch_4.bin").unlink()
     with pytest.raises(DataError, match=r"data_batch_4.bin is missing"):
         datasets.cifar10(tmp_path)
+
+
+def write_cifar100(file, fine_labels):
+    """Records with coarse label 19, whose red, green and blue are the record's number and the two numbers after it."""
+    colours = np.arange(len(fine_labels), dtype=np.uint8)[:, None] + np.repeat(np.arange(3, dtype=np.uint8), 1024)
+    head = np.stack([np.full(len(fine_labels), 19), fine_labels], axis=1).astype(np.uint8)
+    file.write_bytes(np.concatenate([head, colours], axis=1).tobytes())
+
+
+@pytest.mark.parametrize(("per_class", "order"), [(None, [1, 3, 0, 2, 4]), (1, [1, 3, 0])])
+def test_cifar100_has_fine_labels_in_turns(tmp_path, per_class, order):
+    fine = np.array([99, 0, 0, 50, 99])
+    write_cifar100(tmp_path / "test.bin", fine)
+    images, labels = datasets.cifar100(tmp_path, "test", per_class)
+    assert images.shape == (len(order), 3, 32, 32)
+    assert labels.tolist() == fine[order].tolist()
+    assert images[:, :, 0, 0].tolist() == [[index, index + 1, index + 2] for index in order]
+    assert (images == images[:, :, :1, :1]).all()
+
+
+def test_damaged_cifar100(tmp_path):
+    with pytest.raises(DataError, match=r"train.bin is missing. Fetch cifar-100-binary.tar.gz"):
+        datasets.cifar100(tmp_path)
+    file = tmp_path / "train.bin"
+    file.write_bytes(bytes(3073))
+    with pytest.raises(DataError, match=r"train.bin should have records of 3074 bytes, got 3,073 bytes"):
+        datasets.cifar100(tmp_path)
+    write_cifar100(file, [100])
+    with pytest.raises(DataError, match=r"train.bin should have labels 0 ... 99, got 100"):
+        datasets.cifar100(tmp_path)
+
+
+def caltech_images(n_each=2):
+    """Of each class so many pictures of one colour, 40 x 30, whose red is the class and green its number; one is grey."""
+    images = {}
+    for label in range(257):
+        for number in range(1, n_each + 1):
+            picture = np.full((30, 40, 3), (label % 256, 100 * number, 0), np.uint8)
+            name = f"256_ObjectCategories/{label + 1:03}.kind-{label}/{label + 1:03}_{number:04}.jpg"
+            images[name] = jpeg(picture[..., 0] if (label, number) == (5, 1) else picture)
+    return images
+
+
+@pytest.mark.parametrize("form", ["archive", "folder"])
+def test_caltech256_in_either_form(tmp_path, form):
+    images = caltech_images() | {
+        "256_ObjectCategories/056.dog/greg/notes.jpg": b"",
+        "256_ObjectCategories/198.spider/RENAME2": b"",
+    }
+    if form == "archive":
+        write_archive(tmp_path / "256_ObjectCategories.tar", sorted(images.items())[::-1])
+    else:
+        for name, content in images.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(content)
+    found, labels = datasets.caltech256(tmp_path, size=8)
+    assert (found.shape, found.dtype) == ((514, 3, 8, 8), torch.uint8)
+    assert labels.tolist() == [*range(257)] * 2
+    coloured = labels != 5
+    assert (found[coloured, 0].double().mean((1, 2)) - labels[coloured] % 256).abs().max() < 4  # JPEG is lossy
+    assert (found[:257, 1].double().mean((1, 2)) - 100)[coloured[:257]].abs().max() < 4
+    assert (found[5] == found[5, :1]).all()  # grey
+
+
+def test_damaged_caltech256(tmp_path, monkeypatch):
+    with pytest.raises(DataError, match=r"256_ObjectCategories.tar is missing \(nor is there 256_ObjectCategories\). Fetch"):
+        datasets.caltech256(tmp_path)
+    file = tmp_path / "256_ObjectCategories.tar"
+    file.write_bytes(b"no archive" * 100)
+    with pytest.raises(DataError, match="should be a tar archive, but cannot be read"):
+        datasets.caltech256(tmp_path)
+    images = caltech_images(1)
+    dog = "256_ObjectCategories/056.kind-55/056_0001.jpg"
+    write_archive(file, (images | {dog: b"GIF89a"}).items())
+    with pytest.raises(DataError, match=rf"{dog} in .*tar is not a readable JPEG picture"):
+        datasets.caltech256(tmp_path)
+    write_archive(file, [item for item in images.items() if item[0] != dog])
+    with pytest.raises(DataError, match=r"should have images of the classes 001 ... 257, got 256 classes"):
+        datasets.caltech256(tmp_path)
+    write_archive(file, images.items())
+    with pytest.raises(ValueError, match="`size` should be"):
+        datasets.caltech256(tmp_path, size=0)
+    monkeypatch.setattr(_pictures, "MOST_PIXELS", 40 * 30 - 1)
+    with pytest.raises(DataError, match=r"should have at most 1,199 pixels, got 1,200"):
+        datasets.caltech256(tmp_path)
+    monkeypatch.setattr(_caltech, "MOST_BYTES", 10)
+    with pytest.raises(DataError, match=r"should have images up to 10 bytes, got '256_Obj"):
+        datasets.caltech256(tmp_path)
+
+
+def test_caltech256_with_too_many_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(_caltech, "MOST_FILES", 5)
+    write_archive(tmp_path / "256_ObjectCategories.tar", caltech_images(1).items())
+    with pytest.raises(DataError, match="should have at most 5 images, but has more"):
+        datasets.caltech256(tmp_path)
 
 
 def write_strips(folder, heights=(3, 2)):

@@ -60,6 +60,7 @@ def data(tmp_path_factory):
     _car(folder / "car")
     _adult(folder / "adult")
     _mammography(folder / "mammography")
+    _party(folder / "cocktail-party")
     _cifar(folder / "cifar10-jpeg")
     _trec(folder / "trec")
     _satellite(folder / "satellite")
@@ -136,6 +137,21 @@ def _mammography(folder):
     ]
     folder.mkdir()
     (folder / "mammography.csv").write_text("\n".join(rows) + "\n")
+
+
+def _party(folder):
+    """Six people in 40 frames; the first three stand together, the others elsewhere, and the last one often alone."""
+    random = np.random.default_rng(0)
+    features, groups = [], []
+    for frame in range(40):
+        centres = np.repeat(random.uniform(0.0, 6.0, (2, 2)), 3, axis=0)
+        places = np.column_stack([centres + random.normal(0.0, 0.5, (6, 2)), random.uniform(0.0, 6.28, 6)])
+        people = (f"ID_{number:03} {x:.2f} {y:.2f} {angle:.3f}" for number, (x, y, angle) in enumerate(places, 1))
+        features.append(f"{frame}.5 {' '.join(people)}")
+        groups.append(f"{frame}.5 < ID_003 ID_001 ID_002 > < ID_004 ID_005 {'' if frame % 2 else 'ID_006 '}> ")
+    folder.mkdir()
+    (folder / "features.txt").write_text("\n".join(features) + "\n")
+    (folder / "group_names.txt").write_text("\n".join(groups) + "\n")
 
 
 def _cifar(folder):

@@ -95,7 +95,6 @@ def experiment_of(**options):
         ({"cut": True}, "reduced", "reversed"),
         ({"scaled": True, "cut": True}, "reduced", "reversed"),
         ({"scaled": True}, "scaled", "scaled: no verdict"),
-        ({"scaled": True, "fixed_size": True}, "scaled", "scaled: no verdict"),
     ],
 )
 def test_only_a_scaled_run_gives_no_verdict(options, protocol, verdict):
@@ -103,7 +102,6 @@ def test_only_a_scaled_run_gives_no_verdict(options, protocol, verdict):
     (one,), (full,) = experiment.claims_of([]), experiment.claims_of([], full=True)
     assert (one.protocol, one.verdict) == (protocol, verdict)
     assert (full.protocol, full.verdict) == ("full", "reversed")
-    assert experiment.has_full == (experiment.scaled and not experiment.fixed_size)
 
 
 def test_networks_and_data_that_are_not_the_papers_give_no_verdict():

