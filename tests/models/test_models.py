@@ -15,6 +15,7 @@ NETWORKS = {  # a small one, its inputs, and the rows of scores
     "m3": (lambda: models.M3(4, width=0.1), lambda: torch.randn(8, 1, 28, 28), 8),
     "wide resnet": (lambda: models.WideResNet(10, 0.5, 4), lambda: torch.randn(IMAGES), 8),
     "resnet 18": (lambda: models.ResNet18(4, width=0.1), lambda: torch.randn(IMAGES), 8),
+    "fast resnet": (lambda: models.FastResNet(4, width=0.1), lambda: torch.randn(IMAGES), 8),
     "darknet 19": (lambda: models.Darknet19(4, width=0.1, n_poolings=3), lambda: torch.randn(IMAGES), 8),
     "sigma": (
         lambda: models.PredictedSigma(nn.Sequential(nn.Linear(6, 8), nn.ReLU()), nn.Linear(8, 4)),
