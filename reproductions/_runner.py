@@ -25,11 +25,19 @@ from reproductions._machine import hardware
 
 
 def run(
-    experiment: Experiment, scope: Scope, out: Path, jobs: int | None = 1, progress: Progress | None = None, command: str = ""
+    experiment: Experiment,
+    scope: Scope,
+    out: Path,
+    jobs: int | None = 1,
+    progress: Progress | None = None,
+    command: str = "",
+    *,
+    saved: bool = False,
 ) -> str:
     """Run the cells that are not saved yet, write ``NAME.csv`` and ``NAME.md`` to ``out``, and return the Markdown.
 
-    A quick run, or one of the paper's size, has file names of its own.
+    A quick run, or one of the paper's size, has file names of its own. With ``saved`` no cell is run, and the tables contain
+    the saved ones.
     """
     cells = experiment.cells(scope)
     name = scope.file_stem(experiment.name)
@@ -41,7 +49,7 @@ def run(
     reporter.start(len(cells))
     for _ in range(len(cells) - len(missing)):
         reporter.step("already saved", None)
-    work = [(experiment.run, cell, file) for cell, file in _each_dataset_first(missing)]
+    work = [] if saved else [(experiment.run, cell, file) for cell, file in _each_dataset_first(missing)]
     for cell, file, numbers in parallel(_run_cell, scope, work, jobs, ordered=False):
         with new_file(file, overwrite=True) as temporary:  # here, because a worker may have another disk
             temporary.write_text(json.dumps(numbers))
@@ -50,6 +58,8 @@ def run(
     how = f"Written by `{command}` on {hardware()}."
     if experiment.scaled and not scope.full:
         how += " The networks, data or epochs are *scaled* down from the paper's; `--full` runs the paper's size."
+    if saved and missing:
+        how += f" {len(cells) - len(missing)} of {len(cells)} cells are finished."
     parts = [f"# {experiment.title}", how, experiment.summary(found).strip()]
     if claims := experiment.claims(found):
         protocol = "full" if scope.full else experiment.protocol
@@ -67,10 +77,8 @@ def run(
 
 def _each_dataset_first(work: list[tuple[Cell, Path]]) -> list[tuple[Cell, Path]]:
     """Put one cell of each data set first, so that a missing data file fails at the start and not after an hour."""
-    by_set: dict[object, list[tuple[Cell, Path]]] = {}
-    for cell, file in work:
-        by_set.setdefault(cell.get("set"), []).append((cell, file))
-    return [one[0] for one in by_set.values()] + [pair for one in by_set.values() for pair in one[1:]]
+    first = {cell.get("set"): index for index, (cell, _) in reversed(list(enumerate(work)))}
+    return sorted(work, key=lambda pair: first[pair[0].get("set")] != work.index(pair))
 
 
 def read_results(experiment: Experiment, file: Path) -> Results:
