@@ -1,4 +1,4 @@
-"""Random changes of training pictures: shifts, crops and flips."""
+"""Random changes of training pictures (shifts, crops and flips), and scores that do not depend on a flip."""
 
 from __future__ import annotations
 
@@ -39,3 +39,20 @@ class ShiftAndFlip(nn.Module):
             picture = torch.arange(n_pictures)
         padded = nn.functional.pad(pictures, (self.pad,) * 4).movedim(1, -1)
         return padded[picture[:, None, None], (rows + down)[:, :, None], (columns + right)[:, None, :]].movedim(-1, 1)
+
+
+class MirrorMean(nn.Module):
+    """A network whose scores, in evaluation, are the mean of those of a picture (n, c, h, w) and of its mirror image.
+
+    >>> network = MirrorMean(nn.Flatten()).eval()
+    >>> network(torch.tensor([[[[1.0, 2.0, 6.0]]]]))
+    tensor([[3.5000, 2.0000, 3.5000]])
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        scores = self.network(pictures)
+        return scores if self.training else 0.5 * (scores + self.network(pictures.flip(-1)))

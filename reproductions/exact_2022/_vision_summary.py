@@ -48,7 +48,7 @@ def _table_3(found: Results) -> str:
     return (
         f"## Table 3: accuracy, %\n\n{table(heads, rows)}\n\n"
         "Our networks are *scaled* down: compare the losses with each other, not with the paper's accuracies. Intervals are "
-        f"over seeds, at 95 %. The accuracy on train is that of the first 10,000 images.{_cost(found)}"
+        f"over seeds, at 95 %. The accuracy on train is that of the first 5,000 images.{_cost(found)}"
     )
 
 

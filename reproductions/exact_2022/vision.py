@@ -39,7 +39,8 @@ SETS = ("cifar10", "mnist")
 SAMPLES = (1, 4, 16)
 MARGINS = ("0.1", "0.5", "2", "none")
 FEW_SEEDS = 2  # of Adam, ASAM and numbers of samples, where SGD has more; the full size has as many of all
-HELD_OUT = 500  # test images that are judged during training; nothing is chosen by them
+HELD_OUT = 100  # test images that are judged during training; nothing is chosen by them
+N_SEEN = 5000  # training images of the accuracy on train
 CHUNK = 1000  # images that are judged at once
 TIMED = 50  # repetitions
 N_TEST = 10_000  # test images of both sets
@@ -74,7 +75,7 @@ def run(cell: Cell, scope: Scope) -> list[Numbers]:
     start = time.process_time()
     trainer = train_network(setting, size, train, judged, int(cell["seed"]), None if scope.full else cpu_fabric())
     end = {"seconds": time.process_time() - start, "test": accuracy(trainer, in_batches(test, CHUNK))}
-    seen = train[0][:N_TEST], train[1][:N_TEST]
+    seen = train[0][:N_SEEN], train[1][:N_SEEN]
     end["train"] = accuracy(trainer, in_batches(seen, CHUNK))
     if setting.loss == "EXACT" and setting.optimizer == "SGD":
         end["loss_ms"] = _time_loss(trainer, train)

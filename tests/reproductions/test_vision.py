@@ -218,7 +218,7 @@ def test_a_network_learns_from_whitened_pictures(data):
     """The first filters are set from the pictures: their responses have about variance 1 each."""
     (images, _), _ = load_images("cifar10", data, QUICK["cifar10"])
     standard = Standardise(images)
-    network = make_network(replace(QUICK["cifar10"], network=FastResNet), images)[1][1]
+    network = make_network(replace(QUICK["cifar10"], network=FastResNet), images)[1].network[1]
     responses = torch.nn.functional.conv2d(standard(images), network.filters, stride=2)
     assert torch.equal(network.filters[:16], -network.filters[16:])
     variances = responses[:, :16].square().mean((0, 2, 3))
@@ -263,14 +263,14 @@ def test_images_of_the_full_size_are_fractions_with_the_augmentation_of_the_pape
 
 def test_every_loss_has_the_same_draws(data):
     cells = vision_search.cells(Scope(Path()))
-    for optimizer, number in vision_search.N_DRAWS.items():
+    for optimizer, ranges in vision_search.RATES.items():
         rates = [draw.rate for draw in vision_search.draws(optimizer)]
-        low, high = vision_search.RATES[optimizer]
-        bounds = [low * (high / low) ** (index / number) for index in range(number + 1)]
-        assert [sum(a <= rate < b for rate in rates) for a, b in pairwise(bounds)] == [1] * number
+        for (low, high), number in ranges:
+            bounds = [low * (high / low) ** (index / number) for index in range(number + 1)]
+            assert [sum(a <= rate < b for rate in rates) for a, b in pairwise(bounds)] == [1] * number
         for loss in published.LOSSES:
             own = [cell["draw"] for cell in cells if (cell["optimizer"], cell["loss"]) == (optimizer, loss)]
-            assert sorted(own) == sorted([*range(number)] * len(vision_search.SETS))
+            assert sorted(own) == sorted([*range(len(rates))] * len(vision_search.SETS))
 
 
 def test_a_search_trains_on_none_of_its_held_out_images(data, monkeypatch):
