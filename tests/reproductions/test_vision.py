@@ -135,7 +135,7 @@ def test_saved_cells_make_a_table(data, tmp_path):
     folder = tmp_path / ".exact-vision-cells2"
     folder.mkdir()
     for cell in vision.cells(scope)[:2]:
-        numbers = {"step": 1.0, "gradient_norm": 0.5, "test": 50.0, "train": 60.0, "seconds": 60.0}
+        numbers = {"step": 1.0, "gradient_norm": 0.5, "test": 50.0, "train": 60.0, "seconds": 60.0, "loss_ms": 0.3}
         (folder / file_name(cell, scope)).write_text(json.dumps([numbers]))
     text = run(vision.EXPERIMENT, scope, tmp_path, saved=True)
     assert f"2 of {len(vision.cells(scope))} cells are finished." in text
