@@ -43,6 +43,7 @@ def reproduce(
     ] = None,
     search: Annotated[int, typer.Option(min=0, help="Draws of a random search for hyper-parameters; 0 uses the paper's.")] = 0,
     full: Annotated[bool, typer.Option("--full", help="Run the paper's size, for people with GPUs.")] = False,
+    saved: Annotated[bool, typer.Option("--saved", help="Run nothing, and write the tables of the saved cells.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Number of cells that run in parallel.")] = 1,
     cluster: Cluster = None,
     data: Annotated[Path | None, typer.Option(help="Folder with the papers' data.", show_default="METRICFIT_DATA")] = None,
@@ -61,13 +62,13 @@ def reproduce(
     if name not in names():
         raise UsageError(f"{name!r} is not an experiment.{did_you_mean(name, names())} Experiments: {', '.join(names())}.")
     experiment = get_experiment(name)
-    _check_options(experiment, datasets or [], search, quick, full)
+    _check_options(experiment, datasets or [], search, quick, full, saved)
     chosen = tuple(dict.fromkeys(datasets or ()))
     scope = Scope((data or data_folder()).absolute(), quick, chosen, seeds or experiment.seeds, search, full)
     bar = Bar(transient=True) if sys.stderr.isatty() else Lines()
     with workers(jobs, cluster, one_thread=True) as n_jobs, bar as progress:
         try:
-            text = run(experiment, scope, out, n_jobs, progress, f"{COMMAND} {shlex.join(sys.argv[1:])}")
+            text = run(experiment, scope, out, n_jobs, progress, f"{COMMAND} {shlex.join(sys.argv[1:])}", saved=saved)
         except ClusterError as error:
             raise ClusterError(f"{error} Finished cells are saved. {CONTINUE}") from error
     print(text)
@@ -75,7 +76,7 @@ def reproduce(
     say(f"Written: {out / scope.file_stem(name)}.csv, .md{figure}")
 
 
-def _check_options(experiment: Experiment, datasets: list[str], search: int, quick: bool, full: bool) -> None:
+def _check_options(experiment: Experiment, datasets: list[str], search: int, quick: bool, full: bool, saved: bool) -> None:
     """Raise UsageError for options that do not apply to the experiment."""
     from metricfit._words import did_you_mean
 
@@ -86,6 +87,8 @@ def _check_options(experiment: Experiment, datasets: list[str], search: int, qui
         raise UsageError(f"--full does not apply to {name}: it has one size only.")
     if full and quick:
         raise UsageError("--full and --quick exclude each other: pass one of them.")
+    if saved and not experiment.partial:
+        raise UsageError(f"--saved does not apply to {name}: its tables need all cells. {CONTINUE}")
     if datasets and not experiment.datasets:
         raise UsageError(f"--datasets does not apply to {name}: it has no data sets.")
     for wanted in datasets:

@@ -91,6 +91,7 @@ class Experiment:
     searches: bool = False  # whether --search applies
     scaled: bool = False  # whether the default is smaller than the paper's, and --full applies
     cut: bool = False  # whether it only has fewer rows, folds, seeds or draws than the paper's, or stops earlier
+    partial: bool = False  # whether its summary takes any part of the cells, and --saved applies
     version: int = 1  # increase it when saved cells become invalid
 
     @property

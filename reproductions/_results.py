@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reproductions._experiment import Results
+from reproductions._experiment import Cell, Results
 
 
 def distinct_values(found: Results, key: str, **wanted: str) -> list[str]:
@@ -31,3 +31,17 @@ def differences(first: list[float], second: list[float]) -> list[float]:
     [2.0, 1.0]
     """
     return [a - b for a, b in zip(first, second, strict=True)]
+
+
+def paired_differences(found: Results, score: str, first: Cell, second: Cell) -> list[float]:
+    """Differences between the cells that match ``first`` and those that match ``second``, for the seeds that both have.
+
+    >>> found = [({"loss": loss, "seed": 0}, {"test": value}) for loss, value in (("a", 95.0), ("b", 94.0))]
+    >>> paired_differences([*found, ({"loss": "a", "seed": 1}, {"test": 96.0})], "test", {"loss": "a"}, {"loss": "b"})
+    [1.0]
+    """
+    own, other = (
+        {cell["seed"]: numbers[score] for cell, numbers in found if wanted.items() <= cell.items()}
+        for wanted in (first, second)
+    )
+    return [own[seed] - other[seed] for seed in own if seed in other]

@@ -30,11 +30,19 @@ SIZE = {  # of a run, by protocol
 
 
 def run(
-    experiment: Experiment, scope: Scope, out: Path, jobs: int | None = 1, progress: Progress | None = None, command: str = ""
+    experiment: Experiment,
+    scope: Scope,
+    out: Path,
+    jobs: int | None = 1,
+    progress: Progress | None = None,
+    command: str = "",
+    *,
+    saved: bool = False,
 ) -> str:
     """Run the cells that are not saved yet, write ``NAME.csv`` and ``NAME.md`` to ``out``, and return the Markdown.
 
-    A quick run, or one of the paper's size, has file names of its own.
+    A quick run, or one of the paper's size, has file names of its own. With ``saved`` no cell is run, and the tables contain
+    the saved ones.
     """
     cells = experiment.cells(scope)
     name = scope.file_stem(experiment.name)
@@ -46,7 +54,7 @@ def run(
     reporter.start(len(cells))
     for _ in range(len(cells) - len(missing)):
         reporter.step("already saved", None)
-    work = [(experiment.run, cell, file) for cell, file in _each_dataset_first(missing)]
+    work = [] if saved else [(experiment.run, cell, file) for cell, file in _each_dataset_first(missing)]
     for cell, file, numbers in parallel(_run_cell, scope, work, jobs, ordered=False):
         with new_file(file, overwrite=True) as temporary:  # here, because a worker may have another disk
             temporary.write_text(json.dumps(numbers))
@@ -55,6 +63,8 @@ def run(
     how = f"Written by `{command}` on {hardware()}."
     if not scope.full:
         how += SIZE.get(experiment.protocol, "") + " `--full` runs the paper's size." * experiment.scaled
+    if saved and missing:
+        how += f" {len(cells) - len(missing)} of {len(cells)} cells are finished."
     parts = [f"# {experiment.title}", how, experiment.summary(found).strip()]
     if claims := experiment.claims_of(found, scope.full):
         parts.append(claims_section(claims))

@@ -26,6 +26,7 @@ from metricfit import schedules
 from metricfit.comparison._statistics import corrected_estimate
 from metricfit.models import ResNet18
 from metricfit.training import Batches, Trainer
+from reproductions._augment import ShiftAndFlip
 from reproductions._claims import Claim, Runs, claim
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._markdown import mean_and_std, table
@@ -33,7 +34,6 @@ from reproductions._pictures import LOSSY, cifar10, from_bytes
 from reproductions._results import differences, distinct_values, values
 from reproductions._training import Rows, accuracy, best_epoch, fabric_for, in_batches
 from reproductions.leaky_2019 import published
-from reproductions.leaky_2019._augment import ShiftAndFlip
 from reproductions.leaky_2019._digits import N_FOLDS, with_noise
 from reproductions.leaky_2019._protocol import adam, by_xavier
 

@@ -17,6 +17,7 @@ NETWORKS = {  # a small one, its inputs, and the rows of scores
     "m3": (lambda: models.M3(4, width=0.1), lambda: torch.randn(8, 1, 28, 28), 8),
     "wide resnet": (lambda: models.WideResNet(10, 0.5, 4), lambda: torch.randn(IMAGES), 8),
     "resnet 18": (lambda: models.ResNet18(4, width=0.1), lambda: torch.randn(IMAGES), 8),
+    "fast resnet": (lambda: models.FastResNet(4, width=0.1), lambda: torch.randn(IMAGES), 8),
     "darknet 19": (lambda: models.Darknet19(4, width=0.1, n_poolings=3), lambda: torch.randn(IMAGES), 8),
     "tagger": (lambda: models.Tagger(30, 4, n_dimensions=8, width=0.1), lambda: torch.randint(1, 30, (5, 7)), 35),
     "trees": (lambda: models.TreeTagger(30, 4, n_dimensions=8, width=0.1), lambda: forest(), None),

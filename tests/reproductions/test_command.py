@@ -93,6 +93,9 @@ def test_options_that_mean_nothing(run):
     code, _, err = run("leaky-mnist", "--full")
     assert code == 2
     assert "--full does not apply to leaky-mnist" in err
+    code, _, err = run("leaky-mnist", "--saved")
+    assert code == 2
+    assert "--saved does not apply to leaky-mnist: its tables need all cells." in err
     code, _, err = run("exact-integral", "--datasets", "wine")
     assert code == 2
     assert "--datasets does not apply to exact-integral: it has no data sets." in err

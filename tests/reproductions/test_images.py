@@ -11,6 +11,7 @@ from PIL import Image
 from torch import nn
 
 from metricfit._errors import UsageError
+from reproductions._augment import SHIFT, ShiftAndFlip
 from reproductions._experiment import Scope
 from reproductions._pictures import Standardise
 from reproductions._training import accuracy, in_batches
@@ -18,7 +19,6 @@ from reproductions.east_2024 import beta, image
 from reproductions.east_2024._images import SETS, darknet, load_images, sets_of
 from reproductions.east_2024._protocol import Effort
 from reproductions.leaky_2019 import images
-from reproductions.leaky_2019._augment import SHIFT, ShiftAndFlip
 from reproductions.leaky_2019._protocol import adam, by_xavier
 
 
@@ -44,6 +44,15 @@ def test_a_shifted_picture_is_one_of_162():
     assert drawn <= expected
     assert len(drawn) > 100  # 137 in the mean
     assert torch.equal(ShiftAndFlip().eval()(picture[None]), picture[None])
+
+
+def test_a_crop_is_a_part_of_its_picture():
+    torch.manual_seed(0)
+    picture = torch.arange(36).reshape(1, 6, 6)
+    crops = ShiftAndFlip(0, 2, flip=False)(picture.expand(200, -1, -1, -1))
+    starts = {(row, column) for row in range(3) for column in range(3)}
+    assert {(int(crop[0, 0, 0]) // 6, int(crop[0, 0, 0]) % 6) for crop in crops} == starts
+    assert all(torch.equal(crop - crop[0, 0, 0], picture[:, :4, :4]) for crop in crops)
 
 
 def test_a_picture_of_one_colour_is_standardised_to_finite_numbers():

@@ -71,6 +71,14 @@ def test_what_is_there_is_not_run_again_and_every_set_comes_first(tmp_path):
     assert len(ran) == 8
 
 
+def test_other_cells_keep_their_order(tmp_path):
+    """An experiment lists important cells first."""
+    ran = []
+    by_seed = [{"set": name, "seed": seed} for seed in range(3) for name in "ab"]
+    run(replace(experiment_of(ran), cells=lambda scope: by_seed), Scope(tmp_path), tmp_path)
+    assert ran == ["a0", "b0", "a1", "b1", "a2", "b2"]
+
+
 def test_a_scope_has_cells_of_its_own(tmp_path):
     experiment = experiment_of()
     run(experiment, Scope(tmp_path), tmp_path)

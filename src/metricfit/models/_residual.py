@@ -1,9 +1,10 @@
-"""Residual networks for images of 32 × 32: Wide ResNet and ResNet-18."""
+"""Residual networks for images of 32 × 32: Wide ResNet, ResNet-18, and a small one that a CPU trains in minutes."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
+import torch
 from torch import Tensor, nn
 
 from metricfit.models._parts import conv_norm, scaled, start_by_he
@@ -78,6 +79,55 @@ class ResNet18(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return self.head(self.body(images).mean((2, 3)))
+
+
+class FastResNet(nn.Module):
+    """Six trained convolutions and one fixed one, for images of about 32 × 32: a CPU trains it on CIFAR-10 in minutes.
+
+    The first convolution, 4 × 4 with stride 2, is not trained. Its filters are the principal components of image patches, with
+    variance 1 and both signs (:meth:`whiten`). Jordan, "94 % on CIFAR-10 in 3.29 seconds on a single GPU" (2024), has
+    such a layer. Then comes a convolution with pooling and a residual block, and both once more. Normalisation follows the
+    pooling, on a quarter of the values. The head takes the largest value over the image, so images may have any size. Its
+    scores are divided by 4, which keeps them small at the start.
+
+    >>> sum(parameter.numel() for parameter in FastResNet().parameters())
+    463232
+    """
+
+    SIZE, STRIDE, FLOOR, SCALE = 4, 2, 5e-3, 0.25
+
+    filters: Tensor  # (c, n_channels, SIZE, SIZE)
+
+    def __init__(self, n_classes: int = 10, *, n_channels: int = 3, width: float = 1.0) -> None:
+        super().__init__()
+        half, second, third = (scaled(channels, width) for channels in (16, 64, 128))
+        self.register_buffer("filters", _both_signs(torch.randn(half, n_channels, self.SIZE, self.SIZE) / self.SIZE))
+        self.body = nn.Sequential(
+            _conv_pool(2 * half, second), _Block(second, second, 1), _conv_pool(second, third), _Block(third, third, 1)
+        )
+        self.head = nn.Linear(third, n_classes, bias=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        first = nn.functional.conv2d(images, self.filters, stride=self.STRIDE, padding=1).relu()
+        return self.SCALE * self.head(self.body(first).amax((2, 3)))
+
+    @torch.no_grad()
+    def whiten(self, images: Tensor) -> None:
+        """Set the first filters from images (n, c, h, w), which are standardised; they are random before."""
+        patches = nn.functional.unfold(images, self.SIZE, stride=self.STRIDE).transpose(1, 2).flatten(0, 1)  # (p, c * 16)
+        variances, components = torch.linalg.eigh(patches.T @ patches / len(patches))  # rising
+        filters = (components / (variances + self.FLOOR).sqrt()).T.flip(0)[: len(self.filters) // 2]
+        self.filters.copy_(_both_signs(filters.reshape(-1, *self.filters.shape[1:])))
+
+
+def _both_signs(filters: Tensor) -> Tensor:
+    return torch.cat([filters, -filters])
+
+
+def _conv_pool(n_in: int, n_out: int) -> nn.Sequential:
+    """A convolution, pooling to half the size, normalisation, and ReLU."""
+    convolution = nn.Conv2d(n_in, n_out, 3, padding=1, bias=False)
+    return nn.Sequential(convolution, nn.MaxPool2d(2), nn.BatchNorm2d(n_out), nn.ReLU())
 
 
 class _Block(nn.Module):
