@@ -113,17 +113,19 @@ EXPERIMENT = Experiment(
     cells=cells,
     run=run,
     summary=summary,
-    scaled=True,
+    partial=True,
 )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("build/reproductions"))
+    parser.add_argument("--saved", action="store_true", help="run nothing, and write the tables of the finished draws")
     options = parser.parse_args()
-    command = f"python -m reproductions.exact_2022.vision_search --out {options.out}"
+    command = f"python -m reproductions.exact_2022.vision_search --out {options.out}{' --saved' * options.saved}"
+    scope = Scope(data_folder().absolute())
     with Lines() as progress:
-        print(run_cells(EXPERIMENT, Scope(data_folder().absolute()), options.out, progress=progress, command=command))
+        print(run_cells(EXPERIMENT, scope, options.out, progress=progress, command=command, saved=options.saved))
 
 
 if __name__ == "__main__":

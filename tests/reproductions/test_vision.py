@@ -1,8 +1,8 @@
 """EXACT's networks on images: what is published, which cells there are, and that they learn."""
 
+import itertools
 import json
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -267,7 +267,7 @@ def test_every_loss_has_the_same_draws(data):
         rates = [draw.rate for draw in vision_search.draws(optimizer)]
         for (low, high), number in ranges:
             bounds = [low * (high / low) ** (index / number) for index in range(number + 1)]
-            assert [sum(a <= rate < b for rate in rates) for a, b in pairwise(bounds)] == [1] * number
+            assert [sum(a <= rate < b for rate in rates) for a, b in itertools.pairwise(bounds)] == [1] * number
         for loss in published.LOSSES:
             own = [cell["draw"] for cell in cells if (cell["optimizer"], cell["loss"]) == (optimizer, loss)]
             assert sorted(own) == sorted([*range(len(rates))] * len(vision_search.SETS))
@@ -283,3 +283,18 @@ def test_a_search_trains_on_none_of_its_held_out_images(data, monkeypatch):
     assert numbers == {"rate": vision_search.draws("Adam")[1].rate, "margin": own.margin, "sigma": own.sigma, "held_out": 50.0}
     (images, _), _ = load_images("mnist", data, QUICK["mnist"])
     assert torch.equal(torch.cat([seen["train"][0], *(part for part, _ in seen["held_out"])]), images)
+
+
+def test_the_best_draws_are_bold_and_are_used():
+    """The committed search agrees with the constants of the scaled networks, for the optimizers that it has finished."""
+    found = read_results(vision_search.EXPERIMENT, Path(vision_search.__file__).parent / "results" / "exact-vision-search.csv")
+    optimizers = {cell["optimizer"] for cell, _ in found}
+    assert "SGD" in optimizers
+    for name, optimizer, loss in itertools.product(vision_search.SETS, optimizers, published.LOSSES):
+        wanted = {"set": name, "optimizer": optimizer, "loss": loss}
+        best = max((row for cell, row in found if wanted.items() <= cell.items()), key=lambda row: row["held_out"])
+        used = tuned(name, optimizer, loss)
+        assert used.rate == pytest.approx(best["rate"], rel=0.01)
+        assert used.margin == (pytest.approx(best["margin"], rel=0.01) if loss != "Cross-entropy" else None)
+        assert used.sigma == (pytest.approx(best["sigma"], rel=0.01) if loss == "EXACT" else 1.0)
+    assert vision_search.summary(found).count("**") == 2 * len(optimizers) * 2 * 3
