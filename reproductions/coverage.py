@@ -51,7 +51,7 @@ ITEMS = (
     Item("EXACT", "Figures 1, 3, 4, 10", "two toys", ("examples/toy.py", "critique")),
     Item("EXACT", "Figure 2", "drawing of the pipeline", missing="no result"),
     Item("EXACT", "Tables 1, 2", "linear models on ten tables", ("exact-tabular", "exact-estimators", "exact-splits")),
-    Item("EXACT", "Table 3", "networks on images", ("exact-vision",), "SVHN and CIFAR-100: the files are not here"),
+    Item("EXACT", "Table 3", "networks on images", ("exact-vision",), "not finished; no files of SVHN and CIFAR-100 here"),
     Item("EXACT", "Figure 5", "norm of gradients", ("exact-vision",), "the paper has CIFAR-100, we MNIST and CIFAR-10"),
     Item("EXACT", "Figure 6", "accuracy by samples", ("exact-vision",), "SVHN and CIFAR-100, as above"),
     Item("EXACT", "Figures 7 to 9", "cost and error of the integral", ("exact-integral",)),
