@@ -69,8 +69,8 @@ class Run:
 
     def train(self, epochs: int, file: Path | None = None) -> Run:
         """Train so many epochs more; a file is saved in the middle of each."""
-        options = {"epochs": self.trainer.epoch + epochs, "patience": 10**6}
-        anneal(self.trainer, self.batches, self.rows, **options, checkpoint=file, checkpoint_every=None if file is None else 1)
+        options: dict[str, Any] = {"epochs": self.trainer.epoch + epochs, "patience": 10**6, "checkpoint": file}
+        anneal(self.trainer, self.batches, self.rows, **options, checkpoint_every=None if file is None else 1)
         return self
 
     def state(self) -> dict[str, Any]:

@@ -315,3 +315,11 @@ def test_margin_with_a_matrix_metric_moves_rows_towards_the_label():
 def test_what_is_wrong_is_said(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_east_with_another_link():
+    """-log of the accuracy 0.8 of :class:`metricfit.EastLoss`'s example."""
+    scores, labels = torch.tensor([[0.0, 1.0986123]]), torch.tensor([1])
+    expected = -math.log(0.8)
+    assert mf.EastLoss("accuracy", link="log")(scores, labels).item() == pytest.approx(expected, rel=1e-5)
+    assert functional.east_loss(scores, labels, "accuracy", link="log").item() == pytest.approx(expected, rel=1e-5)

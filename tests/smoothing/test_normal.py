@@ -65,3 +65,16 @@ def test_scale_divides_the_scores():
 def test_the_order_can_be_chosen():
     coarse = Normal(order=8).assign(SCORES) - Normal().assign(SCORES)
     assert 1e-12 < coarse.abs().max() < 1e-2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 4}, r"`samples` applies to method='genz' or 'monte_carlo', got 4 with method='quadrature'"),
+        ({"generator": torch.Generator()}, "`generator` applies to method='genz' or 'monte_carlo'"),
+        ({"method": "genz", "order": 8}, "`order` applies to method='quadrature', got 8 with method='genz'"),
+    ],
+)
+def test_options_of_another_method_are_not_ignored(options, message):
+    with pytest.raises(ValueError, match=message):
+        Normal(**options)

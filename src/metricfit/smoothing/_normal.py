@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -54,10 +56,11 @@ class Normal(Smoothing):
         if generator is not None and not isinstance(generator, torch.Generator):
             raise TypeError(f"`generator` should be a torch.Generator, got {generator!r}.")
         exact = self.method == "quadrature"
-        for name, value in {"samples": samples, "generator": generator}.items() if exact else {"order": order}.items():
-            if value is not None:
+        unused: dict[str, Any] = {"samples": samples, "generator": generator} if exact else {"order": order}
+        for name, given in unused.items():
+            if given is not None:
                 other = "'genz' or 'monte_carlo'" if exact else "'quadrature'"
-                raise ValueError(f"`{name}` applies to method={other}, got {value!r} with method={self.method!r}.")
+                raise ValueError(f"`{name}` applies to method={other}, got {given!r} with method={self.method!r}.")
         self.order = order
         self.samples = N_SAMPLES if samples is None else samples
         self.generator = generator
