@@ -24,7 +24,7 @@ from metricfit.training._checkpoint import FORMAT, read_state, write_state
 from metricfit.training._fabric import Fabric
 
 LIMIT = 2**24
-PARTS = ("step", "epoch", "since_best", "history", "best", "best_value")
+PARTS = ("step", "epoch", "since_best", "history", "best", "best_value", "stop_by")
 POSITIONS = ("unfinished", "annealing")
 ODD: tuple[Any, ...] = (
     None,

@@ -32,7 +32,7 @@ def test_compare_prints_a_table_and_two_sentences(run, good):
     assert max(map(len, lines[:-2])) <= 120
     heads = [head.strip() for head in re.split(r"\s{2,}", lines[0])]
     assert heads == ["model", "method", "f1", "vs linear threshold", "p (Holm)", "fit, s"]
-    assert [line.split()[:2] for line in lines[2:11]] == [
+    assert [line.split()[:2] for line in lines[2 : 3 + len(methods.names())]] == [
         ["trivial", "always"],
         *(["linear", name] for name in methods.names()),
     ]
@@ -54,7 +54,7 @@ def test_compare_as_json_is_nothing_but_json(run, good):
     found = json.loads(out)
     assert code == 0
     assert found["target"] == "state"  # the last column
-    assert [len(result["scores"]) for result in found["results"]] == [3] * 9
+    assert [len(result["scores"]) for result in found["results"]] == [3] * (1 + len(methods.names()))
     assert {result["importance"] for result in found["results"]} == {None}
     names = [f"{result['model']}, {result['method']}" for result in found["results"]]
     assert found["reference"] == "linear, threshold"

@@ -90,11 +90,11 @@ def test_the_headline_names_the_simplest_that_is_as_good(two):
         "enough",
         f"{best[0].upper()}{best[1:]} is ahead, but the linear model trained by plain cross-entropy may be as good.",
     )
-    assert found.lead.startswith("The best of 13 reaches f1 ")
+    assert found.lead.startswith("The best of 14 reaches f1 ")
     assert "may be chance (p 0.500 after Holm)" in found.lead
     found = headline(behind(two, trivial=0.01, linear=0.01, boosting=0.01, ensemble=0.01))
     assert (found.tone, found.words) == ("clear", f"Use {best}.")
-    assert found.lead.startswith("Best of 13 for f1: ")
+    assert found.lead.startswith("Best of 14 for f1: ")
     clear = replace(two, results={name: replace(one, p_holm=0.01) for name, one in two.results.items()})
     found = headline(behind(clear, trivial=0.01, linear=0.5, boosting=0.5, ensemble=0.5))
     assert (found.tone, found.words) == ("clear", f"Use {best}.")

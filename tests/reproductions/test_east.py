@@ -233,9 +233,9 @@ def test_training_ends_at_the_least_validation_loss():
     trainer = train_network(
         nn.Linear(1, 2), loss, Parts(part, part, part), Options(batch=50, rate=0.5), Effort(20, 20), seed=0
     )
-    least = min(-row["metric"] for row in trainer.history)
+    least = min(row["held_out_loss"] for row in trainer.history)
     assert float(loss(trainer.scores(part[0]), part[1])) == pytest.approx(least, rel=1e-5)
-    assert -trainer.history[-1]["metric"] > least
+    assert trainer.history[-1]["held_out_loss"] > least
 
 
 def test_splits_differ_and_have_the_same_rows(data):
