@@ -134,15 +134,13 @@ class NetworkLearner(MetricLearner):
         return best
 
     def _run(self, trainer: Trainer, method: Method, batches: _RowBatches, held_out: tuple[Tensor, Tensor]) -> list[Any]:
-        course = method.network
+        course, options = method.network, dict[str, Any](epochs=self.max_epochs)
+        if course.stop_by != "epochs":
+            options |= {"stop_by": course.stop_by, "patience": self.patience}
         if course.anneals:
             first, second = method.widths[:2]
-            rule: dict[str, Any] = {"stop_by": course.stop_by, "patience": self.patience}
-            return anneal(trainer, batches, held_out, start=first, rate=second / first, epochs=self.max_epochs, **rule)
-        if course.stop_by == "epochs":
-            return trainer.fit(batches, held_out, epochs=self.max_epochs)
-        rule = {"stop_by": course.stop_by, "patience": self.patience}
-        return trainer.fit(batches, held_out, epochs=self.max_epochs, **rule)
+            return anneal(trainer, batches, held_out, start=first, rate=second / first, **options)
+        return trainer.fit(batches, held_out, **options)
 
 
 class _MetricShown(Progress):
@@ -196,7 +194,7 @@ def _samples(method: Method, n_classes: int) -> bool:
 
 
 def _geometric(ends: Sequence[float | None], n_steps: int) -> schedules.Schedule | None:
-    """From the first to the last number; None where there is none."""
+    """A schedule from the first to the last number, if both are given."""
     if not ends or ends[0] is None or ends[-1] is None:
         return None
     return schedules.geometric(ends[0], ends[-1], n_steps)
