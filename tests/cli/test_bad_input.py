@@ -297,6 +297,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", folder], check=True)
 
 
+@pytest.mark.slow
 def test_a_full_disk(run, good, fitted, small_disk):
     found = run("fit", good, "--out", small_disk / "model", "--model", "linear", *SHORT)
     check(found, 1, f"The disk is full: {small_disk / 'model'} was not written.", small_disk)
