@@ -203,6 +203,7 @@ def test_an_epoch_that_fails_is_left(tmp_path):
     assert trainer.fit(failing[:-1], data(), epochs=1)[0]["step"] == 14
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments(tmp_path):
     """A process that is killed five times ends with the weights of one that is not, bit for bit."""
     context = multiprocessing.get_context("forkserver")
