@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager, suppress
 
 PATIENCE = 300  # seconds until a process has ended, on a busy machine: only what hangs takes longer
@@ -33,6 +34,32 @@ def default_signals():
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def run_counted(file, function, *arguments):
+    """Call a function, and write how many calls of Python functions it takes."""
+    n_calls = 0
+
+    def count(frame, event, argument):
+        nonlocal n_calls
+        n_calls += event == "call"
+
+    sys.setprofile(count)
+    function(*arguments)
+    sys.setprofile(None)
+    file.write_text(str(n_calls))
+
+
+def run_killed(n_calls, function, *arguments):
+    die_after(n_calls)
+    function(*arguments)
 
 
 def die_after(n_calls):
