@@ -78,14 +78,18 @@ class _Single(Smoothing):
         super().__init__(noise.width)
         self.noise = noise
 
-    def _assign(self, scores: Tensor, width: Tensor) -> Tensor:
-        return self.noise._assign(scores.float(), width.float()).to(scores)
+    def _assign(self, scores: Tensor, width: float | Tensor) -> Tensor:
+        return self.noise._assign(scores.float(), _single(width)).to(scores)
 
-    def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
-        return self.noise._log_assign(scores.float(), width.float()).to(scores)
+    def _log_assign(self, scores: Tensor, width: float | Tensor) -> Tensor:
+        return self.noise._log_assign(scores.float(), _single(width)).to(scores)
 
-    def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Tensor) -> Tensor:
-        return self.noise._log_label(scores.float(), labels, margin, width.float()).to(scores)
+    def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: float | Tensor) -> Tensor:
+        return self.noise._log_label(scores.float(), labels, margin, _single(width)).to(scores)
+
+
+def _single(width: float | Tensor) -> float | Tensor:
+    return width.float() if isinstance(width, Tensor) else width
 
 
 def _leak_weight(rows: TrainingRows) -> Tensor | None:
