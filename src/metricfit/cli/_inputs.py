@@ -127,7 +127,7 @@ def read_inputs(asked: Asked) -> Inputs:
     judged = check_metric(asked, *np.unique(table.labels, return_counts=True), table.order)
     known = {*left_out, target, *(column.name for column in schema.columns)}
     left_out |= {name: "a row index, dropped" for name in layout.names if name not in known}
-    profile = _look_at(asked.name, table, schema, left_out)
+    profile = _look_at(asked.name, table, schema, left_out, random_folds=not held and test is None)
     for note in judged.notes:
         say(note)
     return Inputs(asked.name, table, schema, profile, judged, held.get("group"), held.get("time"), test)
@@ -304,14 +304,16 @@ def _pairs(costs: Any) -> list[tuple[Any, Any, float]]:
     return named if costs.otherwise is None else [*named, ("others", "others", costs.otherwise)]
 
 
-def _look_at(name: str, table: LabelledTable, schema: TableSchema, left_out: Mapping[str, str]) -> TableProfile:
+def _look_at(
+    name: str, table: LabelledTable, schema: TableSchema, left_out: Mapping[str, str], random_folds: bool
+) -> TableProfile:
     """Say what the table holds, and what may mislead."""
     import numpy as np
 
     from metricfit.profile import profile_table
 
     say_contents(name, schema, table.target, *np.unique(table.labels, return_counts=True))
-    profile = profile_table(table.features, table.labels, schema, left_out)
+    profile = profile_table(table.features, table.labels, schema, left_out, random_folds)
     for line in profile.warnings:
         say(f"Warning: {line}")
     return profile
