@@ -308,7 +308,7 @@ class TestRepeatedSubjects:
 
     def test_a_grid_of_all_combinations_is_no_block(self):
         grid = np.array(np.meshgrid(*[np.arange(5)] * 4, indexing="ij")).reshape(4, -1)
-        table = pa.table({name: column for name, column in zip("abcd", grid, strict=True)})
+        table = pa.table(dict(zip("abcd", grid, strict=True)))
         assert not profile_table(table, (grid[0] * grid[1] > grid[2] * grid[3]).astype(int)).warnings
 
 

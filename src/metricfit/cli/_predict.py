@@ -17,7 +17,7 @@ def predict(
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="CSV, TSV, Parquet, JSON Lines or Excel files with the model's columns; - is stdin.", show_default=False
+            help="CSV, TSV, ARFF, Parquet, JSON Lines or Excel files with the model's columns; - is stdin.", show_default=False
         ),
     ],
     out: Annotated[

@@ -57,7 +57,7 @@ def output_name(file: Path) -> str:
     name = file.name
     if name.lower().endswith((".parquet", ".csv", ".csv.gz")):
         return name
-    return file.with_suffix("").name.removesuffix(".jsonl").removesuffix(".tsv") + ".csv"
+    return file.with_suffix("").name.removesuffix(".jsonl").removesuffix(".tsv").removesuffix(".arff") + ".csv"
 
 
 def predict_files(prediction: Prediction, pairs: Sequence[Pair], n_jobs: int | None, overwrite: bool) -> None:

@@ -1,4 +1,4 @@
-"""Read tables from CSV, TSV and JSON Lines (also compressed by gzip), Parquet and Excel files."""
+"""Read tables from CSV, TSV, ARFF and JSON Lines (also compressed by gzip), Parquet and Excel files."""
 
 from metricfit._extras import require
 

@@ -1,9 +1,9 @@
 """Rows of one person, firm or job under any column name: rows that share a value are alike, rows of the next value are not.
 
-A pair of rows is as close in a category as it is equal, and in a number as its ranks are near. The closeness of a column is 0
-for random pairs and 1 for equal values. A measurement, such as an age, has close rows at neighbouring values, too; an ID has not.
-So what counts is how much closer rows of one value are than rows of neighbouring values. The same is asked of rows that follow
-each other in the file, against rows that are some way apart.
+A pair of rows is close in a category if it is equal, and in a number if its ranks are near. The closeness of a column is 0 for
+random pairs and 1 for equal values. At neighbouring values of a measurement, such as an age, rows are close as well; at those
+of an ID they are not. So rows of one value are compared with rows of neighbouring values. Rows that follow each other in the
+file are compared in the same way with rows that are some way apart.
 """
 
 from __future__ import annotations

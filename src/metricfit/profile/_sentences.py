@@ -67,8 +67,8 @@ def group(name: str, n_groups: int, n_rows: int) -> str:
 def repeated(found: Repeats, n_rows: int) -> str:
     return (
         f"{columns_named([found.name])} has {found.n_values:,} values in {n_rows:,} rows, and rows of one value are alike "
-        f"({percent(found.closeness)} closer than rows of other values; {_agreement(found)}). Such rows may fall into both train "
-        f"and test, so scores may be too good. If new rows come with new values, pass {option('--group', found.name)}."
+        f"({percent(found.closeness)} closer than rows of other values; {_agreement(found)}). Such rows may fall into both "
+        f"train and test, so scores may be too good. If new rows come with new values, pass {option('--group', found.name)}."
     )
 
 
