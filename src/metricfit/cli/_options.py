@@ -63,8 +63,14 @@ Numeric = Annotated[
 ]
 Categorical = Annotated[list[str] | None, typer.Option(help="Columns to read as categories, also if they hold numbers.")]
 MergeRare = Annotated[
-    int, typer.Option(min=0, help="Merge classes with fewer rows than this into one class, 'other'.", show_default=False)
+    int,
+    typer.Option(
+        min=0,
+        help="Merge classes with fewer rows than this into one class, 'other'; into neighbours if the metric needs an order.",
+        show_default=False,
+    ),
 ]
+DropRare = Annotated[int, typer.Option(min=0, help="Drop the rows of classes with fewer rows than this.", show_default=False)]
 Group = Annotated[
     str | None, typer.Option(help="Column whose equal values stay together, in training or test rows.", show_default=False)
 ]
@@ -74,6 +80,9 @@ TimeColumn = Annotated[
 ]
 TestFile = Annotated[
     Path | None, typer.Option("--test", help="File of rows to judge by, instead of cross-validation.", show_default=False)
+]
+KeepShared = Annotated[
+    bool, typer.Option("--keep-shared", help="Also judge the rows of --test that are rows of the training file.")
 ]
 Header = Annotated[
     bool | None,
