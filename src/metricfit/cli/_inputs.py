@@ -148,6 +148,7 @@ def read_inputs(asked: Asked) -> Inputs:
         say(note)
     if test is None:
         check_splits(table.labels, asked.folds, asked.repeats, held.get("group"), held.get("time"))
+    schema = data.describe_values(schema, table.features)
     return Inputs(asked.name, table, schema, profile, judged, held.get("group"), held.get("time"), test)
 
 

@@ -129,7 +129,8 @@ def _closeness(column: TableColumn, first: Rows, same: Rows, near: Rows, chance:
     counts = np.bincount(ranks)
     are_equal = column.kind == CATEGORIES
     values = ranks if are_equal else (np.cumsum(counts) - 0.5 * counts)[ranks]
-    return _excess(*_mean_distances(*np.split(values, 3), chance, are_equal))
+    one, other, neighbour = np.split(values, 3)
+    return _excess(*_mean_distances(one, other, neighbour, chance, are_equal))
 
 
 def _mean_distances(
