@@ -68,7 +68,7 @@ def check(found, code, message, folder, command="metricfit"):
             [HEADER, *rows()],
             ("--delimiter", "xx"),
             2,
-            "--delimiter should be one ASCII character, or tab, space, comma, semicolon or pipe; got 'xx'.",
+            "--delimiter should be one ASCII character, or tab, space, whitespace, comma, semicolon or pipe; got 'xx'.",
         ),
         (
             [HEADER, "1,red,2024-01-01,sick", "2,red,2024-01-01,sick"],

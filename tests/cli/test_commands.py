@@ -215,6 +215,19 @@ def test_a_model_saved_from_python_predicts_too(run, good, tmp_path):
     assert csv.read_csv("q.csv").num_rows == 60
 
 
+def test_inspect_shows_the_costs(run, good):
+    assert (
+        run("fit", good, "--cost", "sick,well=5; well,sick=1", "--model", "linear", "--repeats", 1, "--out", "model")[0] == 0
+    )
+    lines = run("inspect", "model")[1].splitlines()
+    at = lines.index("costs           sick, predicted well  5")
+    assert lines[at + 1].split() == ["well,", "predicted", "sick", "1"]
+    assert json.loads(run("inspect", "model", "--json")[1])["costs"] == {
+        "sick, predicted well": 5.0,
+        "well, predicted sick": 1.0,
+    }
+
+
 def test_inspect_says_what_is_in_a_model(run, fitted):
     code, out, _ = run("inspect", fitted)
     assert code == 0
