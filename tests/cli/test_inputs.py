@@ -270,8 +270,8 @@ class TestDeadEnds:
         with pytest.raises(DataError) as caught:
             read(self.with_rare(levels, 2))
         assert str(caught.value) == (
-            "Class 'odd' has 2 rows, which allow 2 folds and 4 scores with --repeats 2; a verdict needs 5. Pass --merge-rare 3 to "
-            "join rare classes, --drop-rare 3 to leave their rows out, or --repeats 3."
+            "Class 'odd' has 2 rows, which allow 2 folds and 4 scores with --repeats 2; a verdict needs 5. Pass --drop-rare 3 to "
+            "leave the rows of rare classes out, --merge-rare 3 to join them with others, or --repeats 3."
         )
 
     @pytest.mark.parametrize("cure", [{"merge_rare": 3}, {"drop_rare": 3}, {"repeats": 3}, {"folds": 2, "repeats": 2}])

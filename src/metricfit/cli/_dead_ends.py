@@ -63,7 +63,7 @@ def _check_time(labels: NDArray[Any], time: NDArray[Any], folds: int) -> None:
 
 
 def _help_rare(enough: int) -> str:
-    return f"Pass --merge-rare {enough} to join rare classes, --drop-rare {enough} to leave their rows out"
+    return f"Pass --drop-rare {enough} to leave the rows of rare classes out, --merge-rare {enough} to join them with others"
 
 
 def _are_too_few(possible: int, wanted: int) -> bool:
