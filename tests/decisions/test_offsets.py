@@ -225,7 +225,7 @@ def test_a_metric_without_a_gradient_is_named():
         (([[[1.0]]], [0], "f1"), "`scores` should have shape"),
         (([[1.0, np.nan]], [0], "f1"), "`scores` should be finite, got 1"),
         (([[1.0, 2.0]], [0, 1], "f1"), r"`y` should have shape \(1,\)"),
-        (([[1.0, 2.0]], [2], "f1"), r"`y` has 1 different label \(2\) for 2 columns"),
+        (([[1.0, 2.0]], [2], "f1"), "`y` should have 2 different labels, one per column of scores, got 1: 2"),
         (([[1.0, 2.0, 3.0]], [2], "f1"), "is for two classes"),
     ],
 )

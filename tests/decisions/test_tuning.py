@@ -130,13 +130,19 @@ def test_labels_of_tensors_and_of_named_columns():
 def test_whole_numbers_are_columns_even_if_one_is_absent():
     scores, labels = logits(200, 3)
     kept = labels != 1
-    assert mf.tune_offsets(scores[kept], labels[kept], "accuracy").shape == (3,)
+    offsets = mf.tune_offsets(scores[kept], labels[kept], "accuracy")
+    assert offsets.shape == (3,)
+    assert (mf.decide(scores[kept], offsets) == 1).mean() < (scores[kept].argmax(1) == 1).mean()
 
 
 @pytest.mark.parametrize(
     ("y", "classes", "message"),
     [
-        (["a", "b", "a"], None, r"2 different labels \('a', 'b'\) for 3 columns of scores.* Pass `classes`"),
+        (
+            ["a", "b", "a"],
+            None,
+            r"`y` should have 3 different labels, one per column of scores, got 2: 'a', 'b'. Pass `classes`",
+        ),
         ([0, 1, 3], ["a", "b", "c"], r"`y` should hold labels of `classes` only, \['a', 'b', 'c'\], got also 0"),
         (["a", "b", "cc"], ["a", "b", "c"], "got also 'cc'. Did you mean 'c'?"),
         (["a", "b", "c"], ["a", "b"], r"`classes` should name 3 different classes, one per column, got \['a', 'b'\]"),

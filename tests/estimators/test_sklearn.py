@@ -182,9 +182,7 @@ class TestOffsetClassifier:
     def test_threshold_is_for_two_classes_with_probabilities(self):
         features, target = load_iris(return_X_y=True)
         three = OffsetClassifier(LogisticRegression(max_iter=500), "f1_macro", random_state=0).fit(features, target)
-        with pytest.raises(
-            AttributeError, match="OffsetClassifier has a threshold_ for two classes only, got 3. See offsets_"
-        ):
+        with pytest.raises(AttributeError, match="OffsetClassifier has a threshold_ for two classes only, got 3"):
             _ = three.threshold_
         by_margin = OffsetClassifier(LinearSVC(), "f1", random_state=0).fit(features, target == 2)
         with pytest.raises(AttributeError, match="has no threshold_: its estimator has no predict_proba"):

@@ -28,24 +28,24 @@ def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[fl
 
     They minimise the mean of :math:`-\log(p_y + \epsilon)`. This is cross-entropy, but no row costs more than
     :math:`-\log \epsilon`, so a few rows of a class whose probability is zero do not flatten all others. A class without rows
-    has no bias. The scale is zero where a larger score does not mean a more likely class.
+    has a bias of zero, the mean of the others. The scale is zero where a larger score does not mean a more likely class.
 
     >>> scores = np.array([[0.0, 13.0], [0.0, 11.0], [0.0, 13.0], [0.0, 11.0], [0.0, 11.0], [0.0, 13.0]])
     >>> scale, bias = fit_scale_and_bias(scores, np.array([1, 0, 1, 0, 1, 0]), np.ones(6))
     >>> round(scale, 2), round(float(bias[0] - bias[1]) / scale, 2)             # about log 2, and the middle of 11 and 13
     (0.7, 12.0)
     """
-    n_classes = scores.shape[1]
-    known = np.flatnonzero(scores[np.arange(len(labels)), labels] != NEVER)
-    kept, weight = _rows_of_each(labels[known], weight[known], n_classes)
-    scores, labels = scores[known[kept]], labels[known[kept]]
-    seen = scores != NEVER
-    middle = np.array([np.median(column[has]) if has.any() else 0.0 for column, has in zip(scores.T, seen.T, strict=True)])
-    unit = float(np.abs(scores - middle)[seen].mean()) if len(scores) else 0.0
-    if not unit > 0.0 or not weight.sum() > 0.0:
-        return 0.0, np.zeros(n_classes)
+    n_all, everyone = scores.shape[1], np.arange(len(labels))
+    known = np.flatnonzero((scores[everyone, labels] != NEVER) & (weight > 0.0))
+    present, labels = np.unique(labels[known], return_inverse=True)
+    kept, weight = _rows_of_each(labels, weight[known], len(present))
+    scores, labels = scores[np.ix_(known[kept], present)], labels[kept]
+    counted = np.where(scores == NEVER, 0.0, weight[:, None])
+    middle = (counted * scores).sum(0) / counted.sum(0)
+    unit = float((counted * np.abs(scores - middle)).sum() / max(counted.sum(), 1e-300))
+    if len(present) < 2 or unit == 0.0:
+        return 0.0, np.zeros(n_all)
     standard, share, rows = (scores - middle) / unit, weight / weight.sum(), np.arange(len(labels))
-    has_rows = np.bincount(labels, minlength=n_classes) > 0
 
     def loss(parameters: Floats, log_least: float) -> tuple[float, Floats]:
         shifted = parameters[0] * standard + parameters[1:]
@@ -54,14 +54,16 @@ def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[fl
         log_likelihood = np.logaddexp(log_right, log_least)
         slopes[rows, labels] -= 1.0
         slopes *= (share * np.exp(log_right - log_likelihood))[:, None]
-        return -float(share @ log_likelihood), np.append((slopes * standard).sum(), np.where(has_rows, slopes.sum(0), 0.0))
+        return -float(share @ log_likelihood), np.append((slopes * standard).sum(), slopes.sum(0))
 
-    found = np.append(1.0, np.zeros(n_classes))
+    found = np.append(1.0, np.zeros(len(present)))
     for log_least in (-np.inf, np.log(_LEAST_LIKELIHOOD)):  # plain cross-entropy first: it has one minimum
         found = minimize(loss, found, (log_least,), jac=True, method="L-BFGS-B").x
     scale = max(float(found[0]), 0.0) / unit
-    bias = found[1:] - scale * middle
-    return scale, bias - bias.mean()
+    bias = np.zeros(n_all)
+    bias[present] = found[1:] - scale * middle
+    bias[present] -= bias[present].mean()
+    return scale, bias
 
 
 def _rows_of_each(labels: Ints, weight: Floats, n_classes: int) -> tuple[Ints, Floats]:

@@ -51,7 +51,7 @@ def _columns(found: NDArray[Any], n_classes: int, classes: Iterable[Any] | None,
         return known
     shown = ", ".join(map(repr, known[:5])) + (", ..." if len(known) > 5 else "")
     raise ValueError(
-        f"`y` has {len(known)} different {'label' if len(known) == 1 else 'labels'} ({shown}) for {n_classes} columns of scores, so their columns are unknown. "
+        f"`y` should have {n_classes} different labels, one per column of scores, got {len(known)}: {shown}. "
         "Pass `classes`, the label of every column, or labels 0 ... k - 1."
     )
 
