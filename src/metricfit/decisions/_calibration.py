@@ -11,7 +11,7 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions._smoothed import softmax_and_normalizer
 
 NEVER = -1e3  # the score of a class that was not among the training rows
-_MOST_ROWS = 20_000  # that scale and bias are fitted to
+_MOST_ROWS = 10_000  # that scale and bias are fitted to
 _LEAST_LIKELIHOOD = 0.005  # of a row, where scores of any origin are brought to one scale
 
 
@@ -37,7 +37,8 @@ def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[fl
     """
     n_all, everyone = scores.shape[1], np.arange(len(labels))
     known = np.flatnonzero((scores[everyone, labels] != NEVER) & (weight > 0.0))
-    present, labels = np.unique(labels[known], return_inverse=True)
+    present = np.flatnonzero(np.bincount(labels[known], minlength=n_all))
+    labels = np.searchsorted(present, labels[known])
     kept, weight = _rows_of_each(labels, weight[known], len(present))
     scores, labels = scores[np.ix_(known[kept], present)], labels[kept]
     counted = np.where(scores == NEVER, 0.0, weight[:, None])
