@@ -112,7 +112,7 @@ def _normal_of_two(rows: TrainingRows, metric: Metric, sigma: float, alpha: floa
 
 
 def _exact_of_two(rows: TrainingRows, metric: Metric, sigma: float, margin: float | None, normalize: bool) -> Surrogate:
-    """Two classes, normal noise on each, with a margin and with normalised scores, as :func:`metricfit.normalize_scores` does."""
+    """Two classes, normal noise on each, with a margin and with scores as of :func:`metricfit.scores.normalize_scores`."""
     noisy = normal_of_two(metric, rows.labels, rows.weight, sigma)
     sign, limit = np.where(rows.labels == 1, 1.0, -1.0), np.inf if margin is None else margin
     used = (rows.weight > 0.0)[:, None]
