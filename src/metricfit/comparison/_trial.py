@@ -16,17 +16,16 @@ from joblib import cpu_count, parallel_config
 
 from metricfit._progress import in_words
 from metricfit._typing import Ints
-from metricfit.comparison._contenders import LINEAR, TRIVIAL
+from metricfit.comparison._contenders import LINEAR
 from metricfit.comparison._run import Job, run_split
 from metricfit.methods import Method
 
 TRIAL_ROWS = 2500  # training rows of the trial
 LEAST_GROWTH = 3  # training rows of a split for each row of the trial ...
-LEAST_SHARE = 16  # ... and of all splits together: the trial is a few percent of the comparison
+LEAST_SHARE = 30  # ... and of all splits together: the trial is a few percent of the comparison
 CLASS_ROWS = 10  # that the trial has of every class at least
 WARM_ROWS = 100  # of a first run that loads libraries and kernels, and is not measured
-GROWTH = {TRIVIAL: 1.0, LINEAR: 0.75}  # seconds grow with this power of the rows, from 2,500 to 50,000; all others:
-OTHER_GROWTH = 0.9
+FIXED = 0.5  # share of the trial that does not grow with the rows; the rest grows in proportion, up to 50,000 rows and more
 MOST = 0.5  # share of the time from which a method is named
 
 clock: Callable[[], float] = time.perf_counter
@@ -42,11 +41,11 @@ class Trial:
     def extrapolate(self, n_rows: int) -> dict[str, float]:
         """The seconds of each contender for a split with that many training rows.
 
-        >>> Trial(1000, {"boosting, threshold": 2.0}).extrapolate(10_000)  # 2 * 10 ** 0.9  # doctest: +ELLIPSIS
-        {'boosting, threshold': 15.88...}
+        >>> Trial(1000, {"boosting, threshold": 2.0}).extrapolate(10_000)  # 1 + 1 * 10
+        {'boosting, threshold': 11.0}
         """
-        ratio = n_rows / self.n_rows
-        return {name: own * ratio ** GROWTH.get(_model(name), OTHER_GROWTH) for name, own in self.seconds.items()}
+        growth = FIXED + (1.0 - FIXED) * n_rows / self.n_rows
+        return {name: own * growth for name, own in self.seconds.items()}
 
 
 def announce_time(job: Job, n_workers: int) -> str:
@@ -87,13 +86,9 @@ def describe_time(trial: Trial, sizes: Sequence[int], n_workers: int, n_cores: i
         text += f" --jobs {jobs} would take about {in_words(total * math.ceil(len(sizes) / jobs) / len(sizes))}."
     shares = {name: sum(split[name] for split in by_split) / total for name in trial.seconds}
     longest = max(shares, key=lambda name: shares[name])
-    if shares[longest] > MOST and _model(longest) == LINEAR:
+    if shares[longest] > MOST and longest.startswith(f"{LINEAR}, "):
         text += f" {longest} takes {100.0 * shares[longest]:.0f} % of it: --methods without it is faster."
     return text
-
-
-def _model(contender: str) -> str:
-    return contender.split(", ")[0]
 
 
 def _pick(labels: Ints, n_rows: int) -> Ints:
