@@ -360,3 +360,16 @@ def test_an_extra_that_a_command_misses_on_its_way_is_one_line(run, monkeypatch,
 
     monkeypatch.setattr("metricfit.data.layout_of", needs_more)
     check(run("compare", good), 1, "this needs the package another: pip install 'metricfit[more]'", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("exat", "--methods 'exat' is not a method. Did you mean 'exact'? Choose from cross_entropy, threshold, hinge, "),
+        (",", "--methods should name some of cross_entropy, threshold, hinge, "),
+    ],
+)
+def test_methods_are_checked_before_the_file_is_read(run, tmp_path, given, message):
+    code, out, err = run("compare", tmp_path / "missing.csv", "--methods", given)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"metricfit: {message}")

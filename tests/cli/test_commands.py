@@ -270,6 +270,14 @@ def test_help_ends_in_an_example(run, command):
     assert f"Example: metricfit {command}" in " ".join(out.strip().splitlines()[-2:])
 
 
+def test_compare_takes_methods(run, good):
+    code, out, _ = run("compare", good, *LINEAR, "--methods", "auto, cross_entropy", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert [row["method"] for row in found["results"]] == ["constant", "cross_entropy", "threshold", "auto"]
+    assert found["partial"] is False
+
+
 def test_version(run):
     assert run("--version")[:2] == (0, f"metricfit {mf.__version__}\n")
 

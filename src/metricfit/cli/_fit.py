@@ -63,7 +63,6 @@ def fit(
         return
     given |= {"data": data[0]}
     from metricfit._files import check_free
-    from metricfit._parallel import count_workers
     from metricfit._progress import bar_or_lines
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
     from metricfit.cli._show import show_comparison
@@ -81,7 +80,6 @@ def fit(
     with workers(jobs, cluster) as n_jobs:
         inputs = read_inputs(Asked.among(given))
         table, schema = inputs.table, inputs.schema
-        inputs.say_estimate(_compared_models(model), folds, repeats, count_workers(n_jobs))
         with bar_or_lines(by_split=True) as progress:
             found = compare(
                 table.features,

@@ -15,7 +15,6 @@ from metricfit._errors import DataError, UsageError
 from metricfit.cli import _options as options
 from metricfit.cli._costs import parse_cost
 from metricfit.cli._dead_ends import check_splits
-from metricfit.cli._estimate import say_estimate
 from metricfit.cli._options import say
 from metricfit.cli._test_rows import read_test
 
@@ -93,12 +92,6 @@ class Inputs:
     groups: NDArray[Any] | None = None
     time: NDArray[Any] | None = None
     test: tuple[pa.Table, NDArray[Any]] | None = None
-
-    def say_estimate(self, models: Sequence[str] | None, folds: int, repeats: int, jobs: int) -> None:
-        """Say how long a comparison takes, if that is long."""
-        n_splits = 1 if self.test is not None else folds if self.time is not None else folds * repeats
-        features = self.table.features
-        say_estimate(features.num_rows, features.num_columns, len(set(self.table.labels.tolist())), n_splits, models, jobs)
 
     @property
     def for_compare(self) -> dict[str, Any]:

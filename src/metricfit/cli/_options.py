@@ -103,6 +103,13 @@ Models = Annotated[
         show_default="linear,boosting,ensemble",
     ),
 ]
+Methods = Annotated[
+    str | None,
+    typer.Option(
+        help="Methods of the linear model and of mlp to compare, separated by commas; threshold is always compared.",
+        show_default="all, for the linear model",
+    ),
+]
 Folds = Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")]
 Repeats = Annotated[int, typer.Option(min=1, help="Number of cross-validation repeats.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Number of splits that run in parallel.")]
@@ -136,6 +143,21 @@ def parse_models(given: str | None) -> list[str] | None:
         check_model(name, "--models", MODELS)
     if not names:
         raise UsageError(f"--models should name some of {', '.join(MODELS)}, got {given!r}.")
+    return names
+
+
+def parse_methods(given: str | None) -> list[str] | None:
+    """The names in ``--methods``; None stands for the default ones."""
+    if given is None:
+        return None
+    from metricfit import methods
+
+    names, known = [name.strip() for name in given.split(",") if name.strip()], methods.names()
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--methods {name!r} is not a method.{did_you_mean(name, known)} Choose from {', '.join(known)}.")
+    if not names:
+        raise UsageError(f"--methods should name some of {', '.join(known)}, got {given!r}.")
     return names
 
 
