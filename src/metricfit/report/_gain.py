@@ -6,7 +6,7 @@ The functions of matrices take confusion matrices (k, k), whose rows are true cl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -72,14 +72,13 @@ class Gain:
 
 
 def gain(comparison: Comparison) -> Gain:
-    """The best contender compared with the reference and with a constant answer, except with itself."""
-    best, positive = comparison.best, positive_place(comparison)
+    """The main contender compared with the reference and with a constant answer, except with itself."""
+    best, positive = comparison.main, positive_place(comparison)
     constant = next((result for result in comparison.results.values() if result.contender.model == TRIVIAL), None)
     base = base_of(np.bincount(comparison.labels, minlength=len(comparison.classes)).tolist())
     others = [(comparison.reference, best.difference, best.p_holm)]
     if constant is not None:
-        behind = constant.behind_best
-        others.append((constant, replace(behind, mean=-behind.mean, low=-behind.high, high=-behind.low), constant.p_behind))
+        others.append((constant, best.above_constant, best.p_above))
     names, after = [str(label) for label in comparison.classes], confusion(comparison, best)
     costs = -comparison.measure.gains.numpy() if isinstance(comparison.measure, Cost) else None
     steps = []

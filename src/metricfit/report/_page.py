@@ -105,12 +105,13 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
 
 def _cards(comparison: Comparison) -> list[tuple[str, str, str]]:
     """The key numbers: what, the number, and a few words."""
-    best, reference, counted = comparison.best, comparison.reference, "{:,}".format
+    main, reference, counted = comparison.main, comparison.reference, "{:,}".format
+    title = "Fitted" if comparison.subject is not None else "Best" if main is comparison.best else "Recommended"
     constant = next((result for result in comparison.results.values() if result.contender.model == TRIVIAL), None)
     n_scores = len(reference.scores)
     folds = f"{comparison.n_splits} folds, {comparison.n_repeats} {'repeat' if comparison.n_repeats == 1 else 'repeats'}"
     cards = [
-        ("Best", words.score(best.estimate.mean), best.contender.name),
+        (title, words.score(main.estimate.mean), main.contender.name),
         ("Reference", words.score(reference.estimate.mean), reference.contender.name),
     ]
     if constant is not None:

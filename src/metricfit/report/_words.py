@@ -8,19 +8,9 @@ from typing import Any
 from markupsafe import Markup
 
 from metricfit._printable import printable
-from metricfit.comparison import Contender
-from metricfit.comparison._contenders import TRIVIAL
-from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice
+from metricfit.comparison._contenders import contender_in_words as contender_in_words
 
 DASH, MINUS = "\u2013", "\u2212"
-MODELS_IN_WORDS = {
-    "linear": "the linear model",
-    "boosting": "boosted trees",
-    "extra_trees": "extremely randomised trees",
-    "mlp": "the neural network",
-    "ensemble": "the ensemble",
-    "auto": "the automatic model",
-}
 
 
 def visible(text: str) -> str:
@@ -101,15 +91,3 @@ def money(value: float) -> str:
     """
     digits = 0 if abs(value) >= 100.0 or value == round(value) else 2
     return f"{value + 0.0:,.{digits}f}".replace("-", MINUS)
-
-
-def contender_in_words(contender: Contender) -> str:
-    """The model and its method in plain words, to be read in a sentence."""
-    if contender.model == TRIVIAL:
-        return "a constant answer"
-    model, method = MODELS_IN_WORDS.get(contender.model, contender.model), contender.method
-    if isinstance(method, Choice):
-        return f"{model} with {method.title} of a method" if method.name == "auto" else f"{model} with {method.title}"
-    if method.name == BASELINE:
-        return f"{model} with a tuned threshold"
-    return f"{model} trained by plain cross-entropy" if method.name == CROSS_ENTROPY else f"{model} trained by {method.title}"
