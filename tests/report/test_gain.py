@@ -79,8 +79,8 @@ def test_no_rows_are_no_change():
 
 def test_the_gain_of_a_comparison(two):
     """Held-out rows of the best contender, beside the reference and a constant answer, counted in the plain way."""
-    found = gain(replace(two, positive=1), two.best)
-    assert found.result is two.best
+    found = gain(replace(two, positive=1))
+    assert found.result is two.main
     assert (found.base, found.n_rows, found.positive, found.costs) == (1000, 400, "1", [])
     assert [step.other.contender.name for step in found.steps] == ["linear, threshold", "trivial, constant"]
     for step in found.steps:
@@ -96,7 +96,7 @@ def test_the_gain_of_a_comparison(two):
 
 def test_without_a_positive_class_the_classes_are_told(two, four):
     for comparison in (bare(two), four):
-        found = gain(comparison, comparison.best)
+        found = gain(comparison)
         assert found.positive is None
         assert [change.what for change in found.steps[0].changes] == ["right"]
         assert found.steps[-1].classes
@@ -104,7 +104,7 @@ def test_without_a_positive_class_the_classes_are_told(two, four):
 
 def test_savings(two):
     costly = replace(two, metric="minus cost", measure=Cost([[0.0, 1.0], [5.0, 0.0]]))
-    found = gain(costly, costly.best)
+    found = gain(costly)
     names = [result.contender.name for result, _ in found.costs]
     assert names == [two.best.contender.name, "linear, threshold", "trivial, constant"]
     for result, cost in found.costs:
@@ -116,7 +116,7 @@ def test_savings(two):
 
 def test_where_the_reference_is_the_best_only_the_constant_answer_is_left(two):
     alone = replace(two, results={name: two.results[name] for name in ("trivial, constant", "linear, threshold")})
-    assert [step.other.contender.name for step in gain(alone, alone.best).steps] == ["trivial, constant"]
+    assert [step.other.contender.name for step in gain(alone).steps] == ["trivial, constant"]
     assert "The best contender is the reference." in page(alone, RUN)
 
 

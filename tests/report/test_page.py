@@ -4,14 +4,13 @@ import base64
 import json
 import re
 import shutil
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from metricfit.comparison import Comparison
 from metricfit.comparison._words import score_in_words
 from metricfit.estimators import MetricClassifier
 from metricfit.metrics import Cost
@@ -47,17 +46,6 @@ def browser(tmp_path_factory):
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     yield driver
     driver.quit()
-
-
-@dataclass(frozen=True)
-class Subject(Comparison):
-    """A comparison that is about a contender which is not the best."""
-
-    name: str = ""
-
-    @property
-    def choice(self):
-        return self.results[self.name]
 
 
 def open_page(browser, path, width=1100, dark=False, unfold=False):
@@ -405,7 +393,7 @@ def test_the_page_of_a_fit_is_about_the_fitted_model(two):
     other = next(
         name for name in two.results if name not in (two.best.contender.name, "trivial, constant", "linear, threshold")
     )
-    text = page(Subject(**{field.name: getattr(two, field.name) for field in fields(two)}, name=other), RUN, linear)
+    text = page(two.about(other), RUN, linear)
     card = f"<span>This model</span><b>{two.results[other].estimate.mean:.4f}</b><span>{other}</span>"
     assert card in section(text, "summary")
     assert f"this model, <b>{other}</b>, compared with" in section(text, "gain")

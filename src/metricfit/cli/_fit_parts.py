@@ -26,6 +26,7 @@ NOT_IN_PARTS = {  # options for a single table in memory, and their defaults
     **dict.fromkeys(("group", "time", "test", "header", "delimiter", "encoding")),
     "folds": 5,
     "repeats": 2,
+    "method": "auto",
 }
 
 

@@ -26,15 +26,16 @@ def console() -> Console:
     return found if found.is_terminal else Console(highlight=False, width=120)
 
 
-def show_comparison(comparison: Comparison) -> None:
-    """Print the table of models and methods, how rows were held out, notes, warnings, the verdict and the hint."""
+def show_comparison(comparison: Comparison, next_command: str = "") -> None:
+    """Print the table of models and methods, how rows were held out, notes, warnings, the verdict, the hint and a command."""
     screen = console()
     screen.print(_comparison_table(comparison, screen.width))
     first = comparison.evaluation[:1].upper() + comparison.evaluation[1:]
     lines = [f"{first}; {_about_intervals(comparison)}seed {comparison.seed}.", *comparison.notes]
     lines += [*(f"Warning: {warning}" for warning in comparison.warnings), comparison.verdict.sentence]
-    for line in filter(None, (*lines, comparison.hint)):
-        screen.print(_plain(line), soft_wrap=not screen.is_terminal)  # whole lines for a file, whole words for a terminal
+    for line in filter(None, (*lines, comparison.hint, next_command and f"Next: {next_command}")):
+        # whole lines for a file, whole words for a terminal; a command stays in one piece, so that it can be copied
+        screen.print(_plain(line), soft_wrap=not screen.is_terminal or line.startswith("Next: "))
 
 
 def _comparison_table(comparison: Comparison, width: int) -> RichTable:

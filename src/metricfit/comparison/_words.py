@@ -9,7 +9,6 @@ from metricfit._typing import Floats
 from metricfit.metrics import Cost, Metric
 
 Numbers = TypeVar("Numbers", float, Floats)
-
 MAX_LETTERS = 40  # of a label in a sentence
 MAX_LABELS = 5  # in a list
 

@@ -71,9 +71,9 @@ class Gain:
     costs: list[tuple[Result, float]]  # per base; empty without costs
 
 
-def gain(comparison: Comparison, result: Result) -> Gain:
-    """The contender compared with the reference and with a constant answer, except with itself."""
-    positive = positive_place(comparison)
+def gain(comparison: Comparison) -> Gain:
+    """The main contender compared with the reference and with a constant answer, except with itself."""
+    result, positive = comparison.main, positive_place(comparison)
     constant = next((result for result in comparison.results.values() if result.contender.model == TRIVIAL), None)
     base = base_of(np.bincount(comparison.labels, minlength=len(comparison.classes)).tolist())
     others = [(comparison.reference, result.difference, result.p_holm)]

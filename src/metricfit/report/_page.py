@@ -76,10 +76,10 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         headline=headline(comparison),
         verdict=comparison.verdict,
         hint=comparison.hint,
-        cards=_cards(comparison, metric, model is not None),
+        cards=_cards(comparison, metric),
         decisions=_decisions(comparison),
         forest=forest(comparison),
-        gain=gain(comparison, comparison.best if model is None else comparison.choice),
+        gain=gain(comparison),
         review=review(comparison),
         reference=shown.reference_line(comparison),
         choice=shown.choice_line(comparison),
@@ -106,16 +106,16 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
     )
 
 
-def _cards(comparison: Comparison, metric: words.MetricWords, has_model: bool) -> list[tuple[str, str, str]]:
-    """The key numbers: what, the number, and a few words. With a fitted model, its contender comes first."""
-    best, reference, counted = comparison.best, comparison.reference, "{:,}".format
+def _cards(comparison: Comparison, metric: words.MetricWords) -> list[tuple[str, str, str]]:
+    """The key numbers: what, the number, and a few words."""
+    main, best, reference, counted = comparison.main, comparison.best, comparison.reference, "{:,}".format
     constant = next((result for result in comparison.results.values() if result.contender.model == TRIVIAL), None)
     n_scores = len(reference.scores)
     folds = f"{comparison.n_splits} folds, {comparison.n_repeats} {'repeat' if comparison.n_repeats == 1 else 'repeats'}"
-    named = {"This model": comparison.choice} if has_model else {}
-    if not has_model or best is not comparison.choice:
+    title = "Best" if main is best else "Recommended"
+    named = {title if comparison.subject is None else "This model": main, "Reference": reference}
+    if main is not best and best is not reference:
         named["Best"] = best
-    named["Reference"] = reference
     cards = [(what, metric.score(one.estimate.mean), one.contender.name) for what, one in named.items()]
     if constant is not None:
         cards.append(("Constant answer", metric.score(constant.estimate.mean), comparison.constant_title))

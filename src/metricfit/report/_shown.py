@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 from metricfit.comparison import Comparison, Result
-from metricfit.comparison._statistics import Estimate
-from metricfit.comparison._verdict import LEVEL
+from metricfit.comparison._statistics import LEVEL, Estimate
 from metricfit.methods import CROSS_ENTROPY
 
 N_COLOURS = 12  # in the page's palette
@@ -88,10 +87,10 @@ def _shown(comparison: Comparison, result: Result, hollow: bool = False) -> Show
 
 def marks(comparison: Comparison) -> dict[str, list[str]]:
     """For every contender the words that mark it, if any."""
-    verdict = comparison.verdict
-    words = {verdict.best: ["best"]}
-    if verdict.simplest != verdict.best:
-        words[verdict.simplest] = ["simplest as good"]
+    verdict, words = comparison.verdict, dict[str, list[str]]()
+    for name, mark in ((verdict.best, "best"), (verdict.recommended, "recommended"), (comparison.subject, "fitted")):
+        if name is not None and (mark != "recommended" or name != comparison.constant_name):
+            words.setdefault(name, []).append(mark)
     words.setdefault(comparison.reference.contender.name, []).append("reference")
     return {name: words.get(name, []) for name in comparison.results}
 

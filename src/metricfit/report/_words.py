@@ -9,21 +9,12 @@ from typing import Any
 from markupsafe import Markup
 
 from metricfit._printable import printable
-from metricfit.comparison import Comparison, Contender
-from metricfit.comparison._contenders import TRIVIAL
+from metricfit.comparison import Comparison
+from metricfit.comparison._contenders import contender_in_words as contender_in_words
 from metricfit.comparison._words import Numbers, metric_title, shown_score
-from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice
 from metricfit.metrics import Cost, Metric
 
 DASH, MINUS = "\u2013", "\u2212"
-MODELS_IN_WORDS = {
-    "linear": "the linear model",
-    "boosting": "boosted trees",
-    "extra_trees": "extremely randomised trees",
-    "mlp": "the neural network",
-    "ensemble": "the ensemble",
-    "auto": "the automatic model",
-}
 
 
 def visible(text: str) -> str:
@@ -132,15 +123,3 @@ class MetricWords:
     def interval(self, low: float, high: float) -> str:
         first, last = sorted((self.shown(low), self.shown(high)))
         return interval(first, last)
-
-
-def contender_in_words(contender: Contender) -> str:
-    """The model and its method in plain words, to be read in a sentence."""
-    if contender.model == TRIVIAL:
-        return "a constant answer"
-    model, method = MODELS_IN_WORDS.get(contender.model, contender.model), contender.method
-    if isinstance(method, Choice):
-        return f"{model} with {method.title} of a method" if method.name == "auto" else f"{model} with {method.title}"
-    if method.name == BASELINE:
-        return f"{model} with a tuned threshold"
-    return f"{model} trained by plain cross-entropy" if method.name == CROSS_ENTROPY else f"{model} trained by {method.title}"
