@@ -34,7 +34,8 @@ def _lead(comparison: Comparison) -> str:
     elif main is best:
         lead = f"Best of {len(comparison.results)} for {metric.title}: {scores}"
     else:
-        lead = f"For {metric.title}: {scores}, and {metric.score(best.estimate.mean)} of the best, {contender_in_words(best.contender)}"
+        ahead = f"{metric.score(best.estimate.mean)} of the best, {contender_in_words(best.contender)}"
+        lead = f"For {metric.title}: {scores}, and {ahead}"
     if main is not reference and best is not reference:
         lead += f", against {metric.score(reference.estimate.mean)} of {contender_in_words(reference.contender)}"
     return f"{lead}."
