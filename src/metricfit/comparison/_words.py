@@ -74,6 +74,14 @@ def shown_score(measure: Metric, value: Numbers) -> Numbers:
     return 0.0 - value if isinstance(measure, Cost) else value
 
 
+def score_text(measure: Metric, value: float) -> str:
+    """
+    >>> score_text(Cost([[0.0, 1.0], [5.0, 0.0]]), -0.56)
+    '0.5600'
+    """
+    return f"{shown_score(measure, value):.4f}"
+
+
 def score_in_words(metric: str, measure: Metric, value: float) -> str:
     """The metric and a score in a sentence.
 
@@ -82,4 +90,4 @@ def score_in_words(metric: str, measure: Metric, value: float) -> str:
     """
     if isinstance(measure, Cost):
         return f"cost {shown_score(measure, value):.3g} per case"
-    return f"{metric} {value:.4f}"
+    return f"{metric} {score_text(measure, value)}"
