@@ -124,7 +124,7 @@ def test_few_scores_give_means_and_no_verdict():
     two = with_scores(2)
     assert (two.status, two.answer, two.best, two.recommended) == ("none", "none", "boosting, threshold", None)
     assert two.sentence == (
-        "Two scores are too few for a verdict. Run at least five folds (n_splits=5, --folds 5). Highest so far: "
+        "Two scores are too few for a verdict. Run at least five folds (n_splits=5, --folds 5). Best so far: "
         "boosting, threshold, 0.7000. The reference linear, threshold has 0.6000."
     )
     assert with_scores(1).sentence.startswith("One score is too few")
@@ -237,7 +237,7 @@ def test_the_verdict_of_fit_is_about_the_fitted_model():
 def test_fit_of_the_best_and_of_one_that_may_be_beaten():
     best = compare_scores(**SCORES).about("boosting, threshold").verdict
     assert (best.status, best.recommended) == ("clear", "boosting, threshold")
-    assert best.about_model.endswith("No other contender has a higher score.")
+    assert best.about_model.endswith("No other contender has a better score.")
     assert best.headline == "Boosted trees with a tuned threshold has f1 0.7000; no other contender is shown to be better."
     unsure = compare_scores(**UNSURE).about("linear, threshold").verdict
     assert (unsure.status, unsure.recommended) == ("unclear", "linear, threshold")

@@ -18,7 +18,7 @@ from metricfit.comparison._bootstrap import FEWEST_TEST_ROWS
 from metricfit.comparison._contenders import contender_in_words, fit_options
 from metricfit.comparison._method_verdict import difference_in_words, interval_in_words, method_verdict
 from metricfit.comparison._statistics import FEWEST_SCORES, Estimate, limits_of
-from metricfit.comparison._words import number_word, score_in_words
+from metricfit.comparison._words import number_word, score_in_words, score_text, shown_score
 from metricfit.decisions import metric_values
 from metricfit.metrics import Cost, Recall
 
@@ -103,13 +103,12 @@ def _too_few(comparison: Comparison) -> Verdict:
         few = f"{number_word(n_scores).capitalize()} score{'s are' if n_scores > 1 else ' is'} too few for a verdict"
         advice = f"Run at least {number_word(FEWEST_SCORES)} folds (n_splits={FEWEST_SCORES}, --folds {FEWEST_SCORES})."
     best, base = comparison.best, comparison.reference
-    words = f"{few}. {advice} Highest so far: {_named(best)}."
+    words = f"{few}. {advice} Best so far: {_named(best, comparison)}."
     if comparison.subject is not None:
-        words = (
-            f"{few}. {advice} {_named(comparison.results[comparison.subject])}, is the fitted model. Highest: {_named(best)}."
-        )
+        fitted = f"{_named(comparison.results[comparison.subject], comparison)}, is the fitted model."
+        words = f"{few}. {advice} {fitted} Best: {_named(best, comparison)}."
     elif best is not base:
-        words += f" The reference {base.contender.name} has {base.estimate.mean:.4f}."
+        words += f" The reference {base.contender.name} has {score_text(comparison.measure, base.estimate.mean)}."
     return Verdict("none", "none", best.contender.name, None, f"{few}.", words)
 
 
@@ -133,14 +132,15 @@ def _useless_metric(comparison: Comparison) -> Verdict:
 def _nothing_beats_constant(comparison: Comparison) -> Verdict:
     """No model is shown to be better than a constant answer."""
     constant, best = comparison.results[comparison.constant_name], _highest(comparison.models)
-    answer = f"{comparison.constant_in_words} ({constant.estimate.mean:.4f})"
+    answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
     words, gain = f"No model is shown to beat {answer}.", difference_in_words(best.above_constant, best.p_above, comparison)
     if max(result.above_constant.high for result in comparison.models) <= comparison.margin:
-        words = f"No model beats {answer} by more than {comparison.margin:.2g}. The best of them, {_named(best)}: {gain}."
+        words = f"No model beats {answer} by more than {comparison.margin:.2g}."
+        words += f" The best of them, {_named(best, comparison)}: {gain}."
     elif best.above_constant.mean > 0.0:
-        words += f" {_named(best)}, is ahead, but there is not enough data to tell: {gain}."
+        words += f" {_named(best, comparison)}, is ahead, but there is not enough data to tell: {gain}."
     else:
-        words += f" The best of them, {_named(best)}, is behind: {gain}."
+        words += f" The best of them, {_named(best, comparison)}, is behind: {gain}."
     headline = f"No model is shown to beat a constant answer, {comparison.constant_title}."
     return Verdict("constant", "no", comparison.best.contender.name, comparison.constant_name, headline, words)
 
@@ -151,13 +151,13 @@ def _model_verdict(comparison: Comparison) -> Verdict:
     simpler = list(takewhile(lambda one: one is not best, models))
     kinds = [closeness(one.behind_best, comparison.margin) for one in simpler]
     close, unclear = ([one for one, kind in zip(simpler, kinds, strict=True) if kind == known] for known in (CLOSE, UNCLEAR))
-    words, use = f"Best: {_named(best)} ({best.seconds:.1f} s per fit).", f"Use {_short(best)}"
+    words, use = f"Best: {_named(best, comparison)} ({best.seconds:.1f} s per fit).", f"Use {_short(best)}"
     if best is not base:
         words += _against_reference(best, base, comparison)
     if close:
         recommended, within = close[0], f"{comparison.margin:.2g}"
         difference = interval_in_words(recommended.behind_best, comparison)
-        about = f"{_named(recommended)} ({recommended.seconds:.1f} s per fit)"
+        about = f"{_named(recommended, comparison)} ({recommended.seconds:.1f} s per fit)"
         words += f" Recommended: {about}. It is simpler, and shown to be within {within} of the best: {difference}."
         headline = f"Use {_short(recommended)}: it is simple, and within {within} of the best."
     elif unclear:
@@ -176,12 +176,13 @@ def _not_enough_data(unclear: Sequence[Result], comparison: Comparison) -> str:
     one, others = _highest(unclear), len(unclear) - 1
     difference = f"the difference is {interval_in_words(one.behind_best, comparison)}"
     more = f" Nor for {number_word(others)} other{'s' if others > 1 else ''} that {'are' if others > 1 else 'is'} simpler."
-    words = f" Not enough data to tell whether {one.contender.name} ({one.estimate.mean:.4f}) is as good: {difference}."
+    named = f"{one.contender.name} ({score_text(comparison.measure, one.estimate.mean)})"
+    words = f" Not enough data to tell whether {named} is as good: {difference}."
     return words + (more if others else "")
 
 
 def _against_reference(best: Result, base: Result, comparison: Comparison) -> str:
-    named = _named(base)
+    named = _named(base, comparison)
     if best.estimate.mean == base.estimate.mean:
         return f" {base.contender.name} has the same mean."
     ratio = best.seconds / max(base.seconds, 1e-9)
@@ -197,8 +198,9 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     score, constant = subject.estimate, comparison.results[comparison.constant_name]
     short = _short(subject, begins=True)
     named = f"{short} has {score_in_words(comparison.metric, comparison.measure, score.mean)}"
-    interval = f"95 % interval {score.low:.4f} to {score.high:.4f}"
-    words = f"{_named(subject)} ({interval}), on rows that neither the model nor its tuning saw."
+    low, high = sorted((shown_score(comparison.measure, score.low), shown_score(comparison.measure, score.high)))
+    interval = f"95 % interval {low:.4f} to {high:.4f}"
+    words = f"{_named(subject, comparison)} ({interval}), on rows that neither the model nor its tuning saw."
     others = [one for one in comparison.models if one is not subject]
     better = [one for one in others if one.above_subject.low > 0.0]
     ahead = [one for one in others if one.above_subject.mean > 0.0]
@@ -207,17 +209,17 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
         recommended = _highest(better)
         gain = difference_in_words(recommended.above_subject, recommended.p_subject, comparison)
         options = fit_options(recommended.contender, comparison.measure)
-        words += f" {_named(recommended)}, is shown to be better: {gain}. Fit it with {options}."
+        words += f" {_named(recommended, comparison)}, is shown to be better: {gain}. Fit it with {options}."
         headline = f"{named}, but {_short(recommended)} is shown to be better."
     elif ahead:
         status, first = "unclear", _highest(ahead)
         gain = difference_in_words(first.above_subject, first.p_subject, comparison)
-        words += f" {_named(first)}, is ahead, but there is not enough data to tell: {gain}."
+        words += f" {_named(first, comparison)}, is ahead, but there is not enough data to tell: {gain}."
     else:
-        words += " No other contender has a higher score."
+        words += " No other contender has a better score."
     if not subject.above_constant.low > 0.0:
         gain = difference_in_words(subject.above_constant, subject.p_above, comparison)
-        answer = f"{comparison.constant_in_words} ({constant.estimate.mean:.4f})"
+        answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
         words += f" It is not shown to beat {answer}: {gain}."
         status, headline = "constant", f"{short} is not shown to beat a constant answer, {comparison.constant_title}."
     answer, about_method = method_verdict(comparison)
@@ -231,8 +233,8 @@ def _highest(results: Sequence[Result]) -> Result:
     return max(results, key=lambda result: result.estimate.mean)
 
 
-def _named(result: Result) -> str:
-    return f"{result.contender.name}, {result.estimate.mean:.4f}"
+def _named(result: Result, comparison: Comparison) -> str:
+    return f"{result.contender.name}, {score_text(comparison.measure, result.estimate.mean)}"
 
 
 def _short(result: Result, begins: bool = False) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+from metricfit._typing import Floats
 from metricfit.metrics import Cost, Metric
 
+Numbers = TypeVar("Numbers", float, Floats)
 MAX_LETTERS = 40  # of a label in a sentence
 MAX_LABELS = 5  # in a list
 
@@ -55,7 +57,7 @@ def plural(number: int, word: str) -> str:
 
 
 def metric_title(metric: str, measure: Metric) -> str:
-    """The metric as a person reads it: costs by their own name, since nobody thinks in "minus cost".
+    """The metric as a person reads it: costs are "cost per case" and not "minus cost".
 
     >>> metric_title("minus cost", Cost([[0.0, 1.0], [5.0, 0.0]]))
     'cost per case'
@@ -63,13 +65,21 @@ def metric_title(metric: str, measure: Metric) -> str:
     return "cost per case" if isinstance(measure, Cost) else metric
 
 
-def shown_score(measure: Metric, value: float) -> float:
+def shown_score(measure: Metric, value: Numbers) -> Numbers:
     """The score as a person reads it: a cost is positive. Differences stay as they are, for a gain is a saving.
 
     >>> shown_score(Cost([[0.0, 1.0], [5.0, 0.0]]), -0.56)
     0.56
     """
     return 0.0 - value if isinstance(measure, Cost) else value
+
+
+def score_text(measure: Metric, value: float) -> str:
+    """
+    >>> score_text(Cost([[0.0, 1.0], [5.0, 0.0]]), -0.56)
+    '0.5600'
+    """
+    return f"{shown_score(measure, value):.4f}"
 
 
 def score_in_words(metric: str, measure: Metric, value: float) -> str:
@@ -80,4 +90,4 @@ def score_in_words(metric: str, measure: Metric, value: float) -> str:
     """
     if isinstance(measure, Cost):
         return f"cost {shown_score(measure, value):.3g} per case"
-    return f"{metric} {value:.4f}"
+    return f"{metric} {score_text(measure, value)}"

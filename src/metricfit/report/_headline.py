@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metricfit.comparison import Comparison
-from metricfit.report._words import contender_in_words, score
+from metricfit.report._words import MetricWords, contender_in_words
 
 TONES = {"clear": "clear", "unclear": "enough", "constant": "open", "none": "open"}
 
@@ -27,14 +27,15 @@ def headline(comparison: Comparison) -> Headline:
 
 def _lead(comparison: Comparison) -> str:
     """The score of the contender that the headline is about, and of the reference."""
-    main, reference, best, metric = comparison.main, comparison.reference, comparison.best, comparison.metric
-    scores = f"{contender_in_words(main.contender)}, {score(main.estimate.mean)}"
+    main, reference, best, metric = comparison.main, comparison.reference, comparison.best, MetricWords.of(comparison)
+    scores = f"{contender_in_words(main.contender)}, {metric.score(main.estimate.mean)}"
     if comparison.subject is not None:
         lead = f"Fitted: {scores}"
     elif main is best:
-        lead = f"Best of {len(comparison.results)} for {metric}: {scores}"
+        lead = f"Best of {len(comparison.results)} for {metric.title}: {scores}"
     else:
-        lead = f"For {metric}: {scores}, and {score(best.estimate.mean)} of the best, {contender_in_words(best.contender)}"
+        ahead = f"{metric.score(best.estimate.mean)} of the best, {contender_in_words(best.contender)}"
+        lead = f"For {metric.title}: {scores}, and {ahead}"
     if main is not reference and best is not reference:
-        lead += f", against {score(reference.estimate.mean)} of {contender_in_words(reference.contender)}"
+        lead += f", against {metric.score(reference.estimate.mean)} of {contender_in_words(reference.contender)}"
     return f"{lead}."

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from metricfit._printable import printable
+from metricfit.comparison import Comparison
 from metricfit.comparison._contenders import contender_in_words as contender_in_words
+from metricfit.comparison._words import Numbers, metric_title, shown_score
+from metricfit.metrics import Cost, Metric
 
 DASH, MINUS = "\u2013", "\u2212"
 
@@ -91,3 +95,31 @@ def money(value: float) -> str:
     """
     digits = 0 if abs(value) >= 100.0 or value == round(value) else 2
     return f"{value + 0.0:,.{digits}f}".replace("-", MINUS)
+
+
+@dataclass(frozen=True)
+class MetricWords:
+    """How the page names the metric and writes its scores. A cost is a positive number, and a gain is a saving."""
+
+    title: str  # "f1", or "cost per case"
+    gain: str  # what a positive difference of two contenders is: "difference" or "saving"
+    difference: str  # the same with the metric
+    loss: str
+    measure: Metric
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> MetricWords:
+        title, measure = metric_title(comparison.metric, comparison.measure), comparison.measure
+        if isinstance(measure, Cost):
+            return cls(title, "saving", "saving per case", "rise of the cost per case", measure)
+        return cls(title, "difference", f"difference in {title}", f"loss of {title}", measure)
+
+    def shown(self, value: Numbers) -> Numbers:
+        return shown_score(self.measure, value)
+
+    def score(self, value: float | None) -> str:
+        return score(None if value is None else self.shown(value))
+
+    def interval(self, low: float, high: float) -> str:
+        first, last = sorted((self.shown(low), self.shown(high)))
+        return interval(first, last)
