@@ -29,15 +29,19 @@ def test_compare_prints_a_table_and_two_sentences(run, good):
     )
     assert code == 0
     lines = out.strip().splitlines()
-    assert max(map(len, lines[:-2])) <= 120
+    assert max(map(len, lines[:-3])) <= 120
     heads = [head.strip() for head in re.split(r"\s{2,}", lines[0])]
     assert heads == ["model", "method", "f1", "vs linear threshold", "p (Holm)", "fit, s"]
     assert [line.split()[:2] for line in lines[2 : 3 + len(methods.names())]] == [
         ["trivial", "always"],
         *(["linear", name] for name in methods.names()),
     ]
-    assert lines[-2].startswith("Best: ")
-    assert lines[-1].startswith("Linear model: ")
+    assert lines[-3].startswith("Best: ")
+    assert lines[-2].startswith("Linear model: ")
+    assert re.fullmatch(
+        r"Next: metricfit fit \S*good.csv --target state --metric f1 --positive sick --repeats 1 --model linear.* --out model",
+        lines[-1],
+    )
     assert "good.csv: 120 rows, 3 columns (1 number, 1 categorical or text, 1 date); classes in 'state': sick " in err
     assert "The positive class for f1 is 'sick'." in err
 
@@ -58,7 +62,8 @@ def test_compare_as_json_is_nothing_but_json(run, good):
     assert {result["importance"] for result in found["results"]} == {None}
     names = [f"{result['model']}, {result['method']}" for result in found["results"]]
     assert found["reference"] == "linear, threshold"
-    assert {found["best"], found["simplest"], found["reference"]} <= set(names)
+    assert {found["best"], found["reference"]} <= set(names)
+    assert (found["status"], found["recommended"], found["next_command"]) == ("none", None, "")  # three scores
 
 
 def test_a_report_has_the_importance_of_columns(run, good, tmp_path):
@@ -128,8 +133,11 @@ def test_fit_takes_an_ensemble_by_default_and_says_so(run, table):
     assert [line.split()[0] for line in lines[2:10:2]] == ["trivial", "linear", "boosting", "ensemble"]
     classifier = mf.MetricClassifier.load("model")
     assert classifier.learner_ == "ensemble"
-    assert f"Fitted to all rows: ensemble, {classifier.chosen_} for f1: " in out
-    assert lines[-1] == "Model and report.html: model"
+    assert lines[-3:] == [
+        f"Fitted to all rows: ensemble by {classifier.chosen_}, for f1.",
+        "Model and report.html: model",
+        "Next: metricfit predict model new.csv --out predictions.csv",
+    ]
     assert run("predict", "model", good, "--out", "p.csv")[0] == 0
     shown = json.loads(run("inspect", "model", "--json")[1])
     assert shown["model"] == "ensemble"
@@ -239,8 +247,8 @@ def test_inspect_says_what_is_in_a_model(run, fitted):
         "model           linear",
         "linear, threshold",
         "best            ",
-        "simplest        ",
-        "verdict         Best: ",
+        "fitted          linear, auto",
+        "verdict         linear, auto, 0.",
         "\n                Linear model: ",
         "torch",
     ):
@@ -251,7 +259,7 @@ def test_inspect_says_what_is_in_a_model(run, fitted):
         "trivial, constant",
         *(f"linear, {name}" for name in ("cross_entropy", "threshold", "auto")),
     }
-    assert {found["best"], found["simplest"]} <= set(found["held out"])
+    assert {found["best"], found["fitted"]} <= set(found["held out"])
     assert set(found["versions"]) == {"metricfit", "scikit-learn", "torch"}
 
 

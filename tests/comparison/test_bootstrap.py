@@ -44,7 +44,19 @@ def test_p_values_and_equal_draws():
     assert percentile_estimate(0.2, np.linspace(0.1, 0.3, 999)).p == pytest.approx(0.002)
     half = percentile_estimate(0.0, np.linspace(-1.0, 1.0, 999))
     assert half.p == 1.0
-    assert (half.low, half.high) == pytest.approx((-0.95, 0.95))
+    assert (half.low, half.high) == pytest.approx((-0.95, 0.95), abs=0.004)
+
+
+def test_percentile_intervals_and_p_values_agree():
+    random, claims = np.random.default_rng(5), 0
+    for level in (0.05, 0.01, 0.003):
+        for shift in np.linspace(0.0, 4.0, 41):
+            found = percentile_estimate(shift, random.normal(shift, 1.0, 2000), level)
+            assert (found.low > 0.0) == (found.p < level)
+            claims += found.p < level
+    assert 30 < claims < 90
+    biased = percentile_estimate(-0.1, np.linspace(0.1, 0.3, 999))  # the draws say other than the value
+    assert (biased.p, biased.low) == (1.0, -0.1)
 
 
 def test_few_rows_and_limits():
@@ -84,8 +96,10 @@ def test_a_test_set_is_judged_once():
     assert reference.scores == [f1_score(target, found.classes[reference.held_out.predicted], pos_label="sick")]
     assert reference.estimate.low < reference.scores[0] < reference.estimate.high
     assert reference.importance.shape == (1, 3)
-    assert found.verdict.answer == "no"
+    assert (found.verdict.answer, found.verdict.recommended) == ("no", "linear, threshold")
     assert "Best: linear, threshold" in found.verdict.sentence
+    assert "split" not in found.verdict.sentence
+    assert "repeat" not in found.verdict.sentence
     again = compare(*train, "f1", test=(features, target), pos_label="sick", **LINEAR)
     assert again.reference.estimate == reference.estimate
     small = compare(*train, "f1", test=(features[:20], target[:20]), pos_label="sick", **LINEAR)

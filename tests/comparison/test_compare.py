@@ -36,7 +36,7 @@ def test_training_for_the_metric_pays_where_outliers_lead_cross_entropy_astray(o
     assert outliers.verdict.answer == "yes"
     assert outliers.verdict.about_method.startswith("Linear model: yes, training for f1 helps. ")
     assert outliers.results["linear, auto"].estimate.mean > outliers.reference.estimate.mean + 0.03
-    assert outliers.verdict.simplest != REFERENCE  # the other sentence says that it is beaten
+    assert outliers.verdict.recommended != REFERENCE  # it is 0.03 behind, more than the margin
 
 
 def test_scores_are_those_of_the_held_out_rows(outliers):
@@ -67,6 +67,12 @@ def test_json_holds_it_all_and_nothing_that_json_does_not_know(outliers):
     assert [len(row["scores"]) for row in found["results"]] == [10] * 10
     assert found["reference"] == "linear, threshold"
     assert found["best"] == outliers.best.contender.name
+    assert [found[key] for key in ("recommended", "status", "headline", "margin", "subject")] == [
+        *(outliers.verdict.recommended, outliers.verdict.status, outliers.verdict.headline),
+        *(0.01, None),
+    ]
+    for row in found["results"]:  # the interval and the p-value of a line agree
+        assert (row["behind_best_low"] > 0.0 or row["behind_best_high"] < 0.0) == (row["p_behind"] < 0.05)
     assert found["verdict"].splitlines() == [outliers.verdict.about_model, outliers.verdict.about_method]
     assert {row["importance"] for row in found["results"]} == {None}
     assert found["rows"] == 4000
@@ -87,8 +93,8 @@ def test_noise_gives_no():
         random.normal(size=(300, 4)), random.integers(0, 2, 300), "balanced_accuracy", models=["linear"], n_repeats=1
     )
     assert found.verdict.answer == "no"
-    assert found.verdict.simplest == "trivial, constant"
-    assert found.verdict.about_model.startswith("Nothing here beats always answering ")
+    assert (found.verdict.status, found.verdict.recommended) == ("constant", "trivial, constant")
+    assert found.verdict.about_model.startswith("No model is shown to beat always answering ")
     assert found.verdict.about_method == ""
 
 

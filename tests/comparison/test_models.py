@@ -109,6 +109,6 @@ def test_a_perfect_model_is_told_from_a_constant_answer():
     options = {**LINEAR, "n_splits": 5}
     found = compare(target[:, None] + np.linspace(0.0, 0.1, 80)[:, None], target, "mcc", **options)
     assert found.best.scores == [1.0] * 5
-    assert found.verdict.best == found.verdict.simplest == "linear, cross_entropy"
+    assert found.verdict.best == found.verdict.recommended == "linear, cross_entropy"
     assert "linear, threshold has the same mean." in found.verdict.about_model
     assert found.warnings == ()

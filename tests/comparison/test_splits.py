@@ -149,4 +149,4 @@ def test_groups_change_the_score_where_rows_of_a_group_are_copies():
     assert open_folds.reference.estimate.mean > 0.75
     assert whole.reference.estimate.mean < 0.65
     assert whole.evaluation == "5-fold cross-validation over 60 groups, 1 repeat"
-    assert whole.verdict.simplest == "trivial, constant"
+    assert whole.verdict.status == "constant"

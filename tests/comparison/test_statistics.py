@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from metricfit.comparison._statistics import corrected_estimate, holm
+from metricfit.comparison._statistics import SplitScores, corrected_estimate, differences, holm
 
 
 def test_without_overlap_it_is_the_usual_t_test():
@@ -40,3 +40,21 @@ def test_holm_rejects_no_more_than_it_may():
 def test_holm_keeps_the_order():
     assert holm([0.5, 0.001, 0.02]) == pytest.approx([0.5, 0.003, 0.04])
     assert holm([]) == []
+
+
+def test_intervals_of_differences_have_the_level_that_holm_used():
+    """Three comparisons: the smallest p-value is multiplied by three, and its interval has the level 0.05 / 3."""
+    random = np.random.default_rng(3)
+    scores = {"base": [0.5] * 10} | {
+        f"c{shift}": (0.5 + shift / 100 + random.normal(0, 0.02, 10)).tolist() for shift in (1, 3, 6)
+    }
+    found = differences(SplitScores(scores, 0.25, None), list(scores), "base")
+    smallest = min(found, key=lambda name: found[name][1])
+    assert found[smallest][1] == pytest.approx(3.0 * found[smallest][0].p)
+    wide = corrected_estimate(np.subtract(scores[smallest], 0.5), 0.25, 0.05 / 3.0)
+    assert (found[smallest][0].low, found[smallest][0].high) == pytest.approx((wide.low, wide.high))
+    for estimate, p_holm in found.values():
+        assert (estimate.low > 0.0) == (p_holm < 0.05)
+    planned = differences(SplitScores(scores, 0.25, None), list(scores), "base", planned="c6")["c6"]
+    assert planned[1] == planned[0].p  # as it is
+    assert planned[0].low > found["c6"][0].low

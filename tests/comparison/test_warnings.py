@@ -46,7 +46,9 @@ def replaced(known, metric, classes, labels, predicted, mean=0.9):
     trivial = known.results[known.constant_name]
     results[known.constant_name] = dataclasses.replace(trivial, estimate=Estimate(-0.5, -0.5, -0.5, 1.0), chosen={"0": 10})
     measure = metrics.get(metric) if isinstance(metric, str) else metric
-    return dataclasses.replace(known, metric=str(metric), measure=measure, classes=classes, labels=labels, results=results)
+    about = {"metric": str(metric), "measure": measure, "classes": classes, "labels": labels}
+    counts = np.bincount(labels, minlength=len(classes))
+    return dataclasses.replace(known, **about, class_counts=counts, results=results)
 
 
 def test_nothing_to_say(known):

@@ -80,7 +80,7 @@ def test_no_rows_are_no_change():
 def test_the_gain_of_a_comparison(two):
     """Held-out rows of the best contender, beside the reference and a constant answer, counted in the plain way."""
     found = gain(replace(two, positive=1))
-    assert found.best is two.best
+    assert found.result is two.main
     assert (found.base, found.n_rows, found.positive, found.costs) == (1000, 400, "1", [])
     assert [step.other.contender.name for step in found.steps] == ["linear, threshold", "trivial, constant"]
     for step in found.steps:
@@ -117,7 +117,7 @@ def test_savings(two):
 def test_where_the_reference_is_the_best_only_the_constant_answer_is_left(two):
     alone = replace(two, results={name: two.results[name] for name in ("trivial, constant", "linear, threshold")})
     assert [step.other.contender.name for step in gain(alone).steps] == ["trivial, constant"]
-    assert "The best contender is the reference." in page(alone, RUN)
+    assert "It is the reference." in page(alone, RUN)
 
 
 def test_the_place_of_the_positive_class(two, four):

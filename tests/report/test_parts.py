@@ -13,9 +13,13 @@ from metricfit.report import _data as data
 from metricfit.report import _heatmap as heatmap
 from metricfit.report._features import effects
 from metricfit.report._forest import forest
+from metricfit.report._gain import gain
 from metricfit.report._headline import headline
+from metricfit.report._page import _cards
+from metricfit.report._shown import marks
 from metricfit.report._strips import Strip, axis
-from metricfit.report._words import MINUS, contender_in_words, visible
+from metricfit.report._words import MINUS, contender_in_words, score, visible
+from tests.comparison.made import around, compare_scores
 from tests.report.conftest import bare
 
 
@@ -75,43 +79,40 @@ def test_contenders_in_words(two):
     assert words["linear, auto"] == "the linear model with the automatic choice of a method"
 
 
-def behind(comparison, **p_values):
-    """The comparison with other p-values of the distance to the best, by the beginning of a contender's name."""
-    places = {name: next((p for place, p in p_values.items() if name.startswith(place)), None) for name in comparison.results}
-    results = comparison.results.items()
-    return replace(comparison, results={name: replace(result, p_behind=places[name]) for name, result in results})
-
-
-def test_the_headline_names_the_simplest_that_is_as_good(two):
-    best = contender_in_words(two.best.contender)
-    open_ = replace(two, results={name: replace(one, p_holm=1.0) for name, one in two.results.items()})
-    found = headline(behind(open_, trivial=0.01, linear=0.5, boosting=0.5, ensemble=0.5))
-    assert (found.tone, found.words) == (
-        "enough",
-        f"{best[0].upper()}{best[1:]} is ahead, but the linear model trained by plain cross-entropy may be as good.",
+def test_the_headline_is_that_of_the_verdict():
+    unclear = compare_scores(linear_threshold=around(0.60), boosting_threshold=around(0.63, 0.04))
+    found = headline(unclear)
+    assert (found.tone, found.words) == ("enough", unclear.verdict.headline)
+    assert found.lead == (
+        "Best of 3 for f1: boosted trees with a tuned threshold, 0.6300, against 0.6000 of the linear model with a tuned threshold."
     )
-    assert found.lead.startswith("The best of 14 reaches f1 ")
-    assert "may be chance (p 0.500 after Holm)" in found.lead
-    found = headline(behind(two, trivial=0.01, linear=0.01, boosting=0.01, ensemble=0.01))
-    assert (found.tone, found.words) == ("clear", f"Use {best}.")
-    assert found.lead.startswith("Best of 14 for f1: ")
-    clear = replace(two, results={name: replace(one, p_holm=0.01) for name, one in two.results.items()})
-    found = headline(behind(clear, trivial=0.01, linear=0.5, boosting=0.5, ensemble=0.5))
-    assert (found.tone, found.words) == ("clear", f"Use {best}.")
-    assert "beyond chance. The linear model trained by plain cross-entropy, " in found.lead
-    assert headline(untested(two)).words == "Too few scores for a verdict."
-
-
-def test_the_headline_without_a_better_model(two):
-    """Nothing beats the constant answer; then the constant answer is even the best."""
-    ahead = {name: replace(one, p_above=1.0) for name, one in two.results.items()}
-    words = headline(replace(two, results=ahead)).words
-    assert words == "No model is measurably better than a constant answer, always 1."
-    trivial = two.results["trivial, constant"]
-    first = replace(trivial, estimate=replace(trivial.estimate, mean=2.0))
-    assert headline(replace(two, results={**ahead, "trivial, constant": first})).words == (
-        "No model is better than a constant answer, always 1."
+    close = headline(compare_scores(linear_threshold=around(0.698, 0.001), boosting_threshold=around(0.7)))
+    assert close.tone == "clear"
+    assert close.lead == (
+        "For f1: the linear model with a tuned threshold, 0.6980, and 0.7000 of the best, boosted trees with a tuned threshold."
     )
+    fitted = headline(unclear.about("linear, threshold"))
+    assert fitted.lead == "Fitted: the linear model with a tuned threshold, 0.6000."
+    constant = headline(compare_scores(trivial_constant=around(0.6), linear_threshold=around(0.6, 0.1)))
+    assert (constant.tone, constant.words) == ("open", "No model is shown to beat a constant answer, always 'good'.")
+
+
+def test_headlines_are_short_and_have_no_p_values(two, four):
+    """Two lines at 1200 pixels."""
+    for found in (two, four, untested(two), *(two.about(name) for name in two.results if not name.startswith("trivial"))):
+        words = headline(found).words
+        assert len(words) <= 140
+        assert " p " not in words
+    assert headline(untested(two)).words == "Five scores are too few for a verdict."
+
+
+def test_cards_and_rows_are_about_the_fitted_model(two):
+    """The issue: the report of `fit` was about the best contender, whatever was fitted."""
+    fitted = two.about("ensemble, cross_entropy")
+    assert _cards(fitted)[0] == ("Fitted", score(fitted.main.estimate.mean), "ensemble, cross_entropy")
+    assert gain(fitted).best is fitted.results["ensemble, cross_entropy"]
+    assert fitted.choice is fitted.main
+    assert "fitted" in marks(fitted)["ensemble, cross_entropy"]
 
 
 def test_rows_of_the_main_figure(two):

@@ -40,6 +40,7 @@ def compare(
     jobs: options.Jobs = 1,
     cluster: Cluster = None,
     seed: options.Seed = 0,
+    margin: options.Margin = 0.01,
     report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
     overwrite: options.Overwrite = False,
     as_json: options.AsJson = False,
@@ -51,6 +52,7 @@ def compare(
     given = locals()
     from metricfit._files import check_free, new_file
     from metricfit._progress import bar_or_lines
+    from metricfit.cli._next import after_compare
     from metricfit.cli._show import show_comparison
     from metricfit.comparison import InterruptedComparison
     from metricfit.comparison import compare as compare_models
@@ -74,22 +76,25 @@ def compare(
                     n_jobs=n_jobs,
                     random_state=seed,
                     importance=report is not None and options.check_importance(inputs.table.features.num_columns),
+                    margin=margin,
                     progress=progress,
                     **inputs.for_compare,
                 )
         except InterruptedComparison as error:  # the splits that are done are shown
             interrupt, (found,) = error, error.partial.values()
+    next_command = after_compare(compare, given, found) if interrupt is None else ""
     if report is not None and interrupt is None:
         from metricfit.report import Run, page
 
         with new_file(report, overwrite) as file:
-            text = page(found, Run.now(inputs.name, inputs.table.target), profile=inputs.profile)
+            text = page(found, Run.now(inputs.name, inputs.table.target, next_command), profile=inputs.profile)
             file.write_text(text, encoding="utf-8")
         options.say(f"Report: {report}")
     if as_json:
         about = {"data": inputs.name, "target": inputs.table.target, "partial": interrupt is not None}
-        print(json.dumps({**about, **found.as_json(), "profile": inputs.profile.as_json()}, indent=1))
+        more = {"next_command": next_command, "profile": inputs.profile.as_json()}
+        print(json.dumps({**about, **found.as_json(), **more}, indent=1))
     else:
-        show_comparison(found)
+        show_comparison(found, next_command)
     if interrupt is not None:
         raise PartialError(f"{interrupt}: these are partial results.{' No report was written.' * (report is not None)}")

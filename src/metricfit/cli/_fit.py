@@ -30,6 +30,7 @@ def fit(
         str,
         typer.Option(help=f"Model to fit: auto, {', '.join(options.MODELS)}. Of files in parts: auto, linear, {IN_PARTS}."),
     ] = "auto",
+    method: options.MethodName = "auto",
     drop: options.Drop = None,
     numeric: options.Numeric = None,
     categorical: options.Categorical = None,
@@ -53,9 +54,9 @@ def fit(
 ) -> None:
     """Fit a model and write it to a folder, with a report.
 
-    By default the model is an ensemble of a linear model and trees. The report's scores come from cross-validation; the model
-    itself is fitted to all rows. Several Parquet files, or one with --stream, are read in parts: the model is linear, or
-    of boosted trees with --model xgboost, and there is no report.
+    By default the model is an ensemble of a linear model and trees, fitted to all rows. Its score in the report comes from
+    cross-validation of the same recipe, and other contenders stand next to it. Several Parquet files, or one with --stream,
+    are read in parts: the model is linear, or of boosted trees with --model xgboost, and there is no report.
     """
     given = locals()
     if stream or reads_in_parts(data):
@@ -65,8 +66,10 @@ def fit(
     from metricfit._files import check_free
     from metricfit._progress import bar_or_lines
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
+    from metricfit.cli._next import after_fit
     from metricfit.cli._show import show_comparison
     from metricfit.comparison import compare
+    from metricfit.comparison._contenders import method_of_fit
     from metricfit.estimators import MetricClassifier
     from metricfit.estimators._storage import save
     from metricfit.report import Run, page
@@ -76,6 +79,7 @@ def fit(
             f"--model {model} is for Parquet files that are read in parts. Pass --stream too, or --model boosting instead."
         )
     options.check_model(model, "--model", ("auto", *options.MODELS))
+    options.check_method(method, model)
     check_free(out)
     with workers(jobs, cluster) as n_jobs:
         inputs = read_inputs(Asked.among(given))
@@ -86,7 +90,7 @@ def fit(
                 table.labels,
                 inputs.judged.metric,
                 models=_compared_models(model),
-                methods=METHODS,
+                methods=list(dict.fromkeys((*METHODS, method))),
                 n_splits=folds,
                 n_repeats=repeats,
                 n_jobs=n_jobs,
@@ -96,32 +100,38 @@ def fit(
                 **inputs.for_compare,
             )
         compared = {result.contender.model for result in found.results.values()}
-        if model == "auto" and "ensemble" not in compared:  # the notes of the comparison say why
-            model = "linear"
+        if model == "auto":
+            model = "ensemble" if "ensemble" in compared else "linear"  # the notes of the comparison say why
+        found = found.about(f"{model}, {method_of_fit(model, method, found.measure)}")
         options.say("Fitting to all rows.")
         fitted = MetricClassifier(
-            inputs.judged.metric, model=model, cv=_folds(inputs, seed), random_state=seed, **inputs.judged.classes
+            inputs.judged.metric,
+            model=model,
+            method=method,
+            cv=_folds(inputs, seed),
+            random_state=seed,
+            **inputs.judged.classes,
         )
         with options.ignore_warnings():
             fitted.fit(table.features, table.labels)
-    columns = {"target": table.target, **schema.as_json()}
+    columns, next_command = {"target": table.target, **schema.as_json()}, after_fit(out)
     scores = {"data": inputs.name, "target": table.target, **found.as_json(), "profile": inputs.profile.as_json()}
     extra_files = {
         TABLE_FILE: json.dumps(columns, indent=1),
         SCORES_FILE: json.dumps(scores, indent=1),
-        REPORT_FILE: page(found, Run.now(inputs.name, table.target), fitted, inputs.profile),
+        REPORT_FILE: page(found, Run.now(inputs.name, table.target, next_command), fitted, inputs.profile),
     }
     with options.ignore_warnings():
         save(fitted, out, extra_files)
     if as_json:
         about = {"learner": fitted.learner_, "chosen": fitted.chosen_, "notes": list(fitted.notes_)}
-        print(json.dumps({"model": str(out), **about, **scores}, indent=1))
+        print(json.dumps({"model": str(out), **about, **scores, "next_command": next_command}, indent=1))
         return
     show_comparison(found)
     print()
-    for line in f"Fitted to all rows: {fitted.summary()}".splitlines():
+    by = f"{fitted.learner_} by {fitted.chosen_}, for {found.metric}"  # without another score than that of the verdict
+    for line in (f"Fitted to all rows: {by}.", *fitted.notes_, f"Model and {REPORT_FILE}: {out}", f"Next: {next_command}"):
         print(printable(line))
-    print(f"Model and {REPORT_FILE}: {out}")
 
 
 def _folds(inputs: Inputs, seed: int) -> Any:

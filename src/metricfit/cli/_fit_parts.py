@@ -28,6 +28,7 @@ NOT_IN_PARTS = {  # options for a single table in memory, and their defaults
     "keep_shared": False,
     "folds": 5,
     "repeats": 2,
+    "method": "auto",
 }
 
 

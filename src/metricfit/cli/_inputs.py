@@ -238,6 +238,9 @@ def check_metric(asked: Asked, classes: NDArray[Any], counts: NDArray[Any], know
         listed = "; ".join(f"{true}, {predicted} = {cost:g}" for true, predicted, cost in _pairs(costs))
         return Judged(costs, notes=(f"Costs (true class, predicted class): {listed}.",))
     name, notes = _for_classes(asked.metric or DEFAULT_METRIC, len(classes))
+    if asked.metric is None:
+        why = f"No --metric: {name} is used, since accuracy can be high without finding a rare class."
+        notes = (*notes, f"{why} `metricfit metrics` lists others.")
     notes += _check_order(name, classes, order)
     if not _has_positive(name, len(classes)):
         _refuse_positive(label, name, len(classes))

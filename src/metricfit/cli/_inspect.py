@@ -63,7 +63,7 @@ def _contents(model: dict[str, Any], table: dict[str, Any], scores: dict[str, An
         "held out": {f"{row['model']}, {row['method']}": row["mean"] for row in scores.get("results", ())},
         "evaluation": scores.get("evaluation", ""),
         "best": scores.get("best", ""),
-        "simplest": scores.get("simplest", ""),
+        "fitted": scores.get("subject", ""),
         "verdict": scores.get("verdict", ""),
         "versions": {name: model[name] for name in ("metricfit", "scikit-learn", "torch")},
         "papers": model["method"]["papers"],

@@ -110,6 +110,21 @@ Methods = Annotated[
         show_default="all, for the linear model",
     ),
 ]
+Margin = Annotated[
+    float,
+    typer.Option(
+        min=0.0,
+        help="A simpler model is recommended if it is shown to be within this distance of the best. In units of the metric; "
+        "for --cost, a share of the cost of a constant answer.",
+    ),
+]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="Method to train by: auto, cross_entropy, threshold; for linear and mlp also the others of `metricfit compare`.",
+    ),
+]
 Folds = Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")]
 Repeats = Annotated[int, typer.Option(min=1, help="Number of cross-validation repeats.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Number of splits that run in parallel.")]
@@ -169,6 +184,18 @@ def check_model(name: str, option: str, known: Sequence[str]) -> None:
         raise UsageError(f"{option} {name!r} is not a model.{did_you_mean(name, known)} Choose from {', '.join(known)}.")
     if name == "mlp":
         require("lightning_fabric", "train", f"{option} mlp")
+
+
+def check_method(name: str, model: str) -> None:
+    """Check for a known method that can train the model."""
+    from metricfit import methods
+
+    if name not in methods.names():
+        known = f"{did_you_mean(name, methods.names())} Choose from {', '.join(methods.names())}."
+        raise UsageError(f"--method {name!r} is not a method.{known}")
+    method = methods.get(name)
+    if isinstance(method, methods.Method) and method.loss != "cross_entropy" and model not in ("linear", "mlp"):
+        raise UsageError(f"--method {name} does not train --model {model}. Pass --model linear or --model mlp.")
 
 
 def check_importance(n_columns: int) -> bool:

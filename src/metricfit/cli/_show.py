@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -14,6 +15,7 @@ from metricfit._printable import printable
 if TYPE_CHECKING:
     from metricfit.comparison import Comparison, Result
     from metricfit.comparison._statistics import Estimate
+    from metricfit.metrics import Metric
 
 WIDE = 110  # characters, for the intervals of differences
 MAX_LETTERS = 30  # of the name of a model in the table
@@ -26,24 +28,28 @@ def console() -> Console:
     return found if found.is_terminal else Console(highlight=False, width=120)
 
 
-def show_comparison(comparison: Comparison) -> None:
-    """Print the table of models and methods, how rows were held out, notes, warnings, the verdict and the hint."""
+def show_comparison(comparison: Comparison, next_command: str = "") -> None:
+    """Print the table of models and methods, how rows were held out, notes, warnings, the verdict, the hint and a command."""
     screen = console()
     screen.print(_comparison_table(comparison, screen.width))
     first = comparison.evaluation[:1].upper() + comparison.evaluation[1:]
     lines = [f"{first}; {_about_intervals(comparison)}seed {comparison.seed}.", *comparison.notes]
     lines += [*(f"Warning: {warning}" for warning in comparison.warnings), comparison.verdict.sentence]
-    for line in filter(None, (*lines, comparison.hint)):
-        screen.print(_plain(line), soft_wrap=not screen.is_terminal)  # whole lines for a file, whole words for a terminal
+    for line in filter(None, (*lines, comparison.hint, next_command and f"Next: {next_command}")):
+        # whole lines for a file, whole words for a terminal; a command stays in one piece, so that it can be copied
+        screen.print(_plain(line), soft_wrap=not screen.is_terminal or line.startswith("Next: "))
 
 
 def _comparison_table(comparison: Comparison, width: int) -> RichTable:
     """The table; a narrow one has no intervals of differences, and folds long names."""
+    from metricfit.comparison._words import metric_title
+
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("model", overflow="fold")
     table.add_column("method", overflow="fold", min_width=len("cross_entropy"))  # long models leave methods in one line
     against = "vs linear threshold" if width >= WIDE else "vs linear\nthreshold"
-    for heading in (_shorten(comparison.metric, MAX_HEAD), against, "p (Holm)", "fit, s"):
+    metric = metric_title(comparison.metric, comparison.measure)
+    for heading in (_shorten(metric, MAX_HEAD), against, "p (Holm)", "fit, s"):
         table.add_column(Text(heading), justify="right", no_wrap=True)
     for result in comparison.results.values():
         other = result.difference
@@ -51,7 +57,11 @@ def _comparison_table(comparison: Comparison, width: int) -> RichTable:
         if result is comparison.reference:
             cells = ["", ""]
         names = _shorten(result.contender.model), _method(comparison, result)
-        table.add_row(*map(_plain, (*names, _with_interval(result.estimate), *cells, f"{result.seconds:.2f}")))
+        table.add_row(
+            *map(
+                _plain, (*names, _with_interval(_shown(result.estimate, comparison.measure)), *cells, f"{result.seconds:.2f}")
+            )
+        )
     return table
 
 
@@ -74,6 +84,14 @@ def _with_interval(estimate: Estimate, sign: str = "") -> str:
     """The mean and its interval, if there is one."""
     mean = f"{estimate.mean:{sign}.4f}"
     return f"{mean} ({estimate.low:{sign}.3f} to {estimate.high:{sign}.3f})" if estimate.known else mean
+
+
+def _shown(estimate: Estimate, measure: Metric) -> Estimate:
+    """The estimate as a person reads it: costs are positive."""
+    from metricfit.comparison._words import shown_score
+
+    low, high = sorted((shown_score(measure, estimate.low), shown_score(measure, estimate.high)))
+    return replace(estimate, mean=shown_score(measure, estimate.mean), low=low, high=high)
 
 
 def _p(result: Result) -> str:

@@ -10,6 +10,7 @@ one draw of a multinomial distribution over the distinct combinations, which are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,11 +18,11 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from metricfit._typing import Floats, Ints
-from metricfit.comparison._statistics import Estimate, Limits, difference_limits, no_interval
+from metricfit.comparison._statistics import LEVEL, Estimate, Limits, difference_limits, no_interval
 from metricfit.decisions import metric_values
 from metricfit.metrics import Metric
 
-N_RESAMPLES = 1000
+N_RESAMPLES = 5000  # enough for intervals that are corrected for several comparisons
 FEWEST_TEST_ROWS = 30  # fewer rows give no interval and no p-value
 MOST_NUMBERS = 10_000_000  # in memory at once
 
@@ -38,25 +39,29 @@ class TestScores:
     n_rows: int
 
     def estimate(self, name: str) -> Estimate:
-        return self._percentiles(self.scores[name], self.resampled[name]).within(self.limits)
+        return self._percentiles(self.scores[name], self.resampled[name], LEVEL).within(self.limits)
 
-    def difference(self, name: str, other: str) -> Estimate:
-        found = self._percentiles(self.scores[name] - self.scores[other], self.resampled[name] - self.resampled[other])
-        return found.within(difference_limits(self.limits))
+    def difference(self, name: str, other: str, level: float = LEVEL) -> Estimate:
+        value, drawn = self.scores[name] - self.scores[other], self.resampled[name] - self.resampled[other]
+        return self._percentiles(value, drawn, level).within(difference_limits(self.limits))
 
-    def _percentiles(self, value: float, drawn: Floats) -> Estimate:
-        return percentile_estimate(value, drawn) if self.n_rows >= FEWEST_TEST_ROWS else no_interval(value)
+    def _percentiles(self, value: float, drawn: Floats, level: float) -> Estimate:
+        return percentile_estimate(value, drawn, level) if self.n_rows >= FEWEST_TEST_ROWS else no_interval(value)
 
 
-def percentile_estimate(value: float, drawn: Floats) -> Estimate:
-    """The 95 % percentile interval, and the p-value that belongs to it: twice the share of draws beyond zero.
+def percentile_estimate(value: float, drawn: Floats, level: float = LEVEL) -> Estimate:
+    """The percentile interval, and the p-value that belongs to it: twice the share of draws on the other side of zero.
+
+    The ends are draws. So the interval excludes zero exactly if p is below the level.
 
     >>> percentile_estimate(0.5, np.linspace(0.0, 1.0, 1001)[1:])  # doctest: +ELLIPSIS
-    Estimate(mean=0.5, low=0.0259..., high=0.9750..., p=0.00199...)
+    Estimate(mean=0.5, low=0.025, high=0.976, p=0.00199...)
     """
-    low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
-    beyond = min((drawn <= 0.0).sum(), (drawn >= 0.0).sum())
-    p = min(1.0, 2.0 * (1.0 + float(beyond)) / (1.0 + len(drawn)))
+    ordered, n_draws = np.sort(drawn), len(drawn)
+    n_outside = max(math.ceil(level * (n_draws + 1) / 2.0 - 1.0), 1)  # on each side, with the end
+    low, high = float(ordered[n_outside - 1]), float(ordered[-n_outside])
+    beyond = float((drawn <= 0.0).sum() if value > 0.0 else (drawn >= 0.0).sum() if value < 0.0 else n_draws)
+    p = min(1.0, 2.0 * (1.0 + beyond) / (1.0 + n_draws))
     if low == high == value:  # equal in all draws: without variance there is no test
         p = 1.0
     return Estimate(value, min(low, value), max(high, value), p)

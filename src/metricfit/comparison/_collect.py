@@ -18,21 +18,14 @@ from metricfit.metrics import Metric
 
 
 def collect_results(
-    runs: Sequence[Mapping[str, Outcome]],
-    plan: Plan,
-    contenders: Sequence[Contender],
-    measure: Metric,
-    labels: Ints,
-    n_classes: int,
-    seed: int,
+    runs: Sequence[Mapping[str, Outcome]], plan: Plan, contenders: Sequence[Contender], statistics: Scores
 ) -> dict[str, Result]:
-    """The results of all contenders. ``runs`` has the outcomes of every split; test rows are rows of ``labels``."""
+    """The results of all contenders. ``runs`` has the outcomes of every split."""
     names = [one.name for one in contenders]
     scores = {name: [run[name].score for run in runs] for name in names}
-    judged = _judge(runs, plan, scores, measure, labels, n_classes, seed)
     best = max(names, key=lambda name: float(np.mean(scores[name])))  # of equals the simplest
-    against, behind = differences(judged, names, REFERENCE), differences(judged, names, best)
-    above = differences(judged, names, CONSTANT_NAME, planned=REFERENCE)
+    against, behind = differences(statistics, names, REFERENCE), differences(statistics, names, best)
+    above = differences(statistics, names, CONSTANT_NAME, planned=REFERENCE)
     results = {}
     for one in contenders:
         name, outcomes = one.name, [run[one.name] for run in runs]
@@ -41,7 +34,7 @@ def collect_results(
         results[name] = Result(
             contender=one,
             scores=scores[name],
-            estimate=judged.estimate(name),
+            estimate=statistics.estimate(name),
             difference=against[name][0],
             p_holm=against[name][1],
             behind_best=behind[name][0],
@@ -62,17 +55,16 @@ def collect_results(
     return results
 
 
-def _judge(
+def score_statistics(
     runs: Sequence[Mapping[str, Outcome]],
     plan: Plan,
-    scores: Mapping[str, Sequence[float]],
     measure: Metric,
     labels: Ints,
     n_classes: int,
     seed: int,
 ) -> Scores:
-    """Statistics over splits, or over the rows of a test set."""
-    limits = limits_of(measure)
+    """Statistics over splits, or over the rows of a test set. Test rows are rows of ``labels``."""
+    scores, limits = {name: [run[name].score for run in runs] for name in runs[0]}, limits_of(measure)
     if not plan.is_test_set:
         return SplitScores(scores, plan.test_share, limits)
     predicted = {name: runs[0][name].held_out.predicted for name in scores}

@@ -15,8 +15,8 @@ from metricfit._checks import check_number
 from metricfit._parallel import count_workers
 from metricfit._progress import Progress
 from metricfit._typing import Ints
-from metricfit.comparison._collect import collect_results
-from metricfit.comparison._contenders import DEFAULT_MODELS, REFERENCE, list_contenders
+from metricfit.comparison._collect import collect_results, score_statistics
+from metricfit.comparison._contenders import CONSTANT_NAME, DEFAULT_MODELS, REFERENCE, list_contenders
 from metricfit.comparison._effects import strongest_effects
 from metricfit.comparison._result import Comparison
 from metricfit.comparison._run import InterruptedComparison, Job, Outcomes, run_splits
@@ -29,6 +29,7 @@ from metricfit.comparison._splits import (
     plan_test_set,
     plan_time,
 )
+from metricfit.comparison._statistics import margin_in_units
 from metricfit.comparison._trial import announce_time
 from metricfit.comparison._warnings import list_warnings
 from metricfit.comparison._words import join_labels
@@ -59,6 +60,7 @@ def compare(
     groups: ArrayLike | None = None,
     time: ArrayLike | None = None,
     test: TestSet | None = None,
+    margin: float = 0.01,
     progress: Progress | None = None,
 ) -> Comparison:
     """Which model for this metric, and which method for the model?
@@ -90,6 +92,8 @@ def compare(
             Rows of the same moment stay together. Tuning inside a fit uses ordinary folds of the training rows.
         test: features and labels of a test set. Models are fitted to all rows of ``X`` and judged on the test set once.
             Intervals and p-values come from a paired bootstrap over its rows.
+        margin: a simpler contender is recommended if its 95 % interval against the best stays above minus the margin. In units
+            of the metric; for costs, a share of the cost of a constant answer.
         progress: progress reporter.
 
     >>> from sklearn.datasets import load_breast_cancer
@@ -99,7 +103,7 @@ def compare(
     """
     options: dict[str, Any] = {"models": models, "methods": methods, "pos_label": pos_label, "n_splits": n_splits}
     options |= {"n_repeats": n_repeats, "n_jobs": n_jobs, "random_state": random_state, "importance": importance}
-    options |= {"class_order": class_order, "groups": groups, "time": time, "test": test}
+    options |= {"class_order": class_order, "groups": groups, "time": time, "test": test, "margin": margin}
     (found,) = compare_metrics(X, y, [metric], progress=progress, **options).values()
     return found
 
@@ -121,11 +125,13 @@ def compare_metrics(
     groups: ArrayLike | None = None,
     time: ArrayLike | None = None,
     test: TestSet | None = None,
+    margin: float = 0.01,
     progress: Progress | None = None,
 ) -> dict[str, Comparison]:
     """A :func:`compare` for each of several metrics. Every model is trained once per split for all of them."""
     check_number(n_splits, "n_splits", 2)
     check_number(n_repeats, "n_repeats", 1)
+    check_number(margin, "margin", 0.0)
     target = check_target(y)
     classes, places = np.unique(target, return_inverse=True)
     labels, counts = places.astype(np.int64), np.bincount(places)
@@ -157,6 +163,7 @@ def compare_metrics(
     found = {}
     for name, resolved in named.items():
         own = [run[name] for run in runs]
+        statistics = score_statistics(own, plan, resolved.metric, test_labels, len(classes), random_state)
         comparison = Comparison(
             metric=name,
             measure=resolved.metric,
@@ -168,13 +175,15 @@ def compare_metrics(
             n_splits=plan.n_splits,
             n_repeats=plan.n_repeats,
             seed=random_state,
-            results=collect_results(own, plan, contenders, resolved.metric, test_labels, len(classes), random_state),
+            results=collect_results(own, plan, contenders, statistics),
             notes=plan.notes + left_out,
             evaluation=plan.evaluation,
             positive=resolved.positive,
             order=tuple(map(str, resolved.order)),
             effects=strongest_effects([run[REFERENCE].coefficients for run in own[: plan.n_splits]]),
             is_test_set=plan.is_test_set,
+            margin=margin_in_units(margin, resolved.metric, statistics.estimate(CONSTANT_NAME).mean),
+            statistics=statistics,
         )
         found[name] = replace(comparison, warnings=list_warnings(comparison))
     if interrupt is not None:

@@ -10,11 +10,20 @@ from torch import nn
 
 from metricfit import methods as known_methods
 from metricfit._words import did_you_mean
-from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice, Method, MethodLike
+from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, Choice, Method, MethodLike
+from metricfit.metrics import Metric
 
 TRIVIAL, LINEAR, ENSEMBLE = "trivial", "linear", "ensemble"
 KNOWN_MODELS = (LINEAR, "boosting", "extra_trees", "mlp", ENSEMBLE, "auto")  # from simple to complex
 DEFAULT_MODELS = (LINEAR, "boosting", ENSEMBLE)
+MODELS_IN_WORDS = {
+    LINEAR: "the linear model",
+    "boosting": "boosted trees",
+    "extra_trees": "extremely randomised trees",
+    "mlp": "the neural network",
+    ENSEMBLE: "the ensemble",
+    "auto": "the automatic model",
+}
 CONSTANT = Method(
     "constant", "a constant answer", "always the class that does best as the only answer", loss="cross_entropy", offsets="none"
 )
@@ -39,6 +48,42 @@ class Contender:
 
 CONSTANT_NAME = f"{TRIVIAL}, {CONSTANT.name}"
 REFERENCE = f"{LINEAR}, {BASELINE}"  # what everything is compared with: the cheap thing that people can do today
+
+
+def contender_in_words(contender: Contender) -> str:
+    """The model and its method in plain words, to be read in a sentence."""
+    if contender.model == TRIVIAL:
+        return "a constant answer"
+    model, method = MODELS_IN_WORDS.get(contender.model, contender.model), contender.method
+    if isinstance(method, Choice):
+        return f"{model} with {method.title} of a method" if method.name == AUTO else f"{model} with {method.title}"
+    if method.name == BASELINE:
+        return f"{model} with a tuned threshold"
+    return f"{model} trained by plain cross-entropy" if method.name == CROSS_ENTROPY else f"{model} trained by {method.title}"
+
+
+def method_of_fit(model: str, method: str, measure: Metric) -> str:
+    """The contender's method that is the same as a fit of ``MetricClassifier`` with this model and method.
+
+    By default trees and ensembles have tuned offsets, which have nothing to add to accuracy. Linear models have a choice.
+    """
+    if model == LINEAR or method != AUTO:
+        return method
+    return CROSS_ENTROPY if measure.counts_hits else BASELINE
+
+
+def fit_options(contender: Contender, measure: Metric) -> str:
+    """The options of ``metricfit fit`` for a contender.
+
+    >>> from metricfit import metrics
+    >>> fit_options(Contender("boosting", known_methods.get("threshold"), "boosting"), metrics.get("f1"))
+    '--model boosting'
+    >>> fit_options(Contender("linear", known_methods.get("exact"), "linear"), metrics.get("f1"))
+    '--model linear --method exact'
+    """
+    default = method_of_fit(contender.model, AUTO, measure)
+    method = "" if contender.method.name in (default, AUTO) else f" --method {contender.method.name}"
+    return f"--model {contender.model}{method}"
 
 
 def list_contenders(

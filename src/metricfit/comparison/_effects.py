@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +16,12 @@ Coefficients = dict[tuple[str, str], float]  # (feature, label): change in log-o
 
 @dataclass(frozen=True)
 class Effect:
-    """What a feature does to the log-odds of a class: per standard deviation of a number, or where a category is present."""
+    """What a feature does to the log-odds of a class: per standard deviation of a number, or where a category is present.
 
-    feature: str  # "age", "colour = red", "income is missing", "remark: late"
+    A category of two values has one effect, that of one value instead of the other.
+    """
+
+    feature: str  # "age", "colour = red", "sex = male (else female)", "income is missing", "remark: late"
     label: str  # the class; of two the positive one, or the second
     mean: float  # over the splits of the first repeat
     deviation: float
@@ -29,12 +33,52 @@ def coefficients_of(fitted: MetricClassifier) -> Coefficients:
     They are of standardised numbers, so that they can be compared.
     """
     names, weights, classes = fitted.preprocessor_.get_feature_names_out(), fitted.coef_, fitted.classes_.tolist()
+    columns = set(fitted.preprocessor_.columns)
     if len(classes) == 2:
         label = classes[1] if fitted.pos_label_ is None else fitted.pos_label_
         rows = {label: weights[0] if label == classes[1] else -weights[0]}
     else:
         rows = dict(zip(classes, weights - weights.mean(0), strict=True))
-    return {(name, str(label)): value for label, row in rows.items() for name, value in zip(names, row.tolist(), strict=True)}
+    return {
+        (name, str(label)): value
+        for label, row in rows.items()
+        for name, value in join_pairs(dict(zip(names, row.tolist(), strict=True)), columns).items()
+    }
+
+
+def join_pairs(effects: Mapping[str, float], columns: Collection[str]) -> dict[str, float]:
+    """The effects, with one instead of two mirrored ones for every category of two values: the last instead of the first.
+
+    >>> effects = {"age": 0.3, "sex = f": -0.25, "sex = m": 0.25, "size = S": 0.1, "size = M": 0.0, "size = L": -0.1}
+    >>> join_pairs(effects, ["age", "sex", "size"])
+    {'age': 0.3, 'size = S': 0.1, 'size = M': 0.0, 'size = L': -0.1, 'sex = m (else f)': 0.5}
+    """
+    joined, values = dict(effects), defaultdict[str, list[tuple[str, str]]](list)
+    for name in effects:
+        column, value = _split_name(name, columns)
+        values[column].append((name, value))
+    for column, pair in values.items():
+        if column and len(pair) == 2:
+            (first, value), (last, _) = pair
+            joined[f"{last} (else {value})"] = joined.pop(last) - joined.pop(first)
+    return joined
+
+
+def _split_name(name: str, columns: Collection[str]) -> tuple[str, str]:
+    """The column and the value of a category's feature; an empty column for other features.
+
+    >>> _split_name("a = b = c", {"a = b"}), _split_name("sex is missing", {"sex"}), _split_name("age", {"age"})
+    (('a = b', 'c'), ('sex', 'missing'), ('', ''))
+    """
+    if name in columns:  # a number, whatever its name looks like
+        return "", ""
+    for word in ("missing", "rare"):
+        if name.removesuffix(f" is {word}") in columns:
+            return name.removesuffix(f" is {word}"), word
+    parts = name.split(" = ")
+    ends = (end for end in range(1, len(parts)) if " = ".join(parts[:end]) in columns)
+    end = next(ends, 0)
+    return " = ".join(parts[:end]), " = ".join(parts[end:])
 
 
 def strongest_effects(splits: Sequence[Coefficients]) -> tuple[Effect, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,31 +12,27 @@ from numpy.typing import NDArray
 
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
-from metricfit.comparison._contenders import CONSTANT_NAME, LINEAR, REFERENCE, TRIVIAL, Contender
+from metricfit.comparison._contenders import CONSTANT_NAME, REFERENCE, TRIVIAL, Contender
 from metricfit.comparison._effects import Effect
 from metricfit.comparison._hint import describe_hint
 from metricfit.comparison._outcome import HeldOutPrediction
-from metricfit.comparison._statistics import Estimate
-from metricfit.comparison._verdict import (
-    Place,
-    Standing,
-    Verdict,
-    method_verdict,
-    model_verdict,
-    nothing_beats_constant,
-    too_few_rows,
-    too_few_scores,
-)
+from metricfit.comparison._statistics import Estimate, Scores, differences, no_interval
+from metricfit.comparison._verdict import Verdict, find_verdict
+from metricfit.comparison._warnings import list_warnings
 from metricfit.comparison._words import quote
-from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice, Method
+from metricfit.methods import Choice, Method
 from metricfit.metrics import Metric
+
+UNKNOWN = no_interval(0.0)
 
 
 @dataclass(frozen=True)
 class Result:
     """One contender: its score on each split, their mean, the paired differences, and the time of a fit.
 
-    With too few scores estimates have no interval (``estimate.known`` is false), and p-values are 1.
+    Intervals of differences are corrected for the number of comparisons, as p-values after Holm are: an interval excludes
+    zero exactly if its p-value is below 0.05. With too few scores estimates have no interval (``estimate.known`` is false),
+    and p-values are 1.
     """
 
     contender: Contender
@@ -44,9 +41,9 @@ class Result:
     difference: Estimate  # to the reference
     p_holm: float
     behind_best: Estimate  # to the best contender
-    p_behind: float  # after Holm
+    p_behind: float  # after Holm, as all p-values here
     above_constant: Estimate  # to the constant answer
-    p_above: float  # after Holm; that of the reference, which is planned, as it is
+    p_above: float  # that of the reference, which is planned, as it is
     seconds: float  # median over the splits
     held_out: HeldOutPrediction  # of the first repeat
     offsets: Floats  # (splits of the first repeat, k)
@@ -54,6 +51,8 @@ class Result:
     history: Table  # of the first split
     chosen: dict[str, int]  # candidate: number of splits on which it was chosen
     importance: Floats | None = None  # (splits of the first repeat, columns)
+    above_subject: Estimate = UNKNOWN  # to the subject of the comparison, if there is one
+    p_subject: float = 1.0
 
     @property
     def method(self) -> Method | Choice:
@@ -91,6 +90,21 @@ class Comparison:
     order: tuple[str, ...] = ()  # of the classes, for metrics that depend on it
     effects: tuple[Effect, ...] = ()  # of the linear reference, the strongest first
     is_test_set: bool = False  # whether the held-out rows are a test set; then intervals are from a bootstrap over its rows
+    margin: float = 0.01  # a contender within this distance of the best is close to it; in units of the metric
+    statistics: Scores | None = None  # of all contenders, for intervals of further differences
+    subject: str | None = None  # the contender that the comparison is about, as the model of ``metricfit fit``
+
+    def about(self, name: str) -> Comparison:
+        """The comparison seen from one contender, which is fitted: the verdict and the report are about it."""
+        if name not in self.results:
+            raise ValueError(f"`name` should be a contender, one of {', '.join(map(repr, self.results))}; got {name!r}.")
+        assert self.statistics is not None
+        found = differences(self.statistics, list(self.results), name)
+        results = {
+            one: replace(result, above_subject=found[one][0], p_subject=found[one][1]) for one, result in self.results.items()
+        }
+        comparison = replace(self, subject=name, results=results)
+        return replace(comparison, warnings=list_warnings(comparison))
 
     @property
     def reference(self) -> Result:
@@ -103,9 +117,23 @@ class Comparison:
         return max(self.results.values(), key=lambda result: result.estimate.mean)
 
     @property
+    def models(self) -> list[Result]:
+        """All contenders except for the constant answer, from simple to complex."""
+        return [result for result in self.results.values() if result.contender.model != TRIVIAL]
+
+    @property
+    def main(self) -> Result:
+        """The contender that the headline is about: the subject, or else the recommended model, or else the best model."""
+        name = self.verdict.recommended if self.subject is None else self.subject
+        highest = max(self.models, key=lambda result: result.estimate.mean)
+        return highest if name is None or name == CONSTANT_NAME else self.results[name]
+
+    @property
     def choice(self) -> Result:
-        """The contender that the report shows in detail: the best one, and beside the reference never that itself."""
-        others = [result for name, result in self.results.items() if name != REFERENCE and result.contender.model != TRIVIAL]
+        """The contender that the report shows in detail: the main one, or the next best where that is the reference."""
+        if self.subject is not None or self.main is not self.reference:
+            return self.main
+        others = [result for result in self.models if result is not self.reference]
         return max(others or [self.reference], key=lambda result: result.estimate.mean)
 
     @property
@@ -129,27 +157,17 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Which model, and for the linear model whether training for the metric helps."""
-        places = [_place(result) for result in self.results.values()]
-        if not self.reference.estimate.known:
-            if self.is_test_set:
-                return too_few_rows(len(self.labels), places, REFERENCE)
-            return too_few_scores(len(self.reference.scores), places, REFERENCE)
-        nothing = nothing_beats_constant(places, self._constant_in_words())
-        if nothing is not None:
-            return nothing
-        linear = [one for one in self.results.values() if one.contender.model == LINEAR and one.method.name != BASELINE]
-        answer, about_method = method_verdict(self.metric, [_standing(one) for one in linear], self.reference.estimate.mean)
-        return Verdict(answer, *model_verdict(places, REFERENCE), about_method)
+        """Which contender to use, and for the linear model whether training for the metric helps."""
+        return find_verdict(self)
 
     @property
     def hint(self) -> str:
         """What a study of other tables says about a table like this one; empty if it says nothing, or without a verdict."""
         return "" if self.verdict.about_method == "" else describe_hint(self)
 
-    def _constant_in_words(self) -> str:
-        if CONSTANT_NAME not in self.results:
-            return ""
+    @property
+    def constant_in_words(self) -> str:
+        """The constant answer as something to do: "always answering 'good'"."""
         one = len(self.results[CONSTANT_NAME].chosen) == 1
         return f"always answering {'' if one else 'one class, mostly '}{quote(self.constant_answer)}"
 
@@ -177,6 +195,7 @@ class Comparison:
             "results": [
                 {
                     **row,
+                    **_behind_best(result),
                     "title": result.contender.title,
                     "scores": result.scores,
                     "chosen": self._chosen(result),
@@ -188,16 +207,36 @@ class Comparison:
             "notes": list(self.notes),
             "warnings": list(self.warnings),
             "best": verdict.best,
-            "simplest": verdict.simplest,
+            "recommended": verdict.recommended,
+            "subject": self.subject,
+            "margin": self.margin,
+            "status": verdict.status,
+            "headline": verdict.headline,
             "answer": verdict.answer,
             "verdict": verdict.sentence,
             "hint": self.hint,
         }
 
+    def to_frame(self) -> Any:
+        """``table`` as a pandas DataFrame."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("`to_frame` needs pandas: pip install pandas. `table` is a list of dictionaries.") from error
+        return pd.DataFrame(self.table)
+
+    def _repr_html_(self) -> str:
+        """The verdict and the table, for notebooks."""
+        verdict = "<br>".join(map(escape, filter(None, [*self.verdict.sentence.split("\n"), self.hint])))
+        said = "".join(f"<p>{escape(line)}</p>" for line in (*self.notes, *(f"Warning: {one}" for one in self.warnings)))
+        return f"<p><b>{escape(self.verdict.headline)}</b></p><p>{verdict}</p>{self._printed()._repr_html_()}{said}"
+
+    def _printed(self) -> Table:
+        return Table({key: "-" if value is None else value for key, value in row.items()} for row in self.table)
+
     def __repr__(self) -> str:
-        table = Table({key: "-" if value is None else value for key, value in row.items()} for row in self.table)
         warnings = (f"Warning: {line}" for line in self.warnings)
-        return "\n".join([f"{table}\n", *self.notes, *warnings, *filter(None, [self.verdict.sentence, self.hint])])
+        return "\n".join([f"{self._printed()}\n", *self.notes, *warnings, *filter(None, [self.verdict.sentence, self.hint])])
 
     def _chosen(self, result: Result) -> dict[str, int]:
         """How often each candidate was chosen; of the constant answer how often each label was."""
@@ -211,31 +250,11 @@ class Comparison:
         return dict(zip(self.columns, np.mean(result.importance, 0).tolist(), strict=True))
 
 
-def _place(result: Result) -> Place:
-    return Place(
-        result.contender.name,
-        result.estimate.mean,
-        result.seconds,
-        result.difference,
-        result.p_holm,
-        result.behind_best,
-        result.p_behind,
-        result.above_constant,
-        result.p_above,
-        is_constant=result.contender.model == TRIVIAL,
-    )
-
-
-def _standing(result: Result) -> Standing:
-    return Standing(
-        result.method.title,
-        result.trained_for_metric,
-        result.estimate.mean,
-        result.difference,
-        result.p_holm,
-        is_choice=isinstance(result.method, Choice),
-        is_plain=result.method.name == CROSS_ENTROPY,
-    )
+def _behind_best(result: Result) -> dict[str, float | None]:
+    """The difference to the best contender, for JSON."""
+    own = result.behind_best
+    ends = {"behind_best": _finite(own.mean), "behind_best_low": _finite(own.low), "behind_best_high": _finite(own.high)}
+    return {**ends, "p_behind": result.p_behind if own.known else None}
 
 
 def _row(result: Result) -> dict[str, Any]:

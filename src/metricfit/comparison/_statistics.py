@@ -5,6 +5,10 @@ Nadeau and Bengio ("Inference for the generalization error", Machine Learning 52
 training rows:
 
 .. math:: \mathrm{Var} \approx s^2 \left(\frac1m + \frac{n_\text{test}}{n_\text{train}}\right)
+
+Several differences share one error level. Holm's method gives each p-value a factor, and the interval of the same difference
+has the level 0.05 divided by that factor (Serlin, "Confidence intervals and the scientific method", Journal of Experimental
+Education 61, 1993). So an interval excludes zero exactly if its p-value after Holm is below 0.05.
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ from typing import Protocol
 import numpy as np
 from scipy import stats
 
-from metricfit.metrics import Metric
+from metricfit.metrics import Cost, Metric
 from metricfit.metrics._base import Custom
 
+LEVEL = 0.05  # of intervals and of p-values after Holm
 FEWEST_SCORES = 5  # of a contender; fewer give no interval and no p-value
 
 Limits = tuple[float, float] | None  # the smallest and the largest possible value, if these are known
@@ -29,7 +34,8 @@ Limits = tuple[float, float] | None  # the smallest and the largest possible val
 class Estimate:
     """A mean with its 95 % interval, and the two-sided p-value of the hypothesis that it is zero.
 
-    Without an interval (``known`` is false) the ends are infinite and p is 1.
+    The interval of one of several differences is corrected for their number, ``p`` is not. Without an interval (``known`` is
+    false) the ends are infinite and p is 1.
     """
 
     mean: float
@@ -59,8 +65,10 @@ class Estimate:
         return Estimate(self.mean, low, high, self.p)
 
 
-def corrected_estimate(values: Sequence[float], test_share: float) -> Estimate:
+def corrected_estimate(values: Sequence[float], test_share: float, level: float = LEVEL) -> Estimate:
     r"""Mean of one value per split; ``test_share`` is :math:`n_\text{test}/n_\text{train}`, 1/4 for five folds.
+
+    ``level`` is one minus the confidence of the interval.
 
     For 1, 2 and 3 the mean is 2, the variance :math:`1 \cdot (1/3 + 1/4)`, and t with two degrees of freedom is 2.62:
 
@@ -73,7 +81,7 @@ def corrected_estimate(values: Sequence[float], test_share: float) -> Estimate:
     error = math.sqrt(float(np.var(values, ddof=1)) * (1.0 / n_values + test_share))
     if error <= 1e-12 * abs(mean):  # equal on all splits: without variance there is no test
         return Estimate(mean, mean, mean, 1.0)
-    reach = error * float(stats.t.ppf(0.975, n_values - 1))
+    reach = error * float(stats.t.isf(level / 2.0, n_values - 1))
     return Estimate(mean, mean - reach, mean + reach, float(2.0 * stats.t.sf(abs(mean) / error, n_values - 1)))
 
 
@@ -84,6 +92,18 @@ def no_interval(mean: float) -> Estimate:
 def limits_of(measure: Metric) -> Limits:
     """The limits of the metric; a user's own function has none unless it says so."""
     return None if isinstance(measure, Custom) and measure.limits is None else measure.bounds
+
+
+def margin_in_units(margin: float, measure: Metric, constant: float) -> float:
+    """The margin in units of the metric: as it is, or for costs a share of the cost of a constant answer.
+
+    A function without limits may have any unit, too.
+
+    >>> from metricfit import metrics
+    >>> margin_in_units(0.01, metrics.get("f1"), 0.5), margin_in_units(0.01, metrics.Cost([[0, 1], [5, 0]]), -0.7)
+    (0.01, 0.007)
+    """
+    return margin * abs(constant) if isinstance(measure, Cost) or limits_of(measure) is None else margin
 
 
 def difference_limits(limits: Limits) -> Limits:
@@ -100,7 +120,7 @@ class Scores(Protocol):
 
     def estimate(self, name: str) -> Estimate: ...
 
-    def difference(self, name: str, other: str) -> Estimate: ...
+    def difference(self, name: str, other: str, level: float = LEVEL) -> Estimate: ...
 
 
 @dataclass(frozen=True)
@@ -112,32 +132,37 @@ class SplitScores:
     limits: Limits
 
     def estimate(self, name: str) -> Estimate:
-        return self._corrected(self.scores[name]).within(self.limits)
+        return self._corrected(self.scores[name], LEVEL).within(self.limits)
 
-    def difference(self, name: str, other: str) -> Estimate:
+    def difference(self, name: str, other: str, level: float = LEVEL) -> Estimate:
         paired = [own - base for own, base in zip(self.scores[name], self.scores[other], strict=True)]
-        return self._corrected(paired).within(difference_limits(self.limits))
+        return self._corrected(paired, level).within(difference_limits(self.limits))
 
-    def _corrected(self, values: Sequence[float]) -> Estimate:
+    def _corrected(self, values: Sequence[float], level: float) -> Estimate:
         if len(values) < FEWEST_SCORES:
             return no_interval(float(np.mean(values)))
-        return corrected_estimate(values, self.test_share)
+        return corrected_estimate(values, self.test_share, level)
 
 
 def differences(
     scores: Scores, names: Sequence[str], other: str, planned: str | None = None
 ) -> dict[str, tuple[Estimate, float]]:
-    """The difference of every contender to one of them, and its p-value after Holm.
+    """The difference of every contender to one of them, with an interval and a p-value that agree: both are after Holm.
 
     A ``planned`` contender was named before there were scores. Its p-value stands as it is, and does not count for the others:
     it has one half of the two-sided level, in which only gains count, and all others have the other half.
     """
-    estimates = {name: scores.difference(name, other) for name in names}
+    p_values = {name: scores.difference(name, other).p for name in names}
     compared = [name for name in names if name not in (other, planned)]
-    adjusted = dict(zip(compared, holm([estimates[name].p for name in compared]), strict=True))
+    adjusted = dict(zip(compared, holm([p_values[name] for name in compared]), strict=True))
     if planned is not None:
-        adjusted[planned] = estimates[planned].p
-    return {name: (estimate, adjusted.get(name, 1.0)) for name, estimate in estimates.items()}
+        adjusted[planned] = p_values[planned]
+    found = {}
+    for name, p in p_values.items():
+        p_holm = adjusted.get(name, 1.0)
+        factor = p_holm / p if p else len(compared)
+        found[name] = scores.difference(name, other, LEVEL / factor), p_holm
+    return found
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

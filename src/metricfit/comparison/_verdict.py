@@ -1,223 +1,252 @@
-"""The verdict of a comparison: the best model, the simplest as good, and yes, perhaps or no to training for the metric.
+"""The verdict of a comparison: which contender to use, and yes, perhaps or no to training a linear model for the metric.
 
-Every number in a sentence belongs to what the sentence names. A row that is ahead is called ahead; it "beats" another one only
-if p is below ``LEVEL`` after Holm.
+Every number in a sentence belongs to what the sentence names. An interval that excludes zero shows a difference, and so does
+its p-value after Holm, because both agree. A simpler contender is recommended only if it is *shown* to be close to the best:
+if the whole interval of its difference is above minus the margin. A lack of evidence is called that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from metricfit.comparison._bootstrap import FEWEST_TEST_ROWS
-from metricfit.comparison._statistics import FEWEST_SCORES, Estimate
-from metricfit.comparison._words import number_word
+from metricfit.comparison._contenders import contender_in_words, fit_options
+from metricfit.comparison._method_verdict import difference_in_words, interval_in_words, method_verdict
+from metricfit.comparison._statistics import FEWEST_SCORES, Estimate, limits_of
+from metricfit.comparison._words import number_word, score_in_words, score_text, shown_score
+from metricfit.decisions import metric_values
+from metricfit.metrics import Cost, Recall
 
-LEVEL = 0.05  # p after Holm for "yes"
-WEAK_LEVEL = 0.1  # p before Holm for "perhaps"
-NONE = "none"  # the answer of too few scores
+if TYPE_CHECKING:
+    from metricfit.comparison._result import Comparison, Result
 
-
-@dataclass(frozen=True)
-class Standing:
-    """A method of the linear model, compared with the baseline."""
-
-    name: str
-    for_metric: bool
-    mean: float
-    difference: Estimate
-    p_holm: float
-    is_choice: bool = False  # the automatic choice, which ``fit`` uses, is preferred in the verdict
-    is_plain: bool = False  # cross-entropy without a tuned threshold
-
-
-@dataclass(frozen=True)
-class Place:
-    """A contender: its mean, the seconds of a fit, and its differences with their p-values after Holm."""
-
-    name: str
-    mean: float
-    seconds: float
-    difference: Estimate  # to the reference
-    p_holm: float
-    behind_best: Estimate
-    p_behind: float
-    above_constant: Estimate
-    p_above: float
-    is_constant: bool = False  # the constant answer
+CLOSE, WORSE, UNCLEAR = "close", "worse", "unclear"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Two answers: which model, and whether training the linear model for the metric helps.
+    """Which contender to use, and whether training the linear model for the metric helps.
 
-    ``answer`` is "yes" if a method trained for the metric is significantly better than a tuned threshold, "perhaps" on weak
-    evidence, or "no", also if nothing beats a constant answer; it is "none" if there are too few scores for a verdict.
-    ``simplest`` is the first contender, from simple to complex, that is not significantly worse than the best. It is the
-    constant answer only if nothing beats that. ``about_method`` can be empty.
+    ``status`` is "clear" if the recommended contender is shown to be better than everything simpler, or close to the best;
+    "unclear" if there is not enough data to tell; "constant" if no model is shown to beat a constant answer; "none" without a
+    verdict. ``recommended`` is the simplest contender that is shown to be close to the best, or else the best; the constant
+    answer with the status "constant"; None without a verdict. ``headline`` is one sentence without p-values.
+
+    ``answer`` is about the linear model: "yes" if a method trained for the metric is shown to be better than a tuned
+    threshold, "perhaps" on weak evidence, "no", or "none" without a verdict. ``about_method`` can be empty.
     """
 
+    status: str
     answer: str
     best: str
-    simplest: str
+    recommended: str | None
+    headline: str
     about_model: str
-    about_method: str
+    about_method: str = ""
 
     @property
     def sentence(self) -> str:
         return "\n".join(filter(None, [self.about_model, self.about_method]))
 
 
-def too_few_scores(n_scores: int, places: Sequence[Place], reference: str) -> Verdict:
-    """No verdict, but the means."""
-    few = f"{number_word(n_scores).capitalize()} score{'s are' if n_scores > 1 else ' is'} too few for a verdict"
-    advice = f"Run at least {number_word(FEWEST_SCORES)} folds (n_splits={FEWEST_SCORES}, --folds {FEWEST_SCORES})."
-    return _no_verdict(f"{few}. {advice}", places, reference)
+def find_verdict(comparison: Comparison) -> Verdict:
+    """The verdict on all contenders, or on the subject of the comparison."""
+    if not comparison.reference.estimate.known:
+        return _too_few(comparison)
+    if is_maximised_by_constant(comparison):
+        return _useless_metric(comparison)
+    if comparison.subject is not None:
+        return _subject_verdict(comparison, comparison.results[comparison.subject])
+    if not any(map(_beats_constant, comparison.models)):
+        return _nothing_beats_constant(comparison)
+    return _model_verdict(comparison)
 
 
-def too_few_rows(n_rows: int, places: Sequence[Place], reference: str) -> Verdict:
-    """No verdict on a small test set, but the means."""
-    few = f"A test set of {n_rows} row{'s' if n_rows > 1 else ''} is too small for a verdict."
-    return _no_verdict(f"{few} Use at least {FEWEST_TEST_ROWS} rows, or cross-validation.", places, reference)
+def closeness(difference: Estimate, margin: float) -> str:
+    """What is known of a contender's difference to the best.
 
-
-def _no_verdict(why: str, places: Sequence[Place], reference: str) -> Verdict:
-    best = _best(places)
-    base = next(place for place in places if place.name == reference)
-    words = f"{why} Highest so far: {best.name}, {best.mean:.4f}."
-    if best is not base:
-        words += f" The reference {reference} has {base.mean:.4f}."
-    return Verdict(NONE, best.name, best.name, words, "")
-
-
-def nothing_beats_constant(places: Sequence[Place], answer: str) -> Verdict | None:
-    """The verdict if no model is better than a constant answer beyond chance, or else None; ``answer`` says it in words."""
-    constant = next((place for place in places if place.is_constant), None)
-    models = [place for place in places if not place.is_constant]
-    if constant is None or any(_beats(place.above_constant, place.p_above) for place in models):
-        return None
-    best, words = _best(places), f"Nothing here beats {answer} ({constant.mean:.4f})"
-    if best.mean > constant.mean:
-        ahead = f"{best.name} is ahead with {best.mean:.4f}, {_difference(best.above_constant, best.p_above)}"
-        words += f" beyond chance. {ahead}"
-    return Verdict("no", best.name, constant.name, f"{words}.", "")
-
-
-def model_verdict(places: Sequence[Place], reference: str) -> tuple[str, str, str]:
-    """The best contender, the simplest that is not significantly worse, and both in words; from simple to complex.
-
-    The reference is not called as good if anything beats it, also if the best does not.
-
-    >>> none = Estimate(0.0, 0.0, 0.0, 1.0)
-    >>> linear = Place("linear", 0.6, 1.0, none, 1.0, Estimate(-0.1, -0.15, -0.05, 0.001), 0.002, none, 1.0)
-    >>> trees = Place("boosting", 0.7, 4.0, Estimate(0.1, 0.05, 0.15, 0.001), 0.002, none, 1.0, none, 1.0)
-    >>> print(model_verdict([linear, trees], "linear")[2])
-    Best: boosting, 0.7000 (4.0 s per fit). It beats linear, 0.6000, by +0.1000 (95 % interval +0.0500 to +0.1500, p 0.001;
-    0.002 after Holm), at 4.0 times its time. Everything simpler is significantly worse.
+    >>> closeness(Estimate(-0.002, -0.008, 0.004, 0.5), 0.01), closeness(Estimate(-0.05, -0.08, -0.02, 0.001), 0.01)
+    ('close', 'worse')
+    >>> closeness(Estimate(-0.03, -0.08, 0.02, 0.2), 0.01)
+    'unclear'
     """
-    models = [place for place in places if not place.is_constant]
-    best = _best(models)
-    base = next(place for place in models if place.name == reference)
-    words = f"Best: {best.name}, {best.mean:.4f} ({best.seconds:.1f} s per fit)."
+    return CLOSE if difference.low >= -margin else WORSE if difference.high < 0.0 else UNCLEAR
+
+
+def is_maximised_by_constant(comparison: Comparison) -> bool:
+    """Whether the same answer for all rows has the best possible score, as for recall."""
+    limits, counts = limits_of(comparison.measure), comparison.class_counts.astype(np.float64)
+    if limits is None:
+        return False
+    matrices = np.stack([np.outer(counts, column) for column in np.eye(len(counts))])
+    values = np.nan_to_num(metric_values(comparison.measure, matrices), nan=limits[0])
+    return bool(values.max() >= limits[1] > limits[0])
+
+
+def better_metric(comparison: Comparison) -> str | None:
+    """The name of a metric to use instead of recall, which is best for a constant answer; else None."""
+    return "f2" if isinstance(comparison.measure, Recall) and is_maximised_by_constant(comparison) else None
+
+
+def _too_few(comparison: Comparison) -> Verdict:
+    """The means alone: there are too few scores, or too few test rows."""
+    n_scores, n_rows = len(comparison.reference.scores), len(comparison.labels)
+    if comparison.is_test_set:
+        few = f"A test set of {n_rows} row{'s' if n_rows > 1 else ''} is too small for a verdict"
+        advice = f"Use at least {FEWEST_TEST_ROWS} rows, or cross-validation."
+    else:
+        few = f"{number_word(n_scores).capitalize()} score{'s are' if n_scores > 1 else ' is'} too few for a verdict"
+        advice = f"Run at least {number_word(FEWEST_SCORES)} folds (n_splits={FEWEST_SCORES}, --folds {FEWEST_SCORES})."
+    best, base = comparison.best, comparison.reference
+    words = f"{few}. {advice} Best so far: {_named(best, comparison)}."
+    if comparison.subject is not None:
+        fitted = f"{_named(comparison.results[comparison.subject], comparison)}, is the fitted model."
+        words = f"{few}. {advice} {fitted} Best: {_named(best, comparison)}."
+    elif best is not base:
+        words += f" The reference {base.contender.name} has {score_text(comparison.measure, base.estimate.mean)}."
+    return Verdict("none", "none", best.contender.name, None, f"{few}.", words)
+
+
+def _useless_metric(comparison: Comparison) -> Verdict:
+    """No verdict by a metric that is best for a constant answer; another metric instead."""
+    metric, best, highest = comparison.metric, comparison.best, comparison.measure.bounds[1]
+    score = "no cost" if isinstance(comparison.measure, Cost) else f"{metric} {highest:g}"
+    constant = f"A constant answer, {comparison.constant_title}, has {score}"
+    advice = "Choose a metric that counts all errors."
+    if isinstance(comparison.measure, Recall):
+        advice = (
+            "Use f2 (--metric f2), which counts precision too, or costs (--cost). In Python, a function of the confusion "
+            "matrix can set a limit on precision."
+        )
+    words = f"{constant}, the best possible value: {metric} alone cannot choose a model. {advice}"
+    return Verdict("none", "none", best.contender.name, None, f"{constant}: use another metric.", words)
+
+
+def _nothing_beats_constant(comparison: Comparison) -> Verdict:
+    """No model is shown to be better than a constant answer."""
+    constant, best = comparison.results[comparison.constant_name], _highest(comparison.models)
+    answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
+    words, gain = f"No model is shown to beat {answer}.", difference_in_words(best.above_constant, best.p_above, comparison)
+    if max(result.above_constant.high for result in comparison.models) <= comparison.margin:
+        words = f"No model beats {answer} by more than {comparison.margin:.2g}."
+        words += f" The best of them, {_named(best, comparison)}: {gain}."
+    elif best.above_constant.mean > 0.0:
+        words += f" {_named(best, comparison)}, is ahead, but there is not enough data to tell: {gain}."
+    else:
+        words += f" The best of them, {_named(best, comparison)}, is behind: {gain}."
+    headline = f"No model is shown to beat a constant answer, {comparison.constant_title}."
+    return Verdict("constant", "no", comparison.best.contender.name, comparison.constant_name, headline, words)
+
+
+def _model_verdict(comparison: Comparison) -> Verdict:
+    """The best contender, the simplest that is close to it, and both in words. A recommended one beats a constant answer."""
+    models, best, base = comparison.models, _highest(comparison.models), comparison.reference
+    simpler = list(takewhile(lambda one: one is not best, models))
+    kinds = [closeness(one.behind_best, comparison.margin) for one in simpler]
+    close, unclear = ([one for one, kind in zip(simpler, kinds, strict=True) if kind == known] for known in (CLOSE, UNCLEAR))
+    close = list(filter(_beats_constant, close))
+    words, use = f"Best: {_named(best, comparison)} ({best.seconds:.1f} s per fit).", f"Use {_short(best)}"
     if best is not base:
-        words += _against_reference(best, base)
-    beaten = any(_beats(place.difference, place.p_holm) for place in models)  # the reference
-    as_good = [
-        place for place in models if not _is_worse(place.behind_best, place.p_behind) and not (place is base and beaten)
-    ]
-    simplest = (as_good or [best])[0]
-    if simplest is not best:
-        gap = f"the difference to the best is {simplest.behind_best.mean:+.4f}, p {_p(simplest.p_behind)} after Holm"
-        about = f"{simplest.name}, {simplest.mean:.4f} ({simplest.seconds:.1f} s per fit; {gap})"
-        words += f" The simplest that is not significantly worse: {about}."
-    elif best is not models[0]:
-        words += " Everything simpler is significantly worse."
-    return best.name, simplest.name, words
+        words += _against_reference(best, base, comparison)
+    if close:
+        recommended, within = close[0], f"{comparison.margin:.2g}"
+        difference = interval_in_words(recommended.behind_best, comparison)
+        about = f"{_named(recommended, comparison)} ({recommended.seconds:.1f} s per fit)"
+        words += f" Recommended: {about}. It is simpler, and shown to be within {within} of the best: {difference}."
+        headline = f"Use {_short(recommended)}: it is simple, and within {within} of the best."
+    elif not _beats_constant(best):
+        recommended, unclear = _highest(list(filter(_beats_constant, models))), [best]
+        named = f"{_named(recommended, comparison)}, is, by {interval_in_words(recommended.above_constant, comparison)}"
+        words += f" It is not shown to beat {comparison.constant_in_words}. {named}."
+        headline = f"Use {_short(recommended)}; there is not enough data to tell whether something else is better."
+    elif unclear:
+        recommended, words = best, words + _not_enough_data(unclear, comparison)
+        headline = f"{use}; there is not enough data to tell whether something simpler is as good."
+    else:
+        recommended, words = best, words + (" Everything simpler is shown to be worse." if simpler else "")
+        headline = f"{use}{': everything simpler is shown to be worse' if simpler else ''}."
+    status = "unclear" if unclear and not close else "clear"
+    answer, about_method = method_verdict(comparison)
+    return Verdict(status, answer, best.contender.name, recommended.contender.name, headline, words, about_method)
 
 
-def _against_reference(best: Place, base: Place) -> str:
-    if best.mean == base.mean:
-        return f" {base.name} has the same mean."
+def _not_enough_data(unclear: Sequence[Result], comparison: Comparison) -> str:
+    """Of the simpler contenders that may or may not be as good, the one with the highest score."""
+    one, others = _highest(unclear), len(unclear) - 1
+    difference = f"the difference is {interval_in_words(one.behind_best, comparison)}"
+    more = f" The same holds for {number_word(others)} more."
+    named = f"{one.contender.name} ({score_text(comparison.measure, one.estimate.mean)})"
+    words = f" Not enough data to tell whether {named} is as good: {difference}."
+    return words + (more if others else "")
+
+
+def _against_reference(best: Result, base: Result, comparison: Comparison) -> str:
+    named = _named(base, comparison)
+    if best.estimate.mean == base.estimate.mean:
+        return f" {base.contender.name} has the same mean."
     ratio = best.seconds / max(base.seconds, 1e-9)
     time = f"at {ratio:.1f} times its time" if ratio >= 1.05 else "in no more time"
-    gain = _difference(best.difference, best.p_holm)
-    if _beats(best.difference, best.p_holm):
-        return f" It beats {base.name}, {base.mean:.4f}, by {gain}, {time}."
-    return f" It is ahead of {base.name}, {base.mean:.4f}, but not beyond chance: {gain}, {time}."
+    gain = difference_in_words(best.difference, best.p_holm, comparison)
+    if best.difference.low > 0.0:
+        return f" It beats {named}, by {gain}, {time}."
+    return f" It is ahead of {named}, which may be chance: {gain}, {time}."
 
 
-def method_verdict(metric: str, standings: Sequence[Standing], baseline: float) -> tuple[str, str]:
-    """Whether training a linear model for the metric beats a tuned threshold: yes, perhaps or no, and in words.
-
-    >>> standing = Standing("EXACT", True, 0.7, Estimate(0.1, 0.05, 0.15, 0.001), 0.002)
-    >>> print(method_verdict("f1", [standing], 0.6)[1])
-    Linear model: yes, training for f1 helps. EXACT reaches 0.7000 and a tuned threshold 0.6000:
-    +0.1000 (95 % interval +0.0500 to +0.1500, p 0.001; 0.002 after Holm).
-    """
-    trained = [standing for standing in standings if standing.for_metric]
-    gains = [standing for standing in trained if standing.difference.mean > 0.0]
-    better = [standing for standing in gains if standing.p_holm < LEVEL]
-    possibly_better = [standing for standing in gains if standing.difference.p < WEAK_LEVEL]
-    plain = next((standing for standing in standings if standing.is_plain and standing.difference.mean >= 0.0), None)
-    enough = f"a tuned threshold, {baseline:.4f}" if plain is None else f"plain cross-entropy, {plain.mean:.4f}"
-
-    def scores(best: Standing) -> str:
-        return f"{_begin(best.name)} reaches {best.mean:.4f} and a tuned threshold {baseline:.4f}"
-
+def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
+    """The score of one contender, which is fitted, and whether another one is shown to be better."""
+    score, constant = subject.estimate, comparison.results[comparison.constant_name]
+    short = _short(subject, begins=True)
+    named = f"{short}: {score_in_words(comparison.metric, comparison.measure, score.mean)}"
+    low, high = sorted((shown_score(comparison.measure, score.low), shown_score(comparison.measure, score.high)))
+    interval = f"95 % interval {low:.4f} to {high:.4f}"
+    words = f"{_named(subject, comparison)} ({interval}), on rows that neither the model nor its tuning saw."
+    others = [one for one in comparison.models if one is not subject]
+    better = [one for one in others if one.above_subject.low > 0.0]
+    ahead = [one for one in others if one.above_subject.mean > 0.0]
+    recommended, status, headline = subject, "clear", f"{named}; no other contender is shown to be better."
     if better:
-        best = next((standing for standing in better if standing.is_choice), max(better, key=lambda standing: standing.mean))
-        gain = _difference(best.difference, best.p_holm)
-        also = "" if plain is None else f" Plain cross-entropy has {plain.mean:.4f}."
-        return "yes", f"Linear model: yes, training for {metric} helps. {scores(best)}: {gain}.{also}"
-    if possibly_better:
-        best = min(possibly_better, key=lambda standing: standing.difference.p)
-        gain = _difference(best.difference, best.p_holm)
-        words = f"{scores(best)}, but that may be chance: {gain}. Run more repeats to decide; until then use {enough}."
-        return "perhaps", f"Linear model: perhaps. {words}"
-    if plain is None:
-        no = f"Linear model: a tuned threshold is enough: it reaches {baseline:.4f}."
+        recommended = _highest(better)
+        gain = difference_in_words(recommended.above_subject, recommended.p_subject, comparison)
+        options = fit_options(recommended.contender, comparison.measure)
+        words += f" {_named(recommended, comparison)}, is shown to be better: {gain}. Fit it with {options}."
+        headline = f"{named}; the data show {_short(recommended)} to be better."
+    elif ahead:
+        status, first = "unclear", _highest(ahead)
+        gain = difference_in_words(first.above_subject, first.p_subject, comparison)
+        words += f" {_named(first, comparison)}, is ahead, but there is not enough data to tell: {gain}."
     else:
-        threshold = f"A tuned threshold has {baseline:.4f}{' too' if plain.mean == baseline else ''}."
-        no = f"Linear model: plain cross-entropy is enough: it reaches {plain.mean:.4f}. {threshold}"
-    if not trained:
-        choice = any(standing.is_choice for standing in standings)
-        reason = "The automatic choice mostly did not train" if choice else "No method was compared that trains"
-        return "no", f"{no} {reason} for {metric}."
-    best = max(trained, key=lambda standing: standing.mean)
-    if not gains:
-        behind = f"No method trained for {metric} is ahead of that; the best of them, {best.name}, has {best.mean:.4f}."
-        return "no", f"{no} {behind}"
-    gain = _difference(best.difference, best.p_holm)
-    ahead = f"{_begin(best.name)}, trained for {metric}, is ahead of the tuned threshold with {best.mean:.4f}"
-    return "no", f"{no} {ahead}, but not beyond chance: {gain}."
+        words += " No other contender has a better score."
+    if not _beats_constant(subject):
+        gain = difference_in_words(subject.above_constant, subject.p_above, comparison)
+        answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
+        words += f" It is not shown to beat {answer}: {gain}."
+        answer = f"a constant answer, {comparison.constant_title}"
+        status, headline = "constant", f"The data do not show {_short(subject)} to beat {answer}."
+    answer, about_method = method_verdict(comparison)
+    if subject.contender.model != comparison.reference.contender.model:
+        about_method = ""
+    return Verdict(status, answer, comparison.best.contender.name, recommended.contender.name, headline, words, about_method)
 
 
-def _best(places: Sequence[Place]) -> Place:
+def _beats_constant(result: Result) -> bool:
+    return result.above_constant.low > 0.0
+
+
+def _highest(results: Sequence[Result]) -> Result:
     """The one with the highest mean; of equals the simplest."""
-    return max(places, key=lambda place: place.mean)
+    return max(results, key=lambda result: result.estimate.mean)
 
 
-def _begin(name: str) -> str:
-    """The name at the beginning of a sentence."""
-    return name[:1].upper() + name[1:]
+def _named(result: Result, comparison: Comparison) -> str:
+    return f"{result.contender.name}, {score_text(comparison.measure, result.estimate.mean)}"
 
 
-def _beats(difference: Estimate, p: float) -> bool:
-    """Whether a difference is positive beyond chance; the same gain on every split has no p-value and is a gain."""
-    return difference.mean > 0.0 and (p < LEVEL or difference.is_constant)
-
-
-def _is_worse(difference: Estimate, p: float) -> bool:
-    return difference.mean < 0.0 and (p < LEVEL or difference.is_constant)
-
-
-def _difference(difference: Estimate, p_holm: float) -> str:
-    if difference.is_constant:
-        return f"{difference.mean:+.4f} (the same on every split)"
-    interval = f"95 % interval {difference.low:+.4f} to {difference.high:+.4f}"
-    adjusted = "" if p_holm == difference.p else f"; {_p(p_holm)} after Holm"
-    return f"{difference.mean:+.4f} ({interval}, p {_p(difference.p)}{adjusted})"
-
-
-def _p(p: float) -> str:
-    return f"{p:.2g}" if p >= 0.001 else "< 0.001"
+def _short(result: Result, begins: bool = False) -> str:
+    """The contender in plain words, for a headline."""
+    words = contender_in_words(result.contender)
+    return words[:1].upper() + words[1:] if begins else words

@@ -33,7 +33,7 @@ def list_warnings(comparison: Comparison) -> tuple[str, ...]:
     found = list[str]()
     for result in shown.values():
         found += _about(comparison, result, is_choice=result is comparison.choice)
-    if comparison.verdict.simplest != comparison.constant_name:  # else the verdict says it, and more strongly
+    if comparison.verdict.status != "constant":  # else the verdict says it, and more strongly
         found += _near_useless(comparison)
     return tuple(found)
 

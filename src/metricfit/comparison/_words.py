@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+from metricfit._typing import Floats
+from metricfit.metrics import Cost, Metric
+
+Numbers = TypeVar("Numbers", float, Floats)
 MAX_LETTERS = 40  # of a label in a sentence
 MAX_LABELS = 5  # in a list
 
@@ -50,3 +54,40 @@ def plural(number: int, word: str) -> str:
     ('1 repeat', '2,000 rows')
     """
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def metric_title(metric: str, measure: Metric) -> str:
+    """The metric as a person reads it: costs are "cost per case" and not "minus cost".
+
+    >>> metric_title("minus cost", Cost([[0.0, 1.0], [5.0, 0.0]]))
+    'cost per case'
+    """
+    return "cost per case" if isinstance(measure, Cost) else metric
+
+
+def shown_score(measure: Metric, value: Numbers) -> Numbers:
+    """The score as a person reads it: a cost is positive. Differences stay as they are, for a gain is a saving.
+
+    >>> shown_score(Cost([[0.0, 1.0], [5.0, 0.0]]), -0.56)
+    0.56
+    """
+    return 0.0 - value if isinstance(measure, Cost) else value
+
+
+def score_text(measure: Metric, value: float) -> str:
+    """
+    >>> score_text(Cost([[0.0, 1.0], [5.0, 0.0]]), -0.56)
+    '0.5600'
+    """
+    return f"{shown_score(measure, value):.4f}"
+
+
+def score_in_words(metric: str, measure: Metric, value: float) -> str:
+    """The metric and a score in a sentence.
+
+    >>> score_in_words("minus cost", Cost([[0.0, 1.0], [5.0, 0.0]]), -0.56)
+    'cost 0.56 per case'
+    """
+    if isinstance(measure, Cost):
+        return f"cost {shown_score(measure, value):.3g} per case"
+    return f"{metric} {score_text(measure, value)}"

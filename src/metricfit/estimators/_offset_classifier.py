@@ -49,7 +49,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
     def __init__(
         self,
         estimator: Any,
-        metric: metrics.MetricLike = "balanced_accuracy",
+        metric: metrics.MetricLike = "accuracy",
         *,
         pos_label: Any = None,
         class_order: Sequence[Any] | None = None,

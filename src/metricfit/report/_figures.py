@@ -12,9 +12,10 @@ from metricfit.comparison import Comparison
 from metricfit.report import _curves as curves
 from metricfit.report._shown import choice_line, class_of_interest, plain_line, reference_line
 from metricfit.report._svg import Chart, span
-from metricfit.report._words import shorten
+from metricfit.report._words import MetricWords, shorten
 
 MAX_LINES = 8  # classes in the offset figure
+MAX_LETTERS = 32  # of the name of a metric along an axis
 Legend = list[tuple[int, bool, str]]  # colour, hollow, name
 
 
@@ -26,20 +27,21 @@ def decision_figure(comparison: Comparison) -> Markup:
 def _threshold_figure(comparison: Comparison) -> Markup:
     """Lines of the reference and the choice. A plain variant has the line of its model, and a dot at one half."""
     lines, label = [reference_line(comparison), choice_line(comparison)], class_of_interest(comparison)
-    drawn = {line.name: curves.threshold_curve(comparison, line.result, label) for line in lines}
+    metric = MetricWords.of(comparison)
+    drawn = {line.name: metric.shown(curves.threshold_curve(comparison, line.result, label)) for line in lines}
     chart = Chart(
-        f"{comparison.metric} by threshold",
+        f"{metric.title} by threshold",
         x=(0.0, 1.0),
         y=span([value for ys in drawn.values() for value in ys]),
         x_label=shorten(f"threshold on the probability of {comparison.classes[label]}", 60),
-        y_label=comparison.metric,
+        y_label=shorten(metric.title, MAX_LETTERS),
     )
     for line in lines:
         chart.line(curves.THRESHOLDS.tolist(), drawn[line.name].tolist(), line.colour)
     plain = plain_line(comparison)
     for line in [*lines, *([] if plain is None else [plain])]:
         chosen = curves.chosen_threshold(line.result, label)
-        ys = drawn[line.name] if line.name in drawn else curves.threshold_curve(comparison, line.result, label)
+        ys = drawn.get(line.name, metric.shown(curves.threshold_curve(comparison, line.result, label)))
         here = float(np.interp(chosen, curves.THRESHOLDS, ys))
         chart.point(chosen, here, line.colour, f"{line.name}: threshold {chosen:.3f}, {here:.4f}", 6.0, hollow=line.hollow)
     return chart.svg()
@@ -47,13 +49,14 @@ def _threshold_figure(comparison: Comparison) -> Markup:
 
 def _offset_figure(comparison: Comparison) -> Markup:
     largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MAX_LINES]
-    drawn = {int(label): curves.offset_curve(comparison, comparison.choice, int(label)) for label in largest}
+    metric = MetricWords.of(comparison)
+    drawn = {int(label): metric.shown(curves.offset_curve(comparison, comparison.choice, int(label))) for label in largest}
     chart = Chart(
-        f"{comparison.metric} by the offset of each class",
+        f"{metric.title} by the offset of each class",
         x=(float(curves.SHIFTS[0]), float(curves.SHIFTS[-1])),
         y=span([value for ys in drawn.values() for value in ys]),
         x_label="shift of one class's offset",
-        y_label=comparison.metric,
+        y_label=shorten(metric.title, MAX_LETTERS),
     )
     for colour, ys in enumerate(drawn.values()):
         chart.line(curves.SHIFTS.tolist(), ys.tolist(), colour)
@@ -75,18 +78,19 @@ def decision_legend(comparison: Comparison) -> Legend:
     return [(colour, False, str(comparison.classes[label])) for colour, label in enumerate(largest)]
 
 
-def history_figures(history: list[dict[str, Any]]) -> list[Markup]:
-    """Metric, surrogate, width and gradient norm by step, one figure each."""
+def history_figures(history: list[dict[str, Any]], metric: MetricWords, colour: int) -> list[Markup]:
+    """Metric, surrogate, width and gradient norm by step, one figure each, in the colour of the contender."""
     steps = [float(row["step"]) for row in history]
     names = {
-        "metric": "true metric",
+        "metric": shorten(metric.title, MAX_LETTERS),
         "surrogate": "surrogate",
         "width": "scale or temperature",
         "gradient_norm": "gradient norm",
     }
     known = {key: [float(row[key]) for row in history] for key in names if all(key in row for row in history)}
+    known["metric"] = [metric.shown(value) for value in known["metric"]]
     figures = []
-    for colour, (key, values) in zip((2, 3, 4, 5), known.items(), strict=False):
+    for key, values in known.items():
         log = key in ("width", "gradient_norm") and 0.0 < 3.0 * min(values) < max(values)
         last = key == list(known)[-1]
         chart = Chart(

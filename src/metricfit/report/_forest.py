@@ -14,10 +14,10 @@ from markupsafe import Markup
 
 from metricfit.comparison import Comparison, Result
 from metricfit.comparison._contenders import TRIVIAL
-from metricfit.report._shown import evidence, marks, model_colours
+from metricfit.report._shown import contender_colours, evidence, marks, model_colours
 from metricfit.report._strips import Strip, axis
 from metricfit.report._svg import span
-from metricfit.report._words import interval, score
+from metricfit.report._words import MetricWords, interval, score
 
 STRETCH = 4.0  # a contender that would stretch the scale of the others more than this lies outside it
 IN_WORDS = {"better": "better", "worse": "worse", "chance": "may be chance", "unknown": "not tested"}
@@ -50,20 +50,24 @@ class Forest:
 
 
 def forest(comparison: Comparison) -> Forest:
-    results, colours, words = comparison.results, model_colours(comparison), marks(comparison)
+    results, colours, words = comparison.results, contender_colours(comparison), marks(comparison)
+    metric = MetricWords.of(comparison)
     low, high = _scale(comparison)
     rows: list[Row] = []
     for name, result in results.items():
-        own, colour = result.difference, colours[result.contender.model]
+        own, colour = result.difference, colours[name]
         is_reference = result is comparison.reference
         kind = "" if is_reference else evidence(own, result.p_holm)
         outside = not low <= own.mean <= high
-        tip = f"{name}: {score(result.estimate.mean)}; difference {score(own.mean, True)}, {interval(own.low, own.high, True)}"
-        strip = Strip(low, high, f"{name}: {score(result.estimate.mean)}, the reference" if is_reference else tip)
+        about = f"{name}: {metric.score(result.estimate.mean)}"
+        tip = f"{about}; {metric.difference} {score(own.mean, True)}, {interval(own.low, own.high, True)}"
+        strip = Strip(low, high, f"{about}, the reference" if is_reference else tip)
         strip.grid(strong=0.0)
         if outside:
             strip.beyond(colour, right=own.mean > high)
-            strip.words("95%" if own.mean > high else "5%", "outside the scale", "tick end" if own.mean > high else "tick")
+            strip.words(
+                "95%" if own.mean > high else "5%", "outside the scale", "tick label end" if own.mean > high else "tick label"
+            )
         else:
             if math.isfinite(own.low) and math.isfinite(own.high) and not is_reference:
                 strip.whisker(own.low, own.high, colour)
@@ -71,7 +75,18 @@ def forest(comparison: Comparison) -> Forest:
         new = not rows or rows[-1].result.contender.model != result.contender.model
         rows.append(Row(name, result, colour, words[name], kind, IN_WORDS.get(kind, ""), strip.svg(), outside, new))
     has_intervals = any(math.isfinite(row.result.difference.high) for row in rows if row.evidence)
-    return Forest(rows, axis(low, high), colours, any(row.outside for row in rows), has_intervals)
+    return Forest(rows, axis(low, high), _legend(comparison), any(row.outside for row in rows), has_intervals)
+
+
+def _legend(comparison: Comparison) -> dict[str, int]:
+    """The models and their colours, and the contender whose colour differs from that of its model."""
+    by_model = model_colours(comparison)
+    own = {
+        name: colour
+        for name, colour in contender_colours(comparison).items()
+        if colour != by_model[comparison.results[name].contender.model]
+    }
+    return by_model | own
 
 
 def _scale(comparison: Comparison) -> tuple[float, float]:

@@ -6,7 +6,7 @@ The functions of matrices take confusion matrices (k, k), whose rows are true cl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Step:
-    """The best contender instead of another one."""
+    """The contender instead of another one."""
 
     other: Result
     evidence: str  # of the metric: "better", "chance" or "unknown"
@@ -61,9 +61,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Gain:
-    """What the best contender gains per ``base`` cases, scaled from the held-out rows of the first repeat."""
+    """What a contender gains per ``base`` cases, scaled from the held-out rows of the first repeat."""
 
-    best: Result
+    result: Result
     base: int
     n_rows: int
     positive: str | None
@@ -72,19 +72,18 @@ class Gain:
 
 
 def gain(comparison: Comparison) -> Gain:
-    """The best contender compared with the reference and with a constant answer, except with itself."""
-    best, positive = comparison.best, positive_place(comparison)
+    """The main contender compared with the reference and with a constant answer, except with itself."""
+    result, positive = comparison.main, positive_place(comparison)
     constant = next((result for result in comparison.results.values() if result.contender.model == TRIVIAL), None)
     base = base_of(np.bincount(comparison.labels, minlength=len(comparison.classes)).tolist())
-    others = [(comparison.reference, best.difference, best.p_holm)]
+    others = [(comparison.reference, result.difference, result.p_holm)]
     if constant is not None:
-        behind = constant.behind_best
-        others.append((constant, replace(behind, mean=-behind.mean, low=-behind.high, high=-behind.low), constant.p_behind))
-    names, after = [str(label) for label in comparison.classes], confusion(comparison, best)
+        others.append((constant, result.above_constant, result.p_above))
+    names, after = [str(label) for label in comparison.classes], confusion(comparison, result)
     costs = -comparison.measure.gains.numpy() if isinstance(comparison.measure, Cost) else None
     steps = []
     for other, difference, p in others:
-        if other is best:
+        if other is result:
             continue
         before = confusion(comparison, other)
         changes = [] if positive is None else positive_changes(before, after, positive, base)
@@ -92,9 +91,9 @@ def gain(comparison: Comparison) -> Gain:
         saving = None if costs is None else total_cost(before, costs, base) - total_cost(after, costs, base)
         right = [rows_right(before, after, base)]
         steps.append(Step(other, evidence(difference, p), p, [*changes, *right], classes, saving))
-    shown = [] if costs is None else [best, *(step.other for step in steps)]
+    shown = [] if costs is None else [result, *(step.other for step in steps)]
     return Gain(
-        best,
+        result,
         base,
         len(comparison.labels),
         None if positive is None else names[positive],

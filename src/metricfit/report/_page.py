@@ -21,6 +21,7 @@ from metricfit.report._features import effects, importance
 from metricfit.report._forest import forest
 from metricfit.report._gain import gain
 from metricfit.report._headline import headline
+from metricfit.report._review import review
 from metricfit.report._run import Run
 
 if TYPE_CHECKING:
@@ -62,11 +63,12 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         finalize=words.printed,
     )
     environment.globals |= {format_.__name__: format_ for format_ in FORMATS}
-    results = comparison.results.values()
+    results, metric = comparison.results.values(), words.MetricWords.of(comparison)
     reliability, reliability_legend = figures.reliability_figure(comparison)
     return environment.get_template("page.html.jinja").render(
         comparison=comparison,
-        metric=comparison.metric,
+        metric=metric.title,
+        metric_words=metric,
         run=run,
         model=model,
         profile=profile,
@@ -74,10 +76,11 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         headline=headline(comparison),
         verdict=comparison.verdict,
         hint=comparison.hint,
-        cards=_cards(comparison),
+        cards=_cards(comparison, metric),
         decisions=_decisions(comparison),
         forest=forest(comparison),
         gain=gain(comparison),
+        review=review(comparison),
         reference=shown.reference_line(comparison),
         choice=shown.choice_line(comparison),
         n_colours=shown.N_COLOURS,
@@ -103,18 +106,19 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
     )
 
 
-def _cards(comparison: Comparison) -> list[tuple[str, str, str]]:
+def _cards(comparison: Comparison, metric: words.MetricWords) -> list[tuple[str, str, str]]:
     """The key numbers: what, the number, and a few words."""
-    best, reference, counted = comparison.best, comparison.reference, "{:,}".format
+    main, best, reference, counted = comparison.main, comparison.best, comparison.reference, "{:,}".format
     constant = next((result for result in comparison.results.values() if result.contender.model == TRIVIAL), None)
     n_scores = len(reference.scores)
     folds = f"{comparison.n_splits} folds, {comparison.n_repeats} {'repeat' if comparison.n_repeats == 1 else 'repeats'}"
-    cards = [
-        ("Best", words.score(best.estimate.mean), best.contender.name),
-        ("Reference", words.score(reference.estimate.mean), reference.contender.name),
-    ]
+    title = "Best" if main is best else "Recommended"
+    named = {title if comparison.subject is None else "This model": main, "Reference": reference}
+    if main is not best and best is not reference:
+        named["Best"] = best
+    cards = [(what, metric.score(one.estimate.mean), one.contender.name) for what, one in named.items()]
     if constant is not None:
-        cards.append(("Constant answer", words.score(constant.estimate.mean), comparison.constant_title))
+        cards.append(("Constant answer", metric.score(constant.estimate.mean), comparison.constant_title))
     n_columns, n_classes = len(comparison.columns), len(comparison.classes)
     shape = f"{counted(n_columns)} {'column' if n_columns == 1 else 'columns'}, {counted(n_classes)} classes"
     return [
@@ -163,16 +167,24 @@ def _matrices(comparison: Comparison) -> list[dict[str, Any]]:
 
 def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[dict[str, Any]]:
     """One entry per contender that trained on a surrogate."""
+    colours, metric = shown.contender_colours(comparison), words.MetricWords.of(comparison)
     histories = [
-        (result.contender.name, result.method.summary, list(result.history))
-        for result in comparison.results.values()
+        (name, colours[name], result.method.summary, list(result.history))
+        for name, result in comparison.results.items()
         if result.history and not isinstance(result.method, Choice)
     ]
     if model is not None and model.history_:
-        histories.insert(0, (f"this model: {model.learner_}, {model.chosen_}", "fitted to all rows", list(model.history_)))
+        name, colour = f"this model: {model.learner_}, {model.chosen_}", colours[comparison.choice.contender.name]
+        histories.insert(0, (name, colour, "fitted to all rows", list(model.history_)))
     return [
-        {"name": name, "what": what, "figures": figures.history_figures(history), "alignment": curves.alignment(history)}
-        for name, what, history in histories
+        {
+            "name": name,
+            "colour": colour,
+            "what": what,
+            "figures": figures.history_figures(history, metric, colour),
+            "alignment": curves.alignment(history),
+        }
+        for name, colour, what, history in histories
     ]
 
 

@@ -22,9 +22,10 @@ class Run:
     command: str
     moment: str
     versions: dict[str, str]
+    next_command: str = ""  # to type after this one
 
     @classmethod
-    def now(cls, data: str, target: str) -> Run:
+    def now(cls, data: str, target: str, next_command: str = "") -> Run:
         """The run of the current process."""
         read_by = ("pyarrow",) if is_installed("pyarrow") else ()  # a comparison in Python works without
         names = ("metricfit", "torch", "scikit-learn", "numpy", "scipy", *read_by)
@@ -34,4 +35,5 @@ class Run:
             command=shlex.join(["metricfit" if "metricfit" in sys.argv[0] else Path(sys.argv[0]).name, *sys.argv[1:]]),
             moment=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             versions={"Python": platform.python_version(), **{name: version(name) for name in names}},
+            next_command=next_command,
         )

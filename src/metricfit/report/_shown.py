@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass
 
 from metricfit.comparison import Comparison, Result
-from metricfit.comparison._statistics import Estimate
-from metricfit.comparison._verdict import LEVEL
+from metricfit.comparison._statistics import LEVEL, Estimate
 from metricfit.methods import CROSS_ENTROPY
 
 N_COLOURS = 12  # in the page's palette
 MODEL_COLOURS = {"trivial": 0, "linear": 7, "boosting": 2, "extra_trees": 10, "mlp": 3, "ensemble": 1}
 OTHER_COLOURS = (5, 8, 9, 11, 6)  # for the user's own models
-SECOND_COLOUR = 4  # for a choice of the reference's model
+SECOND_COLOUR = 4  # for a choice of the reference's model, so that the two can be told apart
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,15 @@ def model_colours(comparison: Comparison) -> dict[str, int]:
     return {name: MODEL_COLOURS.get(name, own.get(name, 0)) for name in models}
 
 
+def contender_colours(comparison: Comparison) -> dict[str, int]:
+    """For every contender the colour that it has in all figures: that of its model, except for ``SECOND_COLOUR``."""
+    by_model, choice, reference = model_colours(comparison), comparison.choice, comparison.reference
+    colours = {name: by_model[result.contender.model] for name, result in comparison.results.items()}
+    if choice is not reference and choice.contender.model == reference.contender.model:
+        colours[choice.contender.name] = SECOND_COLOUR
+    return colours
+
+
 def positive_place(comparison: Comparison) -> int | None:
     """The place of the positive class of two; None if there is none."""
     if comparison.positive is None or len(comparison.classes) != 2:
@@ -51,15 +59,11 @@ def class_of_interest(comparison: Comparison) -> int:
 
 
 def reference_line(comparison: Comparison) -> Shown:
-    return Shown(comparison.reference, model_colours(comparison)[comparison.reference.contender.model])
+    return _shown(comparison, comparison.reference)
 
 
 def choice_line(comparison: Comparison) -> Shown:
-    """The choice in the colour of its model, or in another one if that is the reference's."""
-    choice, reference = comparison.choice, comparison.reference
-    if choice.contender.model == reference.contender.model and choice is not reference:
-        return Shown(choice, SECOND_COLOUR)
-    return Shown(choice, model_colours(comparison)[choice.contender.model])
+    return _shown(comparison, comparison.choice)
 
 
 def plain_line(comparison: Comparison) -> Shown | None:
@@ -68,7 +72,7 @@ def plain_line(comparison: Comparison) -> Shown | None:
     plain = comparison.results.get(f"{model}, {CROSS_ENTROPY}")
     if plain is None or plain is comparison.choice:
         return None
-    return Shown(plain, model_colours(comparison)[model], hollow=True)
+    return _shown(comparison, plain, hollow=True)
 
 
 def shown_lines(comparison: Comparison) -> list[Shown]:
@@ -77,12 +81,16 @@ def shown_lines(comparison: Comparison) -> list[Shown]:
     return list({line.name: line for line in lines if line is not None}.values())
 
 
+def _shown(comparison: Comparison, result: Result, hollow: bool = False) -> Shown:
+    return Shown(result, contender_colours(comparison)[result.contender.name], hollow)
+
+
 def marks(comparison: Comparison) -> dict[str, list[str]]:
     """For every contender the words that mark it, if any."""
-    verdict = comparison.verdict
-    words = {verdict.best: ["best"]}
-    if verdict.simplest != verdict.best:
-        words[verdict.simplest] = ["simplest as good"]
+    verdict, words = comparison.verdict, dict[str, list[str]]()
+    for name, mark in ((verdict.best, "best"), (verdict.recommended, "recommended"), (comparison.subject, "fitted")):
+        if name is not None and (mark != "recommended" or name != comparison.constant_name):
+            words.setdefault(name, []).append(mark)
     words.setdefault(comparison.reference.contender.name, []).append("reference")
     return {name: words.get(name, []) for name in comparison.results}
 

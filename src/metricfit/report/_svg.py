@@ -30,6 +30,7 @@ class Chart:
     log_y: bool = False
     y_ticks: bool = True
     x_ticks: bool = True
+    description: str = ""  # of what can be seen, for those who cannot
     parts: list[Markup] = field(default_factory=list)
 
     def line(self, xs: Sequence[float], ys: Sequence[float], colour: int) -> None:
@@ -46,6 +47,11 @@ class Chart:
             f"{radius:.1f}",
             tip,
         )
+
+    def cross(self, x: float, y: float, x_ends: tuple[float, float], y_ends: tuple[float, float], colour: int) -> None:
+        """Two intervals through a point."""
+        self.segment((x_ends[0], y), (x_ends[1], y), f"whisker c{colour}")
+        self.segment((x, y_ends[0]), (x, y_ends[1]), f"whisker c{colour}")
 
     def segment(self, start: tuple[float, float], end: tuple[float, float], style: str) -> None:
         ends = [f"{value:.1f}" for value in (self.px(start[0]), self.py(start[1]), self.px(end[0]), self.py(end[1]))]
@@ -65,16 +71,20 @@ class Chart:
 
     def svg(self) -> Markup:
         body = Markup("").join([*self._axes(), *self.parts])
-        return Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
-            WIDTH, self.height, visible(self.title), visible(self.title), body
-        )
+        about = Markup("<title>{}</title>").format(visible(self.title))
+        if self.description:
+            about += Markup("<desc>{}</desc>").format(visible(self.description))
+        pattern = '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}{}</svg>'
+        return Markup(pattern).format(WIDTH, self.height, visible(self.title), about, body)
 
     def _axes(self) -> list[Markup]:
         kept, self.parts = self.parts, []
         floor, ground = self.height - BOTTOM, '<line class="axis" x1="{}" y1="{}" x2="{}" y2="{}"/>'
         self._add(ground, f"{self.px(self.x[0]):.1f}", floor, WIDTH - RIGHT, floor)
         for tick in ticks(*self.x) if self.x_ticks else ():
-            self._add('<text class="tick middle" x="{}" y="{}">{}</text>', f"{self.px(tick):.1f}", floor + 15, tick_text(tick))
+            x, words = self.px(tick), tick_text(tick)
+            style = "end" if x + 3.5 * len(words) > WIDTH else "middle"
+            self._add('<text class="tick {}" x="{}" y="{}">{}</text>', style, f"{x:.1f}", floor + 15, words)
         if self.y_ticks:
             for tick in log_ticks(*self.y) if self.log_y else ticks(*self.y, most=6 if self.height > 200 else 3):
                 height = f"{self.py(tick):.1f}"
@@ -127,7 +137,13 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def tick_text(value: float) -> str:
-    """A tick label with at most three digits."""
+    """A tick label with at most three digits; thousands as they are.
+
+    >>> tick_text(0.25), tick_text(1000.0), tick_text(2.5e7)
+    ('0.25', '1,000', '2.5e7')
+    """
+    if 1000.0 <= abs(value) < 1e6:
+        return f"{value:,.0f}".replace("-", MINUS)
     return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e").replace("-", MINUS)
 
 

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from metricfit._printable import printable
-from metricfit.comparison import Contender
-from metricfit.comparison._contenders import TRIVIAL
-from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice
+from metricfit.comparison import Comparison
+from metricfit.comparison._contenders import contender_in_words as contender_in_words
+from metricfit.comparison._words import Numbers, metric_title, shown_score
+from metricfit.metrics import Cost, Metric
 
 DASH, MINUS = "\u2013", "\u2212"
-MODELS_IN_WORDS = {
-    "linear": "the linear model",
-    "boosting": "boosted trees",
-    "extra_trees": "extremely randomised trees",
-    "mlp": "the neural network",
-    "ensemble": "the ensemble",
-    "auto": "the automatic model",
-}
 
 
 def visible(text: str) -> str:
@@ -103,13 +97,29 @@ def money(value: float) -> str:
     return f"{value + 0.0:,.{digits}f}".replace("-", MINUS)
 
 
-def contender_in_words(contender: Contender) -> str:
-    """The model and its method in plain words, to be read in a sentence."""
-    if contender.model == TRIVIAL:
-        return "a constant answer"
-    model, method = MODELS_IN_WORDS.get(contender.model, contender.model), contender.method
-    if isinstance(method, Choice):
-        return f"{model} with {method.title} of a method" if method.name == "auto" else f"{model} with {method.title}"
-    if method.name == BASELINE:
-        return f"{model} with a tuned threshold"
-    return f"{model} trained by plain cross-entropy" if method.name == CROSS_ENTROPY else f"{model} trained by {method.title}"
+@dataclass(frozen=True)
+class MetricWords:
+    """How the page names the metric and writes its scores. A cost is a positive number, and a gain is a saving."""
+
+    title: str  # "f1", or "cost per case"
+    gain: str  # what a positive difference of two contenders is: "difference" or "saving"
+    difference: str  # the same with the metric
+    loss: str
+    measure: Metric
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> MetricWords:
+        title, measure = metric_title(comparison.metric, comparison.measure), comparison.measure
+        if isinstance(measure, Cost):
+            return cls(title, "saving", "saving per case", "rise of the cost per case", measure)
+        return cls(title, "difference", f"difference in {title}", f"loss of {title}", measure)
+
+    def shown(self, value: Numbers) -> Numbers:
+        return shown_score(self.measure, value)
+
+    def score(self, value: float | None) -> str:
+        return score(None if value is None else self.shown(value))
+
+    def interval(self, low: float, high: float) -> str:
+        first, last = sorted((self.shown(low), self.shown(high)))
+        return interval(first, last)
