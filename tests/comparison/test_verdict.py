@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from metricfit import metrics
 from metricfit.comparison._method_verdict import difference_in_words
 from metricfit.comparison._statistics import Estimate, no_interval
 from tests.comparison.made import around, compare_scores
@@ -98,6 +99,14 @@ def test_recall_recommends_no_constant_answer():
     assert found.headline == "A constant answer, always 'good', has recall 1: use another metric."
     assert "recall alone cannot choose a model. Use f2 (--metric f2)" in found.sentence
     assert "a limit on precision" in found.sentence
+    assert (
+        compare_scores("recall", trivial_constant=around(1.0), linear_threshold=around(0.99)).main.contender.model == "linear"
+    )
+    free = metrics.Cost([[0.0, 0.0], [5.0, 0.0]])  # always the second class costs nothing
+    no_cost = replace(compare_scores(linear_threshold=around(0.9)), metric="minus cost", measure=free).verdict
+    assert no_cost.headline == "A constant answer, always 'good', has no cost: use another metric."
+    any_unit = metrics.get(lambda matrix: 100.0 * matrix[..., 1, 1] / matrix.sum((-2, -1)))
+    assert replace(compare_scores(linear_threshold=around(0.9)), measure=any_unit).verdict.status == "clear"
     precision = compare_scores("precision", trivial_constant=around(0.5), linear_threshold=around(0.8, 0.01)).verdict
     assert precision.recommended == "linear, threshold"
 

@@ -123,9 +123,10 @@ class Comparison:
 
     @property
     def main(self) -> Result:
-        """The contender that the headline is about: the subject, or else the recommended model, or else the best."""
+        """The contender that the headline is about: the subject, or else the recommended model, or else the best model."""
         name = self.verdict.recommended if self.subject is None else self.subject
-        return self.best if name is None or name == CONSTANT_NAME else self.results[name]
+        highest = max(self.models, key=lambda result: result.estimate.mean)
+        return highest if name is None or name == CONSTANT_NAME else self.results[name]
 
     @property
     def choice(self) -> Result:
@@ -252,7 +253,7 @@ class Comparison:
 def _behind_best(result: Result) -> dict[str, float | None]:
     """The difference to the best contender, for JSON."""
     own = result.behind_best
-    ends = {"behind_best": own.mean, "behind_best_low": _finite(own.low), "behind_best_high": _finite(own.high)}
+    ends = {"behind_best": _finite(own.mean), "behind_best_low": _finite(own.low), "behind_best_high": _finite(own.high)}
     return {**ends, "p_behind": result.p_behind if own.known else None}
 
 

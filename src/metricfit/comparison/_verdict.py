@@ -17,10 +17,10 @@ import numpy as np
 from metricfit.comparison._bootstrap import FEWEST_TEST_ROWS
 from metricfit.comparison._contenders import contender_in_words, fit_options
 from metricfit.comparison._method_verdict import difference_in_words, interval_in_words, method_verdict
-from metricfit.comparison._statistics import FEWEST_SCORES, Estimate
+from metricfit.comparison._statistics import FEWEST_SCORES, Estimate, limits_of
 from metricfit.comparison._words import number_word, score_in_words, score_text, shown_score
 from metricfit.decisions import metric_values
-from metricfit.metrics import Recall
+from metricfit.metrics import Cost, Recall
 
 if TYPE_CHECKING:
     from metricfit.comparison._result import Comparison, Result
@@ -80,9 +80,12 @@ def closeness(difference: Estimate, margin: float) -> str:
 
 def is_maximised_by_constant(comparison: Comparison) -> bool:
     """Whether the same answer for all rows has the best possible score, as for recall."""
-    (low, high), counts = comparison.measure.bounds, comparison.class_counts.astype(np.float64)
+    limits, counts = limits_of(comparison.measure), comparison.class_counts.astype(np.float64)
+    if limits is None:
+        return False
     matrices = np.stack([np.outer(counts, column) for column in np.eye(len(counts))])
-    return bool(np.nanmax(metric_values(comparison.measure, matrices)) >= high > low)
+    values = np.nan_to_num(metric_values(comparison.measure, matrices), nan=limits[0])
+    return bool(values.max() >= limits[1] > limits[0])
 
 
 def better_metric(comparison: Comparison) -> str | None:
@@ -111,15 +114,18 @@ def _too_few(comparison: Comparison) -> Verdict:
 
 def _useless_metric(comparison: Comparison) -> Verdict:
     """No verdict by a metric that is best for a constant answer; another metric instead."""
-    metric, best = comparison.metric, comparison.best
-    constant = f"A constant answer, {comparison.constant_title}, has {metric} {comparison.measure.bounds[1]:g}"
-    advice = "Choose a metric that counts all errors."
+    metric, best, highest = comparison.metric, comparison.best, comparison.measure.bounds[1]
+    score = "no cost" if isinstance(comparison.measure, Cost) else f"{metric} {highest:g}"
+    constant, advice = (
+        f"A constant answer, {comparison.constant_title}, has {score}",
+        "Choose a metric that counts all errors.",
+    )
     if isinstance(comparison.measure, Recall):
         advice = (
             "Use f2 (--metric f2), which counts precision too, or costs (--cost). In Python, a function of the confusion "
             "matrix can set a limit on precision."
         )
-    words = f"{constant}, the highest possible value: {metric} alone cannot choose a model. {advice}"
+    words = f"{constant}, the best possible value: {metric} alone cannot choose a model. {advice}"
     return Verdict("none", "none", best.contender.name, None, f"{constant}: use another metric.", words)
 
 
