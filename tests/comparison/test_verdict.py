@@ -45,7 +45,7 @@ def test_a_lack_of_evidence_is_not_equality():
 def test_of_several_unclear_ones_the_highest_is_named():
     found = compare_scores(linear_cross_entropy=around(0.5, 0.2), **UNSURE).verdict.about_model
     assert "whether linear, threshold (0.6000) is as good" in found
-    assert found.endswith("Nor for one other that is simpler.")
+    assert found.endswith("The same holds for one more.")
 
 
 def test_everything_simpler_is_worse():
@@ -90,6 +90,16 @@ def test_no_model_is_shown_to_beat_a_constant_answer():
     assert worse.sentence.startswith("No model beats always answering 'good' (0.7000) by more than 0.01. The best of them, ")
     same = compare_scores(trivial_constant=around(0.0), linear_threshold=around(0.9)).verdict  # the same gain on every split
     assert same.status == "clear"
+
+
+def test_no_model_is_recommended_that_is_not_shown_to_beat_a_constant_answer():
+    """The highest mean scatters so much that it may be no better; the second one is."""
+    scores = {"linear_threshold": around(0.61, 0.001), "boosting_threshold": around(0.62, 0.1)}
+    found = compare_scores(trivial_constant=around(0.6), **scores).verdict
+    assert (found.status, found.best, found.recommended) == ("unclear", "boosting, threshold", "linear, threshold")
+    assert "It is not shown to beat always answering 'good'. linear, threshold, 0.6100, is, by +0.0100 (" in (
+        found.about_model
+    )
 
 
 def test_recall_recommends_no_constant_answer():
@@ -229,7 +239,7 @@ def test_the_verdict_of_fit_is_about_the_fitted_model():
     )
     assert verdict.about_model.endswith("Fit it with --model boosting.")
     assert verdict.headline == (
-        "The ensemble with a tuned threshold has f1 0.6500, but boosted trees with a tuned threshold is shown to be better."
+        "The ensemble with a tuned threshold: f1 0.6500; the data show boosted trees with a tuned threshold to be better."
     )
     assert verdict.about_method == ""  # that would be about the linear model
 
@@ -238,7 +248,7 @@ def test_fit_of_the_best_and_of_one_that_may_be_beaten():
     best = compare_scores(**SCORES).about("boosting, threshold").verdict
     assert (best.status, best.recommended) == ("clear", "boosting, threshold")
     assert best.about_model.endswith("No other contender has a better score.")
-    assert best.headline == "Boosted trees with a tuned threshold has f1 0.7000; no other contender is shown to be better."
+    assert best.headline == "Boosted trees with a tuned threshold: f1 0.7000; no other contender is shown to be better."
     unsure = compare_scores(**UNSURE).about("linear, threshold").verdict
     assert (unsure.status, unsure.recommended) == ("unclear", "linear, threshold")
     assert "boosting, threshold, 0.6300, is ahead, but there is not enough data to tell: +0.0300 (" in unsure.about_model

@@ -62,7 +62,7 @@ def find_verdict(comparison: Comparison) -> Verdict:
         return _useless_metric(comparison)
     if comparison.subject is not None:
         return _subject_verdict(comparison, comparison.results[comparison.subject])
-    if not any(result.above_constant.low > 0.0 for result in comparison.models):
+    if not any(map(_beats_constant, comparison.models)):
         return _nothing_beats_constant(comparison)
     return _model_verdict(comparison)
 
@@ -116,10 +116,8 @@ def _useless_metric(comparison: Comparison) -> Verdict:
     """No verdict by a metric that is best for a constant answer; another metric instead."""
     metric, best, highest = comparison.metric, comparison.best, comparison.measure.bounds[1]
     score = "no cost" if isinstance(comparison.measure, Cost) else f"{metric} {highest:g}"
-    constant, advice = (
-        f"A constant answer, {comparison.constant_title}, has {score}",
-        "Choose a metric that counts all errors.",
-    )
+    constant = f"A constant answer, {comparison.constant_title}, has {score}"
+    advice = "Choose a metric that counts all errors."
     if isinstance(comparison.measure, Recall):
         advice = (
             "Use f2 (--metric f2), which counts precision too, or costs (--cost). In Python, a function of the confusion "
@@ -146,11 +144,12 @@ def _nothing_beats_constant(comparison: Comparison) -> Verdict:
 
 
 def _model_verdict(comparison: Comparison) -> Verdict:
-    """The best contender, the simplest that is close to it, and both in words."""
+    """The best contender, the simplest that is close to it, and both in words. A recommended one beats a constant answer."""
     models, best, base = comparison.models, _highest(comparison.models), comparison.reference
     simpler = list(takewhile(lambda one: one is not best, models))
     kinds = [closeness(one.behind_best, comparison.margin) for one in simpler]
     close, unclear = ([one for one, kind in zip(simpler, kinds, strict=True) if kind == known] for known in (CLOSE, UNCLEAR))
+    close = list(filter(_beats_constant, close))
     words, use = f"Best: {_named(best, comparison)} ({best.seconds:.1f} s per fit).", f"Use {_short(best)}"
     if best is not base:
         words += _against_reference(best, base, comparison)
@@ -160,6 +159,11 @@ def _model_verdict(comparison: Comparison) -> Verdict:
         about = f"{_named(recommended, comparison)} ({recommended.seconds:.1f} s per fit)"
         words += f" Recommended: {about}. It is simpler, and shown to be within {within} of the best: {difference}."
         headline = f"Use {_short(recommended)}: it is simple, and within {within} of the best."
+    elif not _beats_constant(best):
+        recommended, unclear = _highest(list(filter(_beats_constant, models))), [best]
+        named = f"{_named(recommended, comparison)}, is, by {interval_in_words(recommended.above_constant, comparison)}"
+        words += f" It is not shown to beat {comparison.constant_in_words}. {named}."
+        headline = f"Use {_short(recommended)}; there is not enough data to tell whether something else is better."
     elif unclear:
         recommended, words = best, words + _not_enough_data(unclear, comparison)
         headline = f"{use}; there is not enough data to tell whether something simpler is as good."
@@ -175,7 +179,7 @@ def _not_enough_data(unclear: Sequence[Result], comparison: Comparison) -> str:
     """Of the simpler contenders that may or may not be as good, the one with the highest score."""
     one, others = _highest(unclear), len(unclear) - 1
     difference = f"the difference is {interval_in_words(one.behind_best, comparison)}"
-    more = f" Nor for {number_word(others)} other{'s' if others > 1 else ''} that {'are' if others > 1 else 'is'} simpler."
+    more = f" The same holds for {number_word(others)} more."
     named = f"{one.contender.name} ({score_text(comparison.measure, one.estimate.mean)})"
     words = f" Not enough data to tell whether {named} is as good: {difference}."
     return words + (more if others else "")
@@ -197,7 +201,7 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     """The score of one contender, which is fitted, and whether another one is shown to be better."""
     score, constant = subject.estimate, comparison.results[comparison.constant_name]
     short = _short(subject, begins=True)
-    named = f"{short} has {score_in_words(comparison.metric, comparison.measure, score.mean)}"
+    named = f"{short}: {score_in_words(comparison.metric, comparison.measure, score.mean)}"
     low, high = sorted((shown_score(comparison.measure, score.low), shown_score(comparison.measure, score.high)))
     interval = f"95 % interval {low:.4f} to {high:.4f}"
     words = f"{_named(subject, comparison)} ({interval}), on rows that neither the model nor its tuning saw."
@@ -210,22 +214,27 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
         gain = difference_in_words(recommended.above_subject, recommended.p_subject, comparison)
         options = fit_options(recommended.contender, comparison.measure)
         words += f" {_named(recommended, comparison)}, is shown to be better: {gain}. Fit it with {options}."
-        headline = f"{named}, but {_short(recommended)} is shown to be better."
+        headline = f"{named}; the data show {_short(recommended)} to be better."
     elif ahead:
         status, first = "unclear", _highest(ahead)
         gain = difference_in_words(first.above_subject, first.p_subject, comparison)
         words += f" {_named(first, comparison)}, is ahead, but there is not enough data to tell: {gain}."
     else:
         words += " No other contender has a better score."
-    if not subject.above_constant.low > 0.0:
+    if not _beats_constant(subject):
         gain = difference_in_words(subject.above_constant, subject.p_above, comparison)
         answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
         words += f" It is not shown to beat {answer}: {gain}."
-        status, headline = "constant", f"{short} is not shown to beat a constant answer, {comparison.constant_title}."
+        answer = f"a constant answer, {comparison.constant_title}"
+        status, headline = "constant", f"The data do not show {_short(subject)} to beat {answer}."
     answer, about_method = method_verdict(comparison)
     if subject.contender.model != comparison.reference.contender.model:
         about_method = ""
     return Verdict(status, answer, comparison.best.contender.name, recommended.contender.name, headline, words, about_method)
+
+
+def _beats_constant(result: Result) -> bool:
+    return result.above_constant.low > 0.0
 
 
 def _highest(results: Sequence[Result]) -> Result:
