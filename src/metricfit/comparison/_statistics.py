@@ -100,8 +100,8 @@ def margin_in_units(margin: float, measure: Metric, constant: float) -> float:
     A function without limits may have any unit, too.
 
     >>> from metricfit import metrics
-    >>> margin_in_units(0.01, metrics.get("f1"), 0.5), margin_in_units(0.01, metrics.Cost([[0, 1], [5, 0]]), -0.7)
-    (0.01, 0.007)
+    >>> margin_in_units(0.01, metrics.get("f1"), 0.5), margin_in_units(0.01, metrics.Cost([[0, 1], [5, 0]]), -0.5)
+    (0.01, 0.005)
     """
     return margin * abs(constant) if isinstance(measure, Cost) or limits_of(measure) is None else margin
 
