@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from metricfit._errors import DataError
 from metricfit._printable import quoted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def check_splits(
     labels: NDArray[Any], folds: int, repeats: int, groups: NDArray[Any] | None = None, time: NDArray[Any] | None = None
 ) -> None:
     """Raise a DataError with what to type, if a class or a group is too rare for the splits that a verdict needs."""
+    import numpy as np
+
     if groups is not None:
         _check_groups(labels, groups, folds, repeats)
     elif time is not None:
@@ -31,6 +33,8 @@ def check_splits(
 
 
 def _check_groups(labels: NDArray[Any], groups: NDArray[Any], folds: int, repeats: int) -> None:
+    import numpy as np
+
     n_groups = len(np.unique(groups))
     for label in np.unique(labels).tolist():
         if len(np.unique(groups[labels == label])) < 2:
@@ -47,6 +51,8 @@ def _check_groups(labels: NDArray[Any], groups: NDArray[Any], folds: int, repeat
 
 
 def _check_time(labels: NDArray[Any], time: NDArray[Any], folds: int) -> None:
+    import numpy as np
+
     from metricfit.comparison._splits import check_training_classes, plan_time
 
     classes, codes = np.unique(labels, return_inverse=True)
