@@ -84,12 +84,12 @@ def bounded_scores(scores: Tensor, ends: Ends, width: float | Tensor = 1.0) -> T
     >>> bounded_scores(torch.tensor([[2e38, -2e38]]), (-2e38, 2e38))
     tensor([[ 0.0000e+00, -3.4028e+38]])
     """
-    if isinstance(width, Tensor):
-        return _Bounded.apply(scores, width.detach().clamp(max=1.0) * torch.finfo(scores.dtype).max)
-    half = _HALF_OF_RANGE[scores.dtype] * min(width, 1.0)
-    if ends is not None and -half <= ends[0] and ends[1] <= half:
-        return scores
-    return _Bounded.apply(scores, scores.new_full((1, 1), 2.0 * half))
+    if not isinstance(width, Tensor):
+        half = _HALF_OF_RANGE[scores.dtype] * min(width, 1.0)
+        if ends is not None and -half <= ends[0] and ends[1] <= half:
+            return scores
+        width = scores.new_full((1, 1), width)  # rounded as in the division, whose result would overflow otherwise
+    return _Bounded.apply(scores, width.detach().clamp(max=1.0) * torch.finfo(scores.dtype).max)
 
 
 class _Bounded(torch.autograd.Function):

@@ -15,8 +15,8 @@ from metricfit._errors import DataError, UsageError
 from metricfit.cli import _options as options
 from metricfit.cli._costs import parse_cost
 from metricfit.cli._dead_ends import check_splits
+from metricfit.cli._evaluation_rows import read_test
 from metricfit.cli._options import say
-from metricfit.cli._test_rows import read_test
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -51,8 +51,8 @@ def check_loss(found: Any, own: Mapping[str, Any]) -> None:
         memory = found[name]
         if not isinstance(memory, Tensor) or not memory.is_floating_point() or not is_finite(memory):
             raise ValueError(f"the loss {name!r} should be a tensor of finite numbers")
-        if memory.shape != (2,) and (memory.ndim != 2 or memory.shape[0] != memory.shape[1] or len(memory) < 2):
-            raise ValueError(f"the loss {name!r} should be a square matrix or two sums, got shape {tuple(memory.shape)}")
+        if memory.ndim not in (1, 2) or memory.shape[-1] < 2:  # sums over rows, or per class; the next batch knows how many
+            raise ValueError(f"the loss {name!r} should be sums per class, got shape {tuple(memory.shape)}")
 
 
 def check_normalizer(found: Any, own: Mapping[str, Any]) -> None:
