@@ -5,7 +5,7 @@ BIN := .venv/bin
 # tests run side by side on two processes; one thread each keeps them out of each other's way
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo toys test lint format reproduce evidence references benchmark quality quality-peers fresh campaign clean
+.PHONY: demo toys test test-slow lint format reproduce evidence references benchmark quality quality-peers fresh campaign clean
 
 demo: .venv/.demo
 	$(BIN)/metricfit demo --jobs 2 --out build/demo
@@ -14,7 +14,11 @@ toys: .venv/.dev
 	$(BIN)/python examples/toy.py --out build/toys
 
 test: .venv/.dev
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow"
+
+# clusters, packages, several processes, a browser, reproductions
+test-slow: .venv/.dev
+	$(BIN)/pytest -n 2 --dist loadfile -m slow
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

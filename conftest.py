@@ -12,16 +12,7 @@ import pytest
 import torch
 
 # collect doctests of modules that need an extra only if it is installed
-collect_ignore_glob = [
-    pattern
-    for package, pattern in (
-        ("numba", "src/metricfit/numerics/fused/_*.py"),
-        ("triton", "src/*/numerics/_race_triton.py"),
-    )
-    if importlib.util.find_spec(package) is None
-]
-if os.environ.get("TRITON_INTERPRET") != "1":  # test_race_triton.py runs it in a separate process
-    collect_ignore_glob.append("tests/numerics/race_triton_interpreted.py")
+collect_ignore_glob = [] if importlib.util.find_spec("numba") else ["src/metricfit/numerics/fused/_*.py"]
 
 EXPLORE = int(os.environ.get("METRICFIT_EXPLORE", "0"))
 hypothesis.settings.register_profile("metricfit", deadline=None, derandomize=not EXPLORE)

@@ -33,7 +33,8 @@ from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._calibration import cross_entropy
 from metricfit.decisions._hard import hard_confusion, metric_values
-from metricfit.decisions._offsets import LEAST_PROBABILITY, cross_fit_offsets, fit_offsets, fit_smooth_offsets
+from metricfit.decisions._offsets import cross_fit_offsets, fit_offsets, fit_smooth_offsets
+from metricfit.decisions._scores import log_probabilities
 from metricfit.estimators._preprocess import build_preprocessor
 from reproductions import _tables as tables
 from reproductions._machine import processor
@@ -113,7 +114,7 @@ def logistic_regression(table: Any, y: Ints, new: Any, folds: Folds) -> Scores:
             tried[place, held_out] = model.predict_log_proba(table[held_out])
     best = int(np.argmin([cross_entropy(scores, y, np.ones(len(y))) for scores in tried]))
     final = LogisticRegression(C=STRENGTHS[best], max_iter=1000).fit(table, y)
-    return logarithm(np.exp(tried[best])), logarithm(final.predict_proba(new))
+    return log_probabilities(np.exp(tried[best])), log_probabilities(final.predict_proba(new))
 
 
 def boosted_trees(table: Floats, y: Ints, new: Floats, folds: Folds, n_categories: int) -> Scores:
@@ -133,17 +134,13 @@ def boosted_trees(table: Floats, y: Ints, new: Floats, folds: Folds, n_categorie
         model._predictors = model._predictors[: int(np.median(rounds))]
         out_of_fold[held_out] = model.predict_proba(table[held_out][:, known])
         mean += model.predict_proba(new[:, known]) / len(folds)
-    return logarithm(out_of_fold), logarithm(mean)
+    return log_probabilities(out_of_fold), log_probabilities(mean)
 
 
 def extra_trees(table: Floats, y: Ints, new: Floats) -> Scores:
     """One forest: every training row gets its scores from the trees that have not seen it."""
     forest = ExtraTreesClassifier(200, min_samples_leaf=2, bootstrap=True, oob_score=True, random_state=0).fit(table, y)
-    return logarithm(forest.oob_decision_function_), logarithm(forest.predict_proba(new))
-
-
-def logarithm(probabilities: Floats) -> Floats:
-    return np.log(np.maximum(probabilities, LEAST_PROBABILITY))
+    return log_probabilities(forest.oob_decision_function_), log_probabilities(forest.predict_proba(new))
 
 
 def encode(known: pd.DataFrame, new: pd.DataFrame) -> tuple[Floats, Floats, int]:

@@ -253,6 +253,65 @@ class TestIdentity:
         assert "like an ID" in only_warning(look(MouseID=[f"A_{row}" for row in range(N_ROWS)]))
 
 
+class TestRepeatedSubjects:
+    """60 persons with 8 rows each, as in a panel study: `school` and `town` never change, `job` seldom does."""
+
+    rng = np.random.default_rng(7)
+    person = np.repeat(rng.permutation(1000)[:60], 8)
+
+    def panel(self, order=None, **more):
+        rng, n_persons = np.random.default_rng(8), 60
+        constant = {name: np.repeat(rng.integers(0, high, n_persons), 8) for name, high in (("school", 15), ("town", 4))}
+        moved = rng.random(480) < 0.2
+        job = np.where(moved, rng.integers(0, 6, 480), np.repeat(rng.integers(0, 6, n_persons), 8))
+        columns = {**more, **constant, "job": [f"job {one}" for one in job], "wage": rng.normal(size=480)}
+        columns |= {"year": np.tile(np.arange(1980, 1988), n_persons)}
+        labels = np.where(rng.random(480) < 0.15, rng.integers(0, 2, 480), np.repeat(rng.integers(0, 2, n_persons), 8))
+        rows = np.arange(480) if order is None else order
+        return pa.table({name: np.asarray(column)[rows] for name, column in columns.items()}), labels[rows]
+
+    @pytest.mark.parametrize("name", ["nr", "x", "13"])
+    @pytest.mark.parametrize("kind", [int, str])
+    def test_a_column_of_any_name_is_offered_as_group(self, name, kind):
+        for order in (None, np.random.default_rng(9).permutation(480)):
+            warning = only_warning(profile_table(*self.panel(order, **{name: self.person.astype(kind)})))
+            assert warning.startswith(f"Column '{name}' has 60 values in 480 rows, and rows of one value are alike (")
+            assert "the target agrees in 8" in warning  # each row by 0.925, so pairs by 0.925² + 0.075² = 0.86
+            assert warning.endswith(f"If new rows come with new values, pass --group {name}.")
+
+    def test_the_column_says_so_too(self):
+        profile = profile_table(*self.panel(nr=self.person))
+        assert column_of(profile, "nr").note == only_warning(profile)
+
+    def test_blocks_without_a_column_are_named(self):
+        features, labels = self.panel()
+        features = features.drop_columns("year").append_column("age", [np.repeat(self.rng.normal(40, 9, 60), 8)])
+        assert only_warning(profile_table(features, labels)).startswith("Rows that follow each other in the file are alike (")
+        shuffled = np.random.default_rng(9).permutation(480)
+        assert not profile_table(features.take(shuffled), labels[shuffled]).warnings
+
+    def test_nothing_is_said_if_rows_are_not_held_out_at_random(self):
+        assert not profile_table(*self.panel(nr=self.person), random_folds=False).warnings
+
+    def test_measurements_categories_and_lookups_are_no_subjects(self):
+        rng = np.random.default_rng(3)
+        age, city = rng.integers(20, 80, 2000), rng.integers(0, 40, 2000)
+        others = {
+            "height": age + rng.normal(size=2000),
+            "weight": 2 * age + rng.normal(size=2000),
+            "shop": rng.integers(0, 9, 2000),
+        }
+        table = pa.table(
+            {"age": age, "city": [f"c{one}" for one in city], "state": city * 7 % 10, "x": rng.normal(size=2000), **others}
+        )
+        assert not profile_table(table, (age + rng.normal(0, 5, 2000) > 50).astype(int)).warnings
+
+    def test_a_grid_of_all_combinations_is_no_block(self):
+        grid = np.array(np.meshgrid(*[np.arange(5)] * 4, indexing="ij")).reshape(4, -1)
+        table = pa.table(dict(zip("abcd", grid, strict=True)))
+        assert not profile_table(table, (grid[0] * grid[1] > grid[2] * grid[3]).astype(int)).warnings
+
+
 class TestColumnsWithoutEffect:
     def test_constant_and_empty(self):
         profile = look(

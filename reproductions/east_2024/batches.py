@@ -1,6 +1,6 @@
 """Theorem 5.8: the batch size that it asks for on the papers' sets, and the one that is enough when batches are drawn.
 
-The theorem is about the entries of the matrix. The batch size for F1 is from our corollary, ``mf.theory.f1_batch_size``.
+The theorem is about the entries of the matrix. The batch size for F1 is from our corollary, ``theory.f1_batch_size``.
 
 The model is fixed: a logistic regression, whose answers for all rows come from two folds. Its confusion matrix over all rows
 is the truth. Batches have independent rows, as in the theorem, so their matrices are multinomial. Nothing is trained on them.
@@ -18,11 +18,11 @@ from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from torch import Tensor
 
-import metricfit as mf
 from reproductions import _tables as tables
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._markdown import table
 from reproductions._results import distinct_values
+from reproductions.lab import theory
 
 SETS = (
     "adult",
@@ -62,9 +62,9 @@ def run(cell: Cell, scope: Scope) -> list[Numbers]:
         "classes": float(n_classes),
         "share": 100.0 * share,
         "f1": 100.0 * float(f1_of(torch.from_numpy(matrix), rare)),
-        "asked": float(mf.theory.batch_size(ALLOWED, n_classes, delta=DELTA)),
+        "asked": float(theory.batch_size(ALLOWED, n_classes, delta=DELTA)),
         "enough": float(_enough(matrix, lambda batches: _largest(batches, matrix))),
-        "asked_f1": float(mf.theory.f1_batch_size(ALLOWED, share, n_classes, delta=DELTA)),
+        "asked_f1": float(theory.f1_batch_size(ALLOWED, share, n_classes, delta=DELTA)),
         "enough_f1": float(_enough(matrix, lambda batches: _off_f1(batches, matrix, rare))),
     }
     rows = []
@@ -74,7 +74,7 @@ def run(cell: Cell, scope: Scope) -> list[Numbers]:
             about
             | {
                 "batch": float(n_rows),
-                "bound": mf.theory.deviation(n_rows, n_classes, delta=DELTA),
+                "bound": theory.deviation(n_rows, n_classes, delta=DELTA),
                 "seen": _high(_largest(batches, matrix)),
                 "seen_f1": _high(_off_f1(batches, matrix, rare)),
                 "without_class": 100.0 * (1.0 - share) ** n_rows,

@@ -15,7 +15,7 @@ from metricfit._words import did_you_mean
 if TYPE_CHECKING:
     from importlib.metadata import version
 
-    from metricfit import datasets, functional, links, methods, metrics, models, schedules, smoothing, theory, training
+    from metricfit import datasets, functional, links, methods, metrics, models, schedules, smoothing, training
     from metricfit._checks import set_validation
     from metricfit.comparison import compare
     from metricfit.confusion import confusion_matrix
@@ -59,7 +59,7 @@ _HOME = {
     "set_validation": "_checks",
     "tune_offsets": "decisions",
 }
-_MODULES = ("datasets", "functional", "links", "methods", "metrics", "models", "schedules", "smoothing", "theory", "training")
+_MODULES = ("datasets", "functional", "links", "methods", "metrics", "models", "schedules", "smoothing", "training")
 
 __all__ = [
     "DiceLoss",
@@ -89,7 +89,6 @@ __all__ = [
     "schedules",
     "set_validation",
     "smoothing",
-    "theory",
     "training",
     "tune_offsets",
 ]

@@ -48,7 +48,7 @@ def check_floating(tensor: Any, name: str) -> None:
 
 
 def check_finite(tensor: Tensor, name: str) -> Ends:
-    ends = _extremes(tensor)
+    ends = extremes(tensor)
     if ends and not all(map(math.isfinite, ends)):
         bad = int((~torch.isfinite(tensor)).sum())
         raise ValueError(
@@ -69,14 +69,17 @@ def check_labels(labels: Any, n_classes: int, shape: torch.Size, name: str = "la
 
 
 def check_label_range(labels: Tensor, n_classes: int, name: str) -> None:
-    ends = _extremes(labels)
+    check_label_ends(extremes(labels), n_classes, name)
+
+
+def check_label_ends(ends: Ends, n_classes: int, name: str) -> None:
     if ends and not (ends[0] >= 0 and ends[1] < n_classes):
         got = f"{ends[0]:.0f} ... {ends[1]:.0f}"
         raise ValueError(f"`{name}` should lie in 0 ... {n_classes - 1} for scores of {n_classes} classes, got {got}.")
 
 
 def check_nonnegative(tensor: Tensor, name: str, hint: str = "") -> Ends:
-    ends = _extremes(tensor)
+    ends = extremes(tensor)
     if ends and not (ends[0] >= 0.0 and math.isfinite(ends[1])):
         raise ValueError(f"`{name}` should be finite and not negative, got {ends[0]:g} ... {ends[1]:g}.{hint}")
     return ends
@@ -84,7 +87,7 @@ def check_nonnegative(tensor: Tensor, name: str, hint: str = "") -> Ends:
 
 def check_width(width: Tensor, name: str, upper: float = math.inf) -> Ends:
     """Check a noise scale or temperature: positive, finite, below ``upper``."""
-    ends = _extremes(width)
+    ends = extremes(width)
     if ends and not (ends[0] > 0.0 and ends[1] < upper):
         wanted = "positive and finite" if upper == math.inf else f"between 0 and {upper:g}"
         got = f"{ends[0]:g}" if str(ends[0]) == str(ends[1]) else f"{ends[0]:g} ... {ends[1]:g}"
@@ -139,12 +142,15 @@ def check_shape(tensor: Any, shape: torch.Size | tuple[int, ...], name: str) -> 
         raise ValueError(f"`{name}` should have shape {tuple(shape)}, got {tuple(tensor.shape)}.")
 
 
-def _extremes(tensor: Tensor) -> Ends:
+def extremes(tensor: Tensor) -> Ends:
     """Smallest and largest value (NaN if there is one), or None if there is no value or reading it has a cost."""
     if not _validate_values or torch.compiler.is_compiling() or not tensor.is_cpu or not tensor.numel():
         return None
     try:
+        if tensor.numel() == 1:
+            value = tensor.item()
+            return value, value
         low, high = torch.aminmax(tensor.detach())
-        return float(low), float(high)
+        return low.item(), high.item()
     except RuntimeError:  # vmap and fake tensors have no values
         return None

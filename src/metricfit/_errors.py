@@ -15,5 +15,9 @@ class ClusterError(RuntimeError):
     """A cluster cannot be reached, cannot do the work, or went away: exit code 1."""
 
 
+class PartialError(RuntimeError):
+    """A command was interrupted, and has printed what was finished: exit code 130."""
+
+
 class ProcessLostError(RuntimeError):
     """Another process of a training ended, or cannot be reached. No command trains in several processes; scripts do."""

@@ -8,7 +8,15 @@ from torch import Tensor
 from metricfit._checks import check_labels, check_nonnegative, check_scores, check_shape, check_tensor
 from metricfit.scores import working_precision
 
-__all__ = ["confusion_matrix", "exact_product", "labels_confusion", "one_hot", "shares_confusion", "with_gradient_of"]
+__all__ = [
+    "confusion_matrix",
+    "exact_product",
+    "labels_confusion",
+    "one_hot",
+    "shares_confusion",
+    "sums_by_class",
+    "with_gradient_of",
+]
 
 
 def confusion_matrix(assignment: Tensor, labels: Tensor, sample_weight: Tensor | None = None) -> Tensor:
@@ -37,16 +45,26 @@ def confusion_matrix(assignment: Tensor, labels: Tensor, sample_weight: Tensor |
 
 
 def labels_confusion(assignment: Tensor, labels: Tensor) -> Tensor:
-    """The sum of the assignment's rows for each class, O(n k).
+    """The sum of the assignment's rows for each class, O(n k)."""
+    return sums_by_class(assignment, labels, assignment.shape[1])
+
+
+def sums_by_class(values: Tensor, labels: Tensor, n_classes: int) -> Tensor:
+    """The sum of the values (n, ...) of each class, (n_classes, ...).
 
     A running sum in float32 has an error of one percent after a million rows and stops growing at 2**24. So each block of rows
-    is summed first, and then the blocks, which together take no more memory than the assignment.
+    is summed first, and then the blocks, which together take no more memory than (n, n_classes).
+
+    >>> sums_by_class(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0, 1, 0]), 3)
+    tensor([5., 2., 0.])
     """
-    n, k = assignment.shape
-    n_blocks = max(1, min(n // 256, n // k))
-    block = torch.arange(n, device=labels.device) * n_blocks // max(n, 1)
-    blocks = assignment.new_zeros(n_blocks * k, k).index_add(0, block * k + labels.long(), assignment)
-    return blocks.view(n_blocks, k, k).sum(0)
+    n, rest = len(values), values.shape[1:]
+    n_blocks = min(n // 256, n // n_classes)
+    if n_blocks <= 1:
+        return values.new_zeros(n_classes, *rest).index_add(0, labels.long(), values)
+    block = torch.arange(n, device=labels.device) * n_blocks // n
+    sums = values.new_zeros(n_blocks * n_classes, *rest).index_add(0, block * n_classes + labels.long(), values)
+    return sums.view(n_blocks, n_classes, *rest).sum(0)
 
 
 def shares_confusion(assignment: Tensor, shares: Tensor) -> Tensor:

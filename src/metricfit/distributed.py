@@ -9,9 +9,12 @@ from torch import Tensor
 __all__ = ["gather_over_processes", "sum_over_processes", "world_size"]
 
 
+_AVAILABLE = dist.is_available()
+
+
 def world_size() -> int:
     """The number of processes in the process group; 1 without a group."""
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+    return dist.get_world_size() if _AVAILABLE and dist.is_initialized() else 1
 
 
 def sum_over_processes(tensor: Tensor) -> Tensor:

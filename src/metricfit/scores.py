@@ -74,21 +74,22 @@ def label_gaps(scores: Tensor, labels: Tensor, margin: float | None = None) -> T
     return gaps if margin is None else gaps.clamp(min=-margin)
 
 
-def bounded_scores(scores: Tensor, ends: Ends, width: Tensor | None = None, least_width: float = 1.0) -> Tensor:
-    """Scores (n, k) whose differences in a row are finite, also after division by ``width`` (1, 1) or (n, 1).
+def bounded_scores(scores: Tensor, ends: Ends, width: float | Tensor = 1.0) -> Tensor:
+    """Scores (n, k) whose differences in a row are finite, also after division by ``width``, a number, (1, 1) or (n, 1).
 
     In a row with scores near the dtype's maximum they are replaced by their differences to the best of them, and a difference
     that would overflow by the largest number. The gradient is that of the true difference. Other rows are unchanged. If
-    ``ends`` and ``least_width`` show that all rows are, this takes no operator.
+    ``ends`` and a number for a width show that all rows are, this takes no operator.
 
     >>> bounded_scores(torch.tensor([[2e38, -2e38]]), (-2e38, 2e38))
     tensor([[ 0.0000e+00, -3.4028e+38]])
     """
-    half = _HALF_OF_RANGE[scores.dtype] * min(least_width, 1.0)
+    if isinstance(width, Tensor):
+        return _Bounded.apply(scores, width.detach().clamp(max=1.0) * torch.finfo(scores.dtype).max)
+    half = _HALF_OF_RANGE[scores.dtype] * min(width, 1.0)
     if ends is not None and -half <= ends[0] and ends[1] <= half:
         return scores
-    limit = scores.new_ones(1, 1) if width is None else width.detach().clamp(max=1.0)
-    return _Bounded.apply(scores, limit * torch.finfo(scores.dtype).max)
+    return _Bounded.apply(scores, scores.new_full((1, 1), 2.0 * half))
 
 
 class _Bounded(torch.autograd.Function):

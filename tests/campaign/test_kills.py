@@ -1,42 +1,54 @@
 """The campaign of kills notices an output that is written under its own name, and lets pass one that is renamed."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from campaign import kills
 from campaign._tally import Outcome
+from tests.processes import wait_for
 
-SLOW = "import time\nfor _ in range(20): file.write('line\\n'); file.flush(); time.sleep(0.05)\n"
 CAREFUL = "from pathlib import Path; from metricfit._files import new_file\nwith new_file(Path('out')) as path, path.open('w') as file:\n"
+CARELESS = "with open('out', 'w') as file:\n"
+STOP = "    import os, time\n    if not os.path.exists('.first'): open('.first', 'w').close(); time.sleep(600)\n"  # only the first run
+HALF = "    file.write('line\\n' * 10); file.flush()\n"
 
 
-def job(code, expected="line\n" * 20):
-    return kills.Job("job", (sys.executable, "-c", code), (), "out", lambda path: path.read_text(), 1.0, expected)
+@pytest.fixture
+def kill_once(monkeypatch, tmp_path):
+    """Run code as a job and kill it where it stops."""
+
+    def call(code):
+        job = kills.Job("job", (sys.executable, "-c", code), (), "out", lambda path: path.read_text(), 1.0, "line\n" * 20)
+        place = tmp_path / "one"
+        monkeypatch.setattr(kills, "time", SimpleNamespace(sleep=lambda _: wait_for((place / ".first").exists)))
+        return kills.kill_once(job, place, 1.0)
+
+    return call
 
 
-def indented(code):
-    return "".join(f"    {line}\n" for line in code.splitlines())
-
-
-def test_a_file_that_is_renamed_at_the_end_passes(tmp_path):
-    assert kills.kill_once(job(CAREFUL + indented(SLOW)), tmp_path / "one", 0.9) == (Outcome.ANSWERED, "")
+def test_a_file_that_is_renamed_at_the_end_passes(kill_once, tmp_path):
+    assert kill_once(CAREFUL + HALF + STOP + HALF) == (Outcome.ANSWERED, "")
     assert (tmp_path / "one" / "out").read_text() == "line\n" * 20
 
 
-def test_a_half_written_file_is_noticed(tmp_path):
-    outcome, why = kills.kill_once(job("file = open('out', 'w')\n" + SLOW), tmp_path / "one", 0.6)
+def test_a_half_written_file_is_noticed(kill_once):
+    outcome, why = kill_once(CARELESS + HALF + STOP + HALF)
     assert outcome is Outcome.WRONG
     assert why.endswith("out is not complete")
 
 
-def test_a_second_run_that_fails_or_differs_is_noticed(tmp_path):
-    refuses = (
-        "import os\nif os.path.exists('.lock'): raise SystemExit('locked')\nopen('.lock', 'w')\nimport time; time.sleep(9)"
-    )
-    assert kills.kill_once(job(refuses), tmp_path / "one", 0.5)[0] is Outcome.TRACEBACK
-    differs = CAREFUL + indented("import time; time.sleep(0.5); file.write('another')")
-    assert kills.kill_once(job(differs), tmp_path / "two", 0.3)[0] is Outcome.WRONG
+def test_a_second_run_that_fails_is_noticed(kill_once):
+    refuses = "    import os\n    if os.path.exists('.first'): raise SystemExit('locked')\n"
+    assert kill_once(CAREFUL + refuses + STOP)[0] is Outcome.TRACEBACK
+
+
+def test_a_second_run_that_differs_is_noticed(kill_once):
+    outcome, why = kill_once(CAREFUL + STOP + "    file.write('another')\n")
+    assert outcome is Outcome.WRONG
+    assert why.endswith("then another result")
 
 
 def test_moments_are_within_the_run():

@@ -68,7 +68,7 @@ def check(found, code, message, folder, command="metricfit"):
             [HEADER, *rows()],
             ("--delimiter", "xx"),
             2,
-            "--delimiter should be one ASCII character, or tab, space, comma, semicolon or pipe; got 'xx'.",
+            "--delimiter should be one ASCII character, or tab, space, whitespace, comma, semicolon or pipe; got 'xx'.",
         ),
         (
             [HEADER, "1,red,2024-01-01,sick", "2,red,2024-01-01,sick"],
@@ -297,6 +297,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", folder], check=True)
 
 
+@pytest.mark.slow
 def test_a_full_disk(run, good, fitted, small_disk):
     found = run("fit", good, "--out", small_disk / "model", "--model", "linear", *SHORT)
     check(found, 1, f"The disk is full: {small_disk / 'model'} was not written.", small_disk)
@@ -359,3 +360,16 @@ def test_an_extra_that_a_command_misses_on_its_way_is_one_line(run, monkeypatch,
 
     monkeypatch.setattr("metricfit.data.layout_of", needs_more)
     check(run("compare", good), 1, "this needs the package another: pip install 'metricfit[more]'", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("exat", "--methods 'exat' is not a method. Did you mean 'exact'? Choose from cross_entropy, threshold, hinge, "),
+        (",", "--methods should name some of cross_entropy, threshold, hinge, "),
+    ],
+)
+def test_methods_are_checked_before_the_file_is_read(run, tmp_path, given, message):
+    code, out, err = run("compare", tmp_path / "missing.csv", "--methods", given)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"metricfit: {message}")

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from metricfit import methods
 from metricfit.cli._model import REPORT_FILE, TABLE_FILE
 from metricfit.metrics import names
 from tests.cli.conftest import HEADER, rows
+from tests.processes import PATIENCE, started
 
 SHORT = ("--repeats", "1", "--folds", "2")
 LINEAR = ("--models", "linear", *SHORT)
@@ -223,6 +223,19 @@ def test_a_model_saved_from_python_predicts_too(run, good, tmp_path):
     assert csv.read_csv("q.csv").num_rows == 60
 
 
+def test_inspect_shows_the_costs(run, good):
+    assert (
+        run("fit", good, "--cost", "sick,well=5; well,sick=1", "--model", "linear", "--repeats", 1, "--out", "model")[0] == 0
+    )
+    lines = run("inspect", "model")[1].splitlines()
+    at = lines.index("costs           sick, predicted well  5")
+    assert lines[at + 1].split() == ["well,", "predicted", "sick", "1"]
+    assert json.loads(run("inspect", "model", "--json")[1])["costs"] == {
+        "sick, predicted well": 5.0,
+        "well, predicted sick": 1.0,
+    }
+
+
 def test_inspect_says_what_is_in_a_model(run, fitted):
     code, out, _ = run("inspect", fitted)
     assert code == 0
@@ -265,18 +278,20 @@ def test_help_ends_in_an_example(run, command):
     assert f"Example: metricfit {command}" in " ".join(out.strip().splitlines()[-2:])
 
 
+def test_compare_takes_methods(run, good):
+    code, out, _ = run("compare", good, *LINEAR, "--methods", "auto, cross_entropy", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert [row["method"] for row in found["results"]] == ["constant", "cross_entropy", "threshold", "auto"]
+    assert found["partial"] is False
+
+
 def test_version(run):
     assert run("--version")[:2] == (0, f"metricfit {mf.__version__}\n")
 
 
-def metricfit(*arguments, **options):
-    return subprocess.Popen(
-        [sys.executable, "-m", "metricfit", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+def metricfit(*arguments):
+    return started([sys.executable, "-m", "metricfit", *arguments])
 
 
 def test_without_arguments_it_prints_the_help_as_it_is(run):
@@ -292,44 +307,33 @@ def test_help_imports_neither_torch_nor_anything_else_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("jobs", "sent"), [(1, signal.SIGTERM), (2, signal.SIGINT)])
 def test_interrupted_it_leaves_nothing(good, tmp_path, jobs, sent):
     many = tmp_path / "many.csv"
-    many.write_text("\n".join([HEADER, *rows(20_000)]) + "\n")
-    process = metricfit(
-        "fit",
-        many,
-        "--out",
-        tmp_path / "model",
-        "--model",
-        "linear",
-        "--repeats",
-        "50",
-        "--jobs",
-        jobs,
-        start_new_session=True,
-    )
-    assert "rows, 3 columns" in process.stderr.readline()  # it has begun
-    time.sleep(3.0)
-    os.killpg(process.pid, sent)
-    _, err = process.communicate(timeout=20)
+    many.write_text("\n".join([HEADER, *rows(2000)]) + "\n")
+    options = ("--model", "linear", "--repeats", 50, "--jobs", jobs)
+    with metricfit("fit", many, "--out", tmp_path / "model", *options) as process:
+        while not process.stderr.readline().startswith("Split 3 of 250 "):  # every worker works by now
+            assert process.poll() is None
+        os.killpg(process.pid, sent)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert err.strip().splitlines()[-1] == "metricfit: Interrupted; nothing was written."
     assert "Traceback" not in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good.csv", "many.csv"]
 
 
+@pytest.mark.slow
 def test_predict_does_not_hold_the_file_in_memory(fitted, tmp_path):
     """Ten times the rows, the same memory: 200,000 rows more would be 50 MB as a table, and more as features."""
     peaks = []
     for n_rows in (20_000, 220_000):
         path = tmp_path / f"{n_rows}.csv"
         path.write_text(HEADER + "\n" + ("\n".join(rows(1000)) + "\n") * (n_rows // 1000))
-        process = metricfit("predict", fitted, path, "--out", tmp_path / f"{n_rows}.out.csv")
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        process.stdout.close()
-        process.stderr.close()
+        with metricfit("predict", fitted, path, "--out", tmp_path / f"{n_rows}.out.csv") as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
         assert process.returncode == 0
         peaks.append(usage.ru_maxrss / 1024)
     assert peaks[1] - peaks[0] < 40

@@ -140,7 +140,7 @@ class TestHeldOutRows:
         test = pd.read_csv(loans).head(20)
         test.loc[3, "level"] = np.nan
         test[["level", "b", "a", "day", "customer"]].to_csv(tmp_path / "test.csv", index=False)
-        features, labels = read(loans, test=tmp_path / "test.csv").test
+        features, labels = read(loans, test=tmp_path / "test.csv", keep_shared=True).test
         assert features.column_names == ["customer", "day", "a", "b"]
         assert (features.num_rows, len(labels), set(labels)) == (19, 19, {"good", "bad"})
 
@@ -203,6 +203,129 @@ def test_rare_classes_are_merged(levels, capsys):
     found = read(levels, merge_rare=30)
     assert "other" in found.table.labels.tolist()
     assert "'odd'" in capsys.readouterr().err
+
+
+class TestRowsOfTheTrainingFile:
+    """``--test`` with rows that models were trained on."""
+
+    def files(self, tmp_path, n_old, n_new, other_label=0):
+        train, new = frame(200, seed=1), frame(n_new, seed=2) if n_new else frame(1)[:0]
+        old = train.head(n_old).copy()
+        old.loc[: other_label - 1, "level"] = [LEVELS[LEVELS.index(level) - 1] for level in old["level"][:other_label]]
+        train.to_csv(tmp_path / "train.csv", index=False)
+        pd.concat([old, new]).to_csv(tmp_path / "new.csv", index=False)
+        return {"data": tmp_path / "train.csv", "test": tmp_path / "new.csv"}
+
+    def test_shared_rows_are_counted_and_left_out(self, tmp_path, capsys):
+        found = read_inputs(Asked(**self.files(tmp_path, 30, 50, other_label=2)))
+        assert found.test[0].num_rows == len(found.test[1]) == 52
+        warning = (
+            "28 of 80 rows of new.csv are rows of the training file, with the same label. They are left out: scores are those "
+            "of the other 52 rows. Pass --keep-shared to judge them, too. 2 more have the features of such a row and another label."
+        )
+        assert found.profile.warnings[-1] == warning  # and so in the report and in --json
+        assert f"Warning: {warning}" in capsys.readouterr().err
+
+    def test_they_can_be_kept(self, tmp_path):
+        found = read_inputs(Asked(**self.files(tmp_path, 30, 50), keep_shared=True))
+        assert found.test[0].num_rows == 80
+        assert "They are judged because of --keep-shared, so scores are too good." in found.profile.warnings[-1]
+
+    def test_nothing_is_left_to_judge_by(self, tmp_path):
+        with pytest.raises(DataError, match=r"All 30 rows of .*new.csv are rows of the training file.* leave out --test"):
+            read_inputs(Asked(**self.files(tmp_path, 30, 0)))
+
+    def test_nothing_is_said_about_other_rows(self, tmp_path):
+        assert not read_inputs(Asked(**self.files(tmp_path, 0, 50))).profile.warnings
+
+    def test_columns_of_few_values_share_rows_by_chance(self, tmp_path, capsys):
+        random = np.random.default_rng(0)
+        for name in ("train", "new"):
+            cells = random.integers(0, 4, (300, 3))
+            few = pd.DataFrame(cells, columns=list("abc")).assign(y=np.where(cells.sum(1) > 4, "yes", "no"))
+            few.to_csv(tmp_path / f"{name}.csv", index=False)
+        found = read_inputs(Asked(tmp_path / "train.csv", test=tmp_path / "new.csv"))
+        assert found.test[0].num_rows == 300
+        assert "rows equal a training row, as often as training rows repeat. They are judged." in capsys.readouterr().err
+
+    def test_an_id_does_not_hide_them(self, tmp_path):
+        files = self.files(tmp_path, 30, 50)
+        for path, first in ((files["data"], 0), (files["test"], 1000)):
+            table = pd.read_csv(path)
+            table.insert(0, "id", np.arange(first, first + len(table)))
+            table.to_csv(path, index=False)
+        assert read_inputs(Asked(**files)).test[0].num_rows == 50
+
+
+class TestDeadEnds:
+    """What is known from the counts is said before anything is trained."""
+
+    def with_rare(self, path, n_rows, label="odd"):
+        table = pd.read_csv(path)
+        table.loc[: n_rows - 1, "level"] = label
+        table.to_csv(path, index=False)
+        return path
+
+    def test_a_class_of_two_rows(self, levels):
+        with pytest.raises(DataError) as caught:
+            read(self.with_rare(levels, 2))
+        assert str(caught.value) == (
+            "Class 'odd' has 2 rows, which allow 2 folds and 4 scores with --repeats 2; a verdict needs 5. Pass --drop-rare 3 to "
+            "leave the rows of rare classes out, --merge-rare 3 to join them with others, or --repeats 3."
+        )
+
+    @pytest.mark.parametrize("cure", [{"merge_rare": 3}, {"drop_rare": 3}, {"repeats": 3}, {"folds": 2, "repeats": 2}])
+    def test_what_it_says_helps(self, levels, cure):
+        assert read(self.with_rare(levels, 2), **cure).table.features.num_rows in (118, 120)
+
+    def test_one_row_can_be_dropped(self, levels):
+        assert len(read(self.with_rare(levels, 1), drop_rare=2).table.labels) == 119
+
+    def test_merging_and_dropping_exclude_each_other(self, levels):
+        with pytest.raises(UsageError, match="--merge-rare and --drop-rare exclude each other"):
+            read(levels, merge_rare=3, drop_rare=3)
+
+    @pytest.mark.parametrize("names", [None, "1,2,3,4,9"])
+    def test_merged_classes_keep_their_order(self, tmp_path, names):
+        table = frame()
+        table["level"] = [LEVELS.index(level) + 1 for level in table["level"]]
+        table.loc[:2, "level"] = 9
+        table.to_csv(tmp_path / "grades.csv", index=False)
+        found = read(tmp_path / "grades.csv", metric="quadratic_kappa", merge_rare=10, classes=names)
+        assert sorted(set(found.table.labels.tolist())) == [1, 2, 3, 4]
+        assert "The order of the classes is 1 < 2 < 3 < 4." in found.judged.notes
+
+    def test_names_need_an_order_before_they_are_merged(self, levels):
+        with pytest.raises(UsageError, match=r"quadratic_kappa needs the order of the classes.*--classes"):
+            read(self.with_rare(levels, 2), metric="quadratic_kappa", merge_rare=3)
+
+    def test_the_test_file_has_the_merged_and_dropped_classes(self, levels, tmp_path):
+        self.with_rare(levels, 2)
+        new = frame(60, seed=5)
+        new.loc[:3, "level"] = "odd"
+        new.to_csv(tmp_path / "new.csv", index=False)
+        merged = read(levels, merge_rare=3, test=tmp_path / "new.csv")
+        assert set(merged.test[1].tolist()) <= set(merged.table.labels.tolist())
+        assert len(read(levels, drop_rare=3, test=tmp_path / "new.csv").test[1]) == 56
+
+    def test_a_class_in_one_group(self, loans):
+        self.with_rare(loans, 3)  # the rows of one customer
+        with pytest.raises(DataError, match=r"Class 'odd' \(3 rows\) occurs in one value of --group only.*--merge-rare 4"):
+            read(loans, group="customer")
+
+    def test_few_groups(self, loans):
+        table = pd.read_csv(loans)
+        table["customer"] = np.where(np.arange(120) % 2, "a", "b")
+        table.to_csv(loans, index=False)
+        with pytest.raises(DataError, match=r"--group has 2 values, which allow 2 folds; .* Pass --repeats 3"):
+            read(loans, group="customer")
+
+    def test_a_class_that_comes_late(self, loans):
+        table = pd.read_csv(loans)
+        table["level"] = np.where(np.arange(120) > 90, "bad", "good")
+        table.to_csv(loans, index=False)
+        with pytest.raises(DataError, match="Class 'bad' is missing from the training rows of split 1"):
+            read(loans, time="day")
 
 
 def test_stdin(loans, monkeypatch):

@@ -15,6 +15,7 @@ from metricfit.cli import _run
 from metricfit.data import _raw as reading
 from tests.cli.conftest import HEADER, rows
 from tests.cli.test_bad_input import LINEAR, SHORT, check
+from tests.processes import PATIENCE, started
 
 NEW = ["id,age,colour,day", "007,44,red,2024-05-01", "008,20,blue,2024-05-02", "009,70,red,2024-05-03"]
 
@@ -143,23 +144,18 @@ def test_a_disk_that_takes_no_more_whatever_a_library_calls_it(tmp_path, code):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_in_the_middle_of_a_file_leaves_nothing(fitted, tmp_path, sent):
     (tmp_path / "new.csv").write_text(HEADER + "\n" + ("\n".join(rows(1000)) + "\n") * 1000)
     command = [sys.executable, "-m", "metricfit", "predict", fitted, "new.csv", "--out", "r.csv", "--probabilities"]
-    process = subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup it would be ignored, as it should
-    )
-    while not hidden(tmp_path):
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(sent)
-    process.send_signal(sent)  # somebody who is in a hurry
-    err = process.communicate(timeout=30)[1]
+    with started(command, cwd=tmp_path) as process:
+        while not hidden(tmp_path):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(sent)
+        process.send_signal(sent)  # somebody who is in a hurry
+        err = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 130
     assert err.splitlines()[-1] == "metricfit: Interrupted; nothing was written."
     assert os.listdir(tmp_path) == ["new.csv"]
@@ -309,6 +305,6 @@ def test_a_number_that_overflows_in_the_model_names_row_and_column(run, good, ta
 def test_an_endless_stdin_is_refused_by_its_start(fitted):
     command = [sys.executable, "-m", "metricfit", "predict", fitted, "-"]
     with Path("/dev/zero").open("rb") as zeros:
-        done = subprocess.run(command, stdin=zeros, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, stdin=zeros, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("metricfit: stdin looks like a binary file.")

@@ -140,3 +140,81 @@ def test_control_characters_of_a_file_are_not_printed(run, fitted, table):
     code, _, err = run("predict", fitted, new, "--keep", "\x1b]0;title\x07")
     assert code == 2
     assert "\\x1b]0;title\\x07" in err
+
+
+class TestDataThatMoved:
+    """Years since birth became days, and colours got other names."""
+
+    moved = (HEADER, *(f"{1000 * age},{colour},2024-05-01,well" for age in range(40, 60) for colour in ("pink", "rot")))
+    notes = (
+        "Warning: these rows differ from the training table, so predictions may be poor. Pass --strict to refuse them.",
+        "  Column 'age': 40 of 40 numbers (100 %) are outside the training range, ",
+        "  Column 'colour': 40 of 40 cells (100 %) have categories without a training row: 'pink', 'rot'.",
+    )
+
+    def test_it_is_said_once_with_counts(self, run, fitted, table):
+        code, out, err = run("predict", fitted, table(self.moved, "moved.csv"))
+        assert (code, len(out.splitlines())) == (0, 41)
+        lines = err.splitlines()
+        assert [line.startswith(note) for line, note in zip(lines, self.notes, strict=True)] == [True] * 3
+
+    def test_strict_is_an_error_before_anything_is_written(self, run, fitted, table, tmp_path):
+        new = table(self.moved, "moved.csv")
+        for out in ([], ["--out", tmp_path / "out.csv"]):
+            code, printed, err = run("predict", fitted, new, "--strict", *out)
+            assert (code, printed) == (1, "")
+            assert err.startswith(
+                f"metricfit: {new} differs from the training table, and --strict is given. Column 'age': 40 of"
+            )
+        assert not (tmp_path / "out.csv").exists()
+
+    def test_ordinary_rows_are_predicted_without_a_word(self, run, fitted, table):
+        new = table([HEADER, *rows(200, seed=9)], "new.csv")
+        for strict in ([], ["--strict"]):
+            code, _, err = run("predict", fitted, new, *strict)
+            assert (code, err) == (0, "")
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_many_files_get_one_summary(self, run, fitted, table, tmp_path, jobs):
+        files = [table(self.moved, f"part{place}.csv") for place in range(3)]
+        code, _, err = run("predict", fitted, *files, "--out", tmp_path / "out", "--jobs", jobs)
+        assert code == 0
+        assert err.count("Warning: these rows differ from the training table") == 1
+        assert "Column 'colour': 120 of 120 cells (100 %)" in err
+
+    def test_rows_in_blocks_are_counted_together(self, run, fitted, table, monkeypatch):
+        monkeypatch.setattr(reading, "CHUNK_BYTES", 200)
+        err = run("predict", fitted, table(self.moved, "moved.csv"))[2]
+        assert err.count("Column 'colour'") == 1
+        assert "40 of 40 cells" in err
+
+    def test_stdin(self, run, fitted, monkeypatch):
+        text = "\n".join(self.moved) + "\n"
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        code, out, err = run("predict", fitted, "-", "--strict")
+        assert (code, out) == (1, "")
+        assert err.startswith("metricfit: stdin differs from the training table")
+
+    def test_a_model_that_was_saved_without_ranges(self, run, fitted, table, tmp_path):
+        shutil.copytree(fitted, tmp_path / "model")
+        found = json.loads((tmp_path / "model" / "table.json").read_text())
+        for column in found["columns"]:
+            del column["seen"]
+        (tmp_path / "model" / "table.json").write_text(json.dumps(found))
+        seal(tmp_path / "model")
+        code, _, err = run("predict", tmp_path / "model", table(self.moved, "moved.csv"))
+        assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize("suffix", ["arff", "data"])
+def test_the_same_predictions_from_arff_and_aligned_columns(run, fitted, table, good, suffix):
+    """``fit``, ``compare`` and ``predict`` read tables in the same way."""
+    lines = rows(30)
+    if suffix == "arff":
+        head = ["@relation r", "@attribute age real", "@attribute colour {red,green,blue}", "@attribute day date yyyy-MM-dd"]
+        other = [*head, "@attribute state {sick,well}", "@data", *lines]
+    else:
+        other = [line.replace(",", "    ") for line in (HEADER, *lines)]
+    expected = run("predict", fitted, table([HEADER, *lines], "new.csv"))[1]
+    code, out, _ = run("predict", fitted, table(other, f"new.{suffix}"))
+    assert (code, out) == (0, expected)

@@ -22,11 +22,7 @@ def test_a_verdict_on_costs_has_no_negative_score():
     assert "It beats linear, threshold, 0.5600, by a saving of +0.0800 per case (95 % interval +0.0" in words
     assert "-0.48" not in words
     assert "-0.56" not in words
-    assert (
-        costly()
-        .about("boosting, threshold")
-        .verdict.headline.startswith("Boosted trees with a tuned threshold has cost 0.48 per case")
-    )
+    assert "cost 0.48 per case" in costly().about("boosting, threshold").verdict.headline
     assert "minus cost" not in costly().verdict.sentence
 
 

@@ -174,7 +174,7 @@ def test_quoted_cells_may_hold_anything(tmp_path):
         (b"ARROW1\0\0 and more", DataError, "looks like an Arrow (Feather) file."),
         (gzip.compress(b"%PDF-1.7 and more", mtime=0), DataError, "looks like a PDF file."),
         (b"<!DOCTYPE html>\n<html>", DataError, "looks like an HTML page."),
-        (b"% made by hand\n@RELATION beans\n", DataError, "looks like an ARFF file."),
+        (b"% made by hand\n@RELATION beans\n", DataError, "is an ARFF file without a line @data."),
     ],
 )
 def test_bad_files(tmp_path, content, error, message):

@@ -1,6 +1,7 @@
 """Columns as they come, whole or in chunks, and the target apart from the others."""
 
 import datetime
+from collections import Counter
 
 import numpy as np
 import pandas
@@ -274,10 +275,44 @@ def test_rare_classes_are_merged(labels, merged, said):
     assert notes == ([f"Column 'label': {said}"] if said else [])
 
 
-def test_one_rare_class_cannot_be_merged_with_itself():
-    table = pa.table({"x": list(range(6)), "label": ["a"] * 3 + ["b"] * 2 + ["c"]})
-    with pytest.raises(DataError, match=r"class 'other' has one row; .* or pass --merge-rare 3 to join all classes"):
-        split_target(table, "label", "t.csv", merge_rare=2)
+def test_the_class_other_is_not_rare_itself():
+    """One rare class, or few rows of several, take the next smallest classes with them."""
+    notes, labels = [], ["a"] * 30 + ["b"] * 20 + ["c"] * 8 + ["d"]
+    table = pa.table({"x": list(range(len(labels))), "label": labels})
+    found = split_target(table, "label", "t.csv", merge_rare=5, say=notes.append)
+    assert Counter(found.labels.tolist()) == {"a": 30, "b": 20, "other": 9}
+    assert found.renamed == {"c": "other", "d": "other"}
+    assert notes == [
+        "Column 'label': 1 class with fewer than 5 rows ('d'; 1 row) becomes the class 'other'. "
+        "'c' (8 rows) joins it, because 'other' alone would have fewer than 5 rows."
+    ]
+    with pytest.raises(
+        DataError, match=r"--merge-rare 5: class 'b' of column 'label' has 2 rows, and there is no third class"
+    ):
+        split_target(pa.table({"x": range(8), "label": list("aaaaaabb")}), "label", "t.csv", merge_rare=5)
+
+
+def test_rare_classes_join_their_neighbours_in_the_order():
+    notes, labels = [], [3] + [4] * 9 + [5] * 40 + [6] * 30 + [7] * 20 + [8] * 4
+    table = pa.table({"x": list(range(len(labels))), "quality": labels})
+    by_number = {"order_to_keep": lambda classes, order: classes.tolist()}
+    found = split_target(table, "quality", "t.csv", merge_rare=5, say=notes.append, **by_number)
+    assert Counter(found.labels.tolist()) == {4: 10, 5: 40, 6: 30, 7: 24}
+    assert found.renamed == {3: 4, 8: 7}
+    assert notes == [
+        "Column 'quality': classes with fewer than 5 rows join a neighbour in the order: 3 (1 row) joins 4, 8 (4 rows) joins 7."
+    ]
+
+
+def test_rare_classes_are_dropped():
+    notes, labels = [], ["a"] * 6 + ["b"] * 5 + ["c"] * 2 + ["d"]
+    table = pa.table({"x": list(range(len(labels))), "label": labels})
+    found = split_target(table, "label", "t.csv", say=notes.append, drop_rare=5)
+    assert (found.labels.tolist(), found.features["x"].to_pylist()) == (["a"] * 6 + ["b"] * 5, list(range(11)))
+    assert found.renamed == {"c": None, "d": None}
+    assert notes == [
+        "Column 'label': 2 classes with fewer than 5 rows ('c', 'd'; 3 rows together) are dropped with their rows (--drop-rare)."
+    ]
 
 
 def ordered(labels, categories, path, **options):

@@ -9,7 +9,16 @@ from scipy.special import softmax
 
 import metricfit as mf
 from metricfit import metrics
-from metricfit.decisions import NEVER, _offsets, fit_cut, fit_offsets, fit_temperature, hard_confusion, metric_values
+from metricfit.decisions import (
+    NEVER,
+    _offsets,
+    fit_cut,
+    fit_offsets,
+    fit_smooth_offsets,
+    fit_temperature,
+    hard_confusion,
+    metric_values,
+)
 from metricfit.decisions._smoothed import softmax_of_any
 from metricfit.metrics._base import CountsMetric
 
@@ -170,7 +179,7 @@ def smoothed(scores, labels, offsets, metric, width):
 @pytest.mark.parametrize("k", [2, 3])
 def test_smooth_offsets_maximise_the_metric_under_noise(k, metric):
     scores, labels = some(200, k)
-    found = mf.tune_offsets(scores, labels, metric)
+    found = fit_smooth_offsets(scores, labels, metrics.get(metric), np.ones(200))
     width = (_offsets.NORMAL_WIDTH if k == 2 else _offsets.SOFTMAX_WIDTH) * fit_temperature(scores, labels, np.ones(200))
     here = smoothed(scores, labels, found, metric, width)
     assert here >= smoothed(scores, labels, hard_offsets(scores, labels, metric), metric, width)
@@ -184,7 +193,7 @@ def test_smooth_offsets_maximise_the_metric_under_noise(k, metric):
 def test_smooth_offsets_do_not_depend_on_the_unit_of_the_scores(k):
     scores, labels = some(400, k)
     found = mf.tune_offsets(scores, labels, "mcc")
-    np.testing.assert_allclose(mf.tune_offsets(20.0 * scores, labels, "mcc"), 20.0 * found, rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(mf.tune_offsets(20.0 * scores, labels, "mcc"), 20.0 * found, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("smooth", [True, False])
@@ -213,21 +222,16 @@ def test_a_metric_without_a_gradient_is_named():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([[1.0]], [0], "f1"), "`scores` should have shape"),
+        (([[[1.0]]], [0], "f1"), "`scores` should have shape"),
         (([[1.0, np.nan]], [0], "f1"), "`scores` should be finite, got 1"),
         (([[1.0, 2.0]], [0, 1], "f1"), r"`y` should have shape \(1,\)"),
-        (([[1.0, 2.0]], [2], "f1"), r"`y` should lie in 0 \.\.\. 1, got 2"),
+        (([[1.0, 2.0]], [2], "f1"), "`y` should have 2 different labels, one per column of scores, got 1: 2"),
         (([[1.0, 2.0, 3.0]], [2], "f1"), "is for two classes"),
     ],
 )
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         mf.tune_offsets(*arguments)
-
-
-def test_labels_that_are_no_integers():
-    with pytest.raises(TypeError, match="`y` should be integers"):
-        mf.tune_offsets([[1.0, 2.0]], ["a"], "f1")
 
 
 def test_metric_values_many_matrices_is_that_of_each():

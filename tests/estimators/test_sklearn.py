@@ -9,6 +9,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -156,3 +157,54 @@ class TestOffsetClassifier:
         features, target = data()
         with pytest.raises(TypeError, match="`estimator` should have predict_proba or decision_function"):
             OffsetClassifier(Silent(5.0), "f1").fit(features, target)
+
+    @pytest.mark.parametrize("smooth", [True, False])
+    @pytest.mark.parametrize("metric", ["f1", "mcc", "recall", "precision", "accuracy"])
+    @pytest.mark.parametrize(
+        "base", [LogisticRegression(), RandomForestClassifier(20, random_state=0)], ids=["linear", "forest"]
+    )
+    def test_threshold_in_probability_decides_as_predict(self, base, metric, smooth):
+        """A forest has many probabilities of exactly 0, 0.5 and 1."""
+        features, target = make_classification(400, 6, weights=[0.8], flip_y=0.1, random_state=0)
+        tuned = OffsetClassifier(base, metric, smooth=smooth, random_state=0).fit(features, np.array(["no", "yes"])[target])
+        above = tuned.predict_proba(features)[:, 1] > tuned.threshold_
+        assert (above == (tuned.predict(features) == "yes")).all()
+
+    def test_threshold_of_known_offsets(self):
+        features, target = data()
+        tuned = OffsetClassifier(LogisticRegression(), "f1", random_state=0).fit(features, target)
+        tuned.offsets_ = np.array([-np.log(3.0) / 2, np.log(3.0) / 2])  # one in four is enough
+        assert tuned.threshold_ == pytest.approx(0.25)
+        tuned.offsets_ = np.array([-20.0, 20.0])
+        assert tuned.threshold_ == -np.inf
+        assert tuned.predict(features).all()
+
+    def test_threshold_is_for_two_classes_with_probabilities(self):
+        features, target = load_iris(return_X_y=True)
+        three = OffsetClassifier(LogisticRegression(max_iter=500), "f1_macro", random_state=0).fit(features, target)
+        with pytest.raises(AttributeError, match="OffsetClassifier has a threshold_ for two classes only, got 3"):
+            _ = three.threshold_
+        by_margin = OffsetClassifier(LinearSVC(), "f1", random_state=0).fit(features, target == 2)
+        with pytest.raises(AttributeError, match="has no threshold_: its estimator has no predict_proba"):
+            _ = by_margin.threshold_
+        assert not hasattr(OffsetClassifier(LogisticRegression()), "threshold_")
+
+    @pytest.mark.parametrize("shift", [-3.0, 3.0])
+    def test_a_decision_function_may_have_another_zero(self, shift):
+        class Shifted(LinearSVC):
+            predict_proba = property()
+
+            def decision_function(self, X):  # noqa: N803
+                return 5.0 * super().decision_function(X) + shift
+
+        features, target = data()
+        plain = OffsetClassifier(LinearSVC(random_state=0), "accuracy", random_state=0).fit(features, target)
+        shifted = OffsetClassifier(Shifted(random_state=0), "accuracy", random_state=0).fit(features, target)
+        assert (shifted.predict(features) == plain.predict(features)).mean() > 0.99
+
+
+def test_threshold_of_a_metric_classifier():
+    features, target = data()
+    fitted = linear("f1", random_state=0).fit(features, target)
+    above = fitted.predict_proba(features)[:, 1] > fitted.threshold_
+    assert (above == (fitted.predict(features) == fitted.classes_[1])).all()

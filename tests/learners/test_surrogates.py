@@ -51,6 +51,19 @@ def test_registered_methods_go_both_ways(name):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "mcc"])
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("margin", [None, 0.1, 1.0])
+def test_exact_of_two_classes_is_the_loss_of_the_module(metric, normalize, margin):
+    rows, random = rows_of(2)
+    rows = replace(rows, weight=np.where(np.arange(40) < 5, 0.0, rows.weight))  # rows that do not count
+    scores, offsets = 3.0 * random.normal(size=(40, 2)), random.normal(size=2)
+    method = replace(methods.get("exact").with_margin(margin), normalize_scores=normalize)
+    fast, slow = (build(method, rows, metrics.get(metric), 0.5)(scores, offsets) for build in (build_surrogate, by_autograd))
+    for one, other in zip(fast, slow, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("method", "width"),
     [

@@ -224,6 +224,7 @@ def python(code, **environment):
     return done.stdout.strip(), done.stderr
 
 
+@pytest.mark.slow
 def test_fork_and_data_loader_workers():
     assert python(FORK)[0] == "same"
 
@@ -237,6 +238,7 @@ def assert_value(printed):
     assert float(printed) == pytest.approx(mf.ExactLoss()(torch.eye(3), torch.arange(3)).item(), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_without_numba_it_works_and_says_so_once():
     blocked = "import sys; sys.modules['numba'] = None; "
     printed, messages = python(blocked + USE + "; " + USE)
@@ -244,12 +246,14 @@ def test_without_numba_it_works_and_says_so_once():
     assert messages.count("pip install 'metricfit[fast]'") == 1
 
 
+@pytest.mark.slow
 def test_a_cache_folder_that_cannot_be_written_to(tmp_path):
     nowhere = tmp_path / "file"
     nowhere.write_text("not a folder")
     assert_value(python(USE, NUMBA_CACHE_DIR=str(nowhere))[0])
 
 
+@pytest.mark.slow
 def test_no_cache_folder_at_all():
     nowhere = "from numba.core import caching; caching.CacheImpl._locator_classes = []; "
     printed, messages = python(nowhere + USE, NUMBA_OPT="0")  # it compiles faster
@@ -257,6 +261,7 @@ def test_no_cache_folder_at_all():
     assert "compiling its fast kernels, once" in messages
 
 
+@pytest.mark.slow
 def test_compiled_code_is_kept(tmp_path):
     """The warm-up compiles the smallest kernel, which is missing; the others, which take seconds each, are copied."""
     from numba.core import caching

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from metricfit.numerics import _race
+from metricfit.numerics import _pair, _race, fused
 from metricfit.numerics._normal import cdf
 from tests.numerics.reference.cases import references
 
@@ -35,6 +35,24 @@ def test_thirty_digits(case, truth, dtype):
     wins = _race.win_all(scores, _race.default_order(dtype))[0]
     assert abs(wins.sum().item() - 1.0) <= 1e-6
     assert abs(wins[label].item() - mp.exp(log_p)) <= P_TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("k", [2, 10, 1000])
+def test_other_devices_need_no_values(k, dtype):
+    """As on a GPU: a tensor of the CPU in between, or a step that reads a value, is an error on the device "meta"."""
+    scores, labels = torch.empty(9, k, dtype=dtype, device="meta"), torch.empty(9, dtype=torch.int64, device="meta")
+    assert not fused.covers(scores)
+    order = _race.default_order(dtype)
+    found = (
+        *_race.log_win(scores, labels, order, True),
+        _race.win_all(scores, order),
+        _race.win_all_gradient(scores, scores, order),
+    )
+    if k == 2:
+        found += (*_pair.log_win(scores, labels, True), _pair.win_all(scores), _pair.win_all_gradient(scores, scores))
+    assert all(values.device.type == "meta" and values.dtype == dtype for values in found)
+    assert [values.shape for values in found[:4]] == [(9,), (9, k), (9, k), (9, k)]
 
 
 def test_references_reach_far_down():

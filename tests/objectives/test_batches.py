@@ -178,9 +178,8 @@ def test_a_memory_of_one_pass_gives_the_full_gradient(loss_type):
     """With nothing forgotten, the last batch of a pass at frozen weights is trained on the metric of the whole pass."""
     model, (x, y, w) = model_for(), data(n=64)
     loss = loss_type("f1_macro", memory=1.0)
-    with torch.no_grad():
-        for part, labels, weights in zip(x.split(8), y.split(8), w.split(8), strict=True):
-            value = loss(model(part), labels, weights)
+    for part, labels, weights in zip(x.split(8), y.split(8), w.split(8), strict=True):
+        value = loss(model(part), labels, weights)
     plain = loss_type("f1_macro")
     assert_close(value, plain(model(x), y, w))
     assert_close(loss.running, plain.statistics(model(x), y, w))
@@ -201,10 +200,14 @@ def test_memory_forgets_counts_rows_and_rests_in_evaluation():
     scores, labels = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
     loss(scores, labels)
     loss(scores[:1], labels[:1])
-    assert loss.running.sum().item() == pytest.approx(0.5 * 4 + 1)
+    assert loss.objective().size(loss.running).item() == pytest.approx(0.5 * 4 + 1)
     before = loss.running.clone()
+    with torch.no_grad():  # validation, and nobody called `loss.eval()`
+        validated = loss(scores, labels)
+    assert_close(loss.running, before)
     evaluated = loss.eval()(scores, labels)
     assert_close(loss.running, before)
+    assert_close(validated, evaluated)
     assert_close(evaluated, mf.MetricLoss("f1_macro")(scores, labels))
     loss.forget()
     assert loss.running is None

@@ -323,3 +323,27 @@ def test_east_with_another_link():
     expected = -math.log(0.8)
     assert mf.EastLoss("accuracy", link="log")(scores, labels).item() == pytest.approx(expected, rel=1e-5)
     assert functional.east_loss(scores, labels, "accuracy", link="log").item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["f1_macro", "jaccard_macro", "precision_macro", "recall_macro", "fowlkes_mallows_macro"])
+def test_a_macro_loss_averages_over_the_classes_in_the_labels(name):
+    """Of 11 classes 3 are in the batch, and all rows are right: softly the other 8 are predicted too, but never missed."""
+    labels = torch.tensor([0, 4, 10, 4])
+    scores = 20.0 * torch.nn.functional.one_hot(labels, 11).double()
+    assert mf.MetricLoss(name)(scores, labels).item() == pytest.approx(0.0, abs=1e-6)
+    # the same rows among 11 classes and among the 3 that occur, whose scores are equal
+    among_3 = torch.tensor([0, 1, 2, 1])
+    flat = torch.zeros(4, 3, dtype=torch.float64)
+    padded = torch.full((4, 11), -1e3, dtype=torch.float64)
+    padded[:, [0, 4, 10]] = 0.0
+    torch.testing.assert_close(mf.MetricLoss(name)(padded, labels), mf.MetricLoss(name)(flat, among_3))
+
+
+def test_metrics_of_counts_need_no_square_matrix():
+    """32 rows of 20,000 classes: a matrix would take 1.6 GB, and counts take a quarter of a megabyte."""
+    scores, labels = torch.zeros(32, 20_000, requires_grad=True), torch.arange(32)
+    loss = mf.MetricLoss("f1_macro")
+    loss(scores, labels).backward()
+    assert loss.statistics(scores, labels).shape == (3, 20_000)
+    # per class: a hit of 1/20,000, one true row, 32/20,000 predicted ones
+    assert loss(scores, labels).item() == pytest.approx(1.0 - 2.0 / 20_000 / (1.0 + 32 / 20_000), abs=1e-6)

@@ -39,6 +39,7 @@ def gradient(loss, scores, target, **options):
     return value.detach(), torch.autograd.grad(value, scores)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of torch's own, about itself
 def test_compiles_into_one_graph(loss):
     torch._dynamo.reset()
@@ -49,6 +50,7 @@ def test_compiles_into_one_graph(loss):
         assert_close(gradient(compiled, scores, target, scale=0.3), gradient(loss, scores, target, scale=0.3))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_compiles_with_a_memory():
     torch._dynamo.reset()

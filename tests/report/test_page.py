@@ -16,6 +16,7 @@ from metricfit.estimators import MetricClassifier
 from metricfit.metrics import Cost
 from metricfit.report import _curves as curves
 from metricfit.report import page
+from metricfit.report._features import importance
 from metricfit.report._figures import decision_legend, reliability_figure
 from metricfit.report._forest import forest
 from metricfit.report._headline import headline
@@ -384,7 +385,9 @@ def test_a_contender_has_one_colour_in_all_figures(two):
         assert {line.name: line.colour for line in shown_lines(comparison)}.items() <= colours.items()
         legends = [*decision_legend(comparison), *reliability_figure(comparison)[1], *review(comparison).legend]
         assert {colour for colour, _, name in legends if name.startswith(choice)} == {colours[choice]}
-    assert forest(linear).colours["linear, threshold" if choice == "linear, threshold" else choice] == colours[choice]
+        used = importance(comparison, None)
+        assert f'class="dot c{colours[used.name]}"' in used.rows[0].strip
+    assert forest(linear).colours[choice] == colours[choice]
 
 
 def test_the_page_of_a_fit_is_about_the_fitted_model(two):

@@ -18,7 +18,7 @@ from metricfit.report._headline import headline
 from metricfit.report._page import _cards
 from metricfit.report._shown import marks
 from metricfit.report._strips import Strip, axis
-from metricfit.report._words import MINUS, contender_in_words, score, visible
+from metricfit.report._words import MINUS, MetricWords, contender_in_words, score, visible
 from tests.comparison.made import around, compare_scores
 from tests.report.conftest import bare
 
@@ -109,8 +109,9 @@ def test_headlines_are_short_and_have_no_p_values(two, four):
 def test_cards_and_rows_are_about_the_fitted_model(two):
     """The issue: the report of `fit` was about the best contender, whatever was fitted."""
     fitted = two.about("ensemble, cross_entropy")
-    assert _cards(fitted)[0] == ("Fitted", score(fitted.main.estimate.mean), "ensemble, cross_entropy")
-    assert gain(fitted).best is fitted.results["ensemble, cross_entropy"]
+    card = _cards(fitted, MetricWords.of(fitted))[0]
+    assert card == ("This model", score(fitted.main.estimate.mean), "ensemble, cross_entropy")
+    assert gain(fitted).result is fitted.results["ensemble, cross_entropy"]
     assert fitted.choice is fitted.main
     assert "fitted" in marks(fitted)["ensemble, cross_entropy"]
 

@@ -6,7 +6,6 @@ The others are drawn at random, small, in the format of the real files.
 import gzip
 import io
 import itertools
-import subprocess
 import sys
 import tarfile
 import zipfile
@@ -18,14 +17,14 @@ from sklearn.datasets import load_digits, load_wine
 
 from metricfit.cli import run_app
 from reproductions._command import COMMAND, STOPPED, app
+from tests.processes import started
 
 ROOT = Path(__file__).parents[2]
 
 
-def start(*arguments, **options):
-    """``python -m reproductions ...`` in a session of its own, from the repository, where Python finds the package."""
-    command = [sys.executable, "-m", "reproductions", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, start_new_session=True, **options)
+def start(*arguments):
+    """``python -m reproductions ...`` from the repository, where Python finds the package."""
+    return started([sys.executable, "-m", "reproductions", *arguments], cwd=ROOT)
 
 
 @pytest.fixture

@@ -4,18 +4,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 from reproductions._command import COMMAND, STOPPED
 from reproductions._experiment import names
 from tests.cli.test_bad_input import check
+from tests.processes import PATIENCE
 from tests.reproductions.conftest import ROOT, start
-
-PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
 
 def test_the_help_has_an_example():
-    out, err = start("--help", **PIPES).communicate()
+    with start("--help") as process:
+        out, err = process.communicate()
     assert out.startswith("Usage: python -m reproductions [OPTIONS] ")
     assert "Example: python -m reproductions exact-tabular --quick\n" in out
     assert err == ""
@@ -30,11 +29,10 @@ def test_help_imports_neither_torch_nor_anything_else_heavy():
 def test_interrupted_it_says_what_is_kept(data, tmp_path):
     """With two processes, which have to find the package too."""
     arguments = ("exact-tabular", "--datasets", "wine", "--data", data, "--out", tmp_path, "--jobs", 2)
-    process = start(*arguments, **PIPES)
-    assert process.stderr.readline().startswith("1 of ")  # a cell has ended
-    time.sleep(0.3)
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    with start(*arguments) as process:
+        assert process.stderr.readline().startswith("1 of ")  # a cell has ended
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert out == ""
     assert err.splitlines()[-1] == f"{COMMAND}: {STOPPED}"

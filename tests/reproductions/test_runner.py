@@ -4,17 +4,18 @@ import math
 import multiprocessing
 import random
 import signal
-import time
 from dataclasses import replace
 
 import pytest
 import torch
 
+from metricfit._progress import Progress
 from reproductions._experiment import Experiment, Scope, get_experiment, names
 from reproductions._runner import read_results, run
 from reproductions.exact_2022 import tabular
 from reproductions.exact_2022._arms import table_8, train_seeds
 from reproductions.exact_2022._protocol import STEPS, load_data
+from tests.processes import PATIENCE, die_after
 
 
 def experiment_of(ran=None):
@@ -35,8 +36,19 @@ def experiment_of(ran=None):
     )
 
 
-def run_ablation(data, out):
-    return run(get_experiment("exact-ablation"), Scope(data, quick=True), out)
+class DieAfterOneCell(Progress):
+    """Kills this process soon after it has done a cell."""
+
+    def __init__(self, n_calls):
+        self.n_calls = n_calls
+
+    def step(self, stage, value):
+        if stage != "already saved":
+            die_after(self.n_calls)
+
+
+def run_ablation(data, out, progress=None):
+    return run(get_experiment("exact-ablation"), Scope(data, quick=True), out, 1, progress)
 
 
 def test_killed_three_times_and_resumed(data, tmp_path):
@@ -46,18 +58,13 @@ def test_killed_three_times_and_resumed(data, tmp_path):
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["reproductions.exact_2022.ablation", __name__])
     folder = tmp_path / "killed" / ".exact-ablation-cells2"
-    for _ in range(3):
-        before = len(list(folder.glob("*.json")))
-        process = processes.Process(target=run_ablation, args=(data, tmp_path / "killed"))
+    for n_killed in (1, 2, 3):
+        progress = DieAfterOneCell(moments.randrange(2000))  # a cell takes more calls than that
+        process = processes.Process(target=run_ablation, args=(data, tmp_path / "killed", progress))
         process.start()
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and process.is_alive() and len(list(folder.glob("*.json"))) <= before:
-            time.sleep(0.01)
-        time.sleep(moments.uniform(0.0, 0.3))
-        process.kill()
-        process.join()
+        process.join(PATIENCE)
         assert process.exitcode == -signal.SIGKILL
-    assert 3 <= len(list(folder.glob("*.json"))) < 18  # killed in its midst, and something was won each time
+        assert n_killed <= len(list(folder.glob("*.json"))) < 18  # killed in its midst, and something was won each time
     assert run_ablation(data, tmp_path / "killed") == whole
     for name in ("exact-ablation-quick.csv", "exact-ablation-quick.md"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

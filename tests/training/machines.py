@@ -9,10 +9,9 @@ import lightning_fabric  # loaded once, by the server that the processes are for
 import torch
 
 import metricfit.training
+from tests.processes import PATIENCE
 
 __all__ = ["Machines", "lightning_fabric", "metricfit"]
-
-PATIENCE = 300  # seconds until a process has ended, on a busy machine
 
 
 class Machines:

@@ -2,7 +2,7 @@
 
 import multiprocessing
 import random
-import time
+import signal
 
 import pytest
 import torch
@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 import metricfit as mf
 from metricfit.training import Batches, Trainer, anneal
 from metricfit.training._checkpoint import read_state, write_state
+from tests.processes import PATIENCE, run_counted, run_killed
 from tests.training import killed_worker
 from tests.training.test_checkpoints import drop, put, same
 
@@ -203,32 +204,29 @@ def test_an_epoch_that_fails_is_left(tmp_path):
     assert trainer.fit(failing[:-1], data(), epochs=1)[0]["step"] == 14
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments(tmp_path):
     """A process that is killed five times ends with the weights of one that is not, bit for bit."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([killed_worker.__name__])
+
+    def run(function, *arguments):
+        process = context.Process(target=function, args=arguments)
+        process.start()
+        process.join(PATIENCE)
+        return process.exitcode
+
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     whole.mkdir()
     killed.mkdir()
-    process = context.Process(target=killed_worker.train, args=(whole,))
-    process.start()
-    process.join(120)
-    assert process.exitcode == 0
-    file, moments = killed / "checkpoint", random.Random()
+    assert run(run_counted, tmp_path / "calls", killed_worker.train, whole) == 0
+    n_calls, file, moments = int((tmp_path / "calls").read_text()), killed / "checkpoint", random.Random(0)
     for _ in range(5):
         before = file.read_bytes() if file.exists() else b""
-        process = context.Process(target=killed_worker.train, args=(killed,))
-        process.start()
-        while process.is_alive() and (not file.exists() or file.read_bytes() == before):
-            time.sleep(0.001)  # until it has got further than the one before
-        time.sleep(moments.uniform(0.0, 0.03))
-        process.kill()
-        process.join()
-        assert process.exitcode == -9
-    process = context.Process(target=killed_worker.train, args=(killed,))
-    process.start()
-    process.join(120)
-    assert process.exitcode == 0
+        moment = int(moments.uniform(0.1, 0.18) * n_calls)  # five of them are less than the whole
+        assert run(run_killed, moment, killed_worker.train, killed) == -signal.SIGKILL
+        assert file.read_bytes() != before  # it has got further than the one before
+    assert run(killed_worker.train, killed) == 0
     weights = [torch.load(folder / "weights") for folder in (whole, killed)]
     assert same(*weights)
     assert len(weights[0]["temperatures"].unique()) > 1

@@ -324,6 +324,7 @@ def test_a_checkpoint_goes_on_as_if_nothing_had_happened(tmp_path, seconds, loss
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
 
 
+@pytest.mark.slow
 def test_two_processes_train_as_one(tmp_path):
     worker = Path(__file__).with_name("distributed_worker.py")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(worker), str(tmp_path)]

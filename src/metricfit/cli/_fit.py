@@ -35,9 +35,11 @@ def fit(
     numeric: options.Numeric = None,
     categorical: options.Categorical = None,
     merge_rare: options.MergeRare = 0,
+    drop_rare: options.DropRare = 0,
     group: options.Group = None,
     time: options.TimeColumn = None,
     test: options.TestFile = None,
+    keep_shared: options.KeepShared = False,
     header: options.Header = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -62,7 +64,6 @@ def fit(
         return
     given |= {"data": data[0]}
     from metricfit._files import check_free
-    from metricfit._parallel import count_workers
     from metricfit._progress import bar_or_lines
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
     from metricfit.cli._next import after_fit
@@ -83,7 +84,6 @@ def fit(
     with workers(jobs, cluster) as n_jobs:
         inputs = read_inputs(Asked.among(given))
         table, schema = inputs.table, inputs.schema
-        inputs.say_estimate(_compared_models(model), folds, repeats, count_workers(n_jobs))
         with bar_or_lines(by_split=True) as progress:
             found = compare(
                 table.features,

@@ -24,6 +24,8 @@ _COLUMNS = {"dropped": "drop", "numeric": "numeric", "categorical": "categorical
 IN_PARTS = "xgboost"  # the model of trees for files that are read in parts, and for these alone
 NOT_IN_PARTS = {  # options for a single table in memory, and their defaults
     **dict.fromkeys(("group", "time", "test", "header", "delimiter", "encoding")),
+    "drop_rare": 0,
+    "keep_shared": False,
     "folds": 5,
     "repeats": 2,
     "method": "auto",
@@ -98,7 +100,9 @@ def _check_given(given: Mapping[str, Any]) -> None:
         require("xgboost", "trees", f"--model {IN_PARTS}")
     for name, default in NOT_IN_PARTS.items():
         if given[name] != default:
-            raise UsageError(f"--{name} does not apply to files that are read in parts. Leave it out, or pass one file.")
+            raise UsageError(
+                f"--{name.replace('_', '-')} does not apply to files that are read in parts. Leave it out, or pass one file."
+            )
 
 
 def _split_names(given: Sequence[str] | None) -> list[str]:

@@ -7,14 +7,16 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metricfit._errors import DataError, UsageError
 from metricfit.cli import _options as options
 from metricfit.cli._costs import parse_cost
-from metricfit.cli._estimate import say_estimate
+from metricfit.cli._dead_ends import check_splits
 from metricfit.cli._options import say
+from metricfit.cli._test_rows import read_test
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,12 +44,16 @@ class Asked:
     numeric: Sequence[str] | None = None
     categorical: Sequence[str] | None = None
     merge_rare: int = 0
+    drop_rare: int = 0
     group: str | None = None
     time: str | None = None
     test: Path | None = None
+    keep_shared: bool = False
     header: bool | None = None
     delimiter: str | None = None
     encoding: str | None = None
+    folds: int = 5
+    repeats: int = 2
 
     @classmethod
     def among(cls, given: Mapping[str, Any]) -> Asked:
@@ -87,12 +93,6 @@ class Inputs:
     time: NDArray[Any] | None = None
     test: tuple[pa.Table, NDArray[Any]] | None = None
 
-    def say_estimate(self, models: Sequence[str] | None, folds: int, repeats: int, jobs: int) -> None:
-        """Say how long a comparison takes, if that is long."""
-        n_splits = 1 if self.test is not None else folds if self.time is not None else folds * repeats
-        features = self.table.features
-        say_estimate(features.num_rows, features.num_columns, len(set(self.table.labels.tolist())), n_splits, models, jobs)
-
     @property
     def for_compare(self) -> dict[str, Any]:
         """Arguments of ``compare`` that say how classes are judged, and on which rows."""
@@ -114,7 +114,11 @@ def read_inputs(asked: Asked) -> Inputs:
         categorical = _named_columns(asked.categorical, layout, "--categorical", target)
         group, time = (_one_column(getattr(asked, name), layout, name, [target, *dropped]) for name in ("group", "time"))
         raw, schema = data.read_table(path, layout, target, dropped, say, numeric, categorical)
-    table = data.split_target(raw, target, Path(asked.name), asked.merge_rare, say)
+    rare = (asked.merge_rare, say, asked.drop_rare, partial(_order_to_keep, asked))
+    table = data.split_target(raw, target, Path(asked.name), *rare)
+    if asked.classes is not None and table.renamed:
+        left = [name for name in asked.classes.split(",") if name.strip() not in map(str, table.renamed)]
+        asked = replace(asked, classes=",".join(left))
     if table.n_unlabelled:
         say(f"{table.n_unlabelled:,} rows without a value in {target!r} are dropped.")
     left_out = dict.fromkeys(dropped, "dropped by --drop")
@@ -123,13 +127,21 @@ def read_inputs(asked: Asked) -> Inputs:
         if name is not None:
             table, schema, held[option] = _take_out(table, schema, name, f"--{option}", does)
             left_out[name] = f"{does}, --{option}"
-    test = _read_test(asked, schema, table) if asked.test is not None else None
+    test, shared = None, ""
+    if asked.test is not None:
+        test, shared = read_test(asked.test, _find_layout(asked, asked.test), schema, table, asked.keep_shared)
     judged = check_metric(asked, *np.unique(table.labels, return_counts=True), table.order)
     known = {*left_out, target, *(column.name for column in schema.columns)}
     left_out |= {name: "a row index, dropped" for name in layout.names if name not in known}
-    profile = _look_at(asked.name, table, schema, left_out)
+    profile = _look_at(asked.name, table, schema, left_out, random_folds=not held and test is None)
+    if shared:
+        say(f"Warning: {shared}")
+        profile = replace(profile, warnings=(*profile.warnings, shared))
     for note in judged.notes:
         say(note)
+    if test is None:
+        check_splits(table.labels, asked.folds, asked.repeats, held.get("group"), held.get("time"))
+    schema = data.describe_values(schema, table.features)
     return Inputs(asked.name, table, schema, profile, judged, held.get("group"), held.get("time"), test)
 
 
@@ -141,6 +153,8 @@ def check_options(asked: Asked) -> None:
         raise UsageError("--positive and --classes exclude each other: of two --classes the last is the positive one.")
     if asked.cost is None:
         options.check_metric(asked.metric or DEFAULT_METRIC)
+    if asked.merge_rare and asked.drop_rare:
+        raise UsageError("--merge-rare and --drop-rare exclude each other: pass one of them.")
     given = [name for name in ("group", "time", "test") if getattr(asked, name) is not None]
     if len(given) > 1:
         raise UsageError(f"--{given[0]} and --{given[1]} exclude each other: both say which rows are held out.")
@@ -198,26 +212,18 @@ def _take_out(
     return left, replace(schema, columns=columns), np.array(column.to_pylist())
 
 
-def _read_test(asked: Asked, schema: TableSchema, table: LabelledTable) -> tuple[pa.Table, NDArray[Any]]:
-    """The rows of ``--test``, with the types of the table."""
-    import pyarrow as pa
+def _order_to_keep(asked: Asked, classes: NDArray[Any], known: Sequence[Any] | None) -> Sequence[Any] | None:
+    """The order of the classes, if the metric depends on it."""
+    from metricfit import metrics
 
-    from metricfit import data
-
-    path = asked.test
-    assert path is not None
-    layout = _find_layout(asked, path)
-    target = data.column_named(table.target, layout.names, "--target")
-    chunks = list(data.read_chunks(path, layout, schema, [target], say=say))
-    if not chunks:
-        raise DataError(f"{path} has no rows.")
-    features = pa.concat_tables([chunk.features for chunk in chunks])
-    known, labels = data.read_labels(pa.concat_tables([chunk.kept for chunk in chunks])[target], target, path)
-    if labels.dtype.kind != table.labels.dtype.kind:
-        labels = labels.astype(str).astype(table.labels.dtype.type)
-    dropped = f"; {len(known) - len(labels):,} without a label are dropped" if len(labels) < len(known) else ""
-    say(f"{path.name}: {len(labels):,} rows to judge by{dropped}.")
-    return features.filter(known), labels
+    name = asked.metric or DEFAULT_METRIC
+    if asked.cost is not None or len(classes) < 3 or getattr(metrics.get(name), "average", "") == "binary":
+        return None
+    if not metrics.get(name).depends_on_order(len(classes)):
+        return None
+    order = _parse_order(asked.classes, classes) if asked.classes is not None else list(known or ()) or None
+    _check_order(name, classes, order)
+    return classes.tolist() if order is None else order
 
 
 def check_metric(asked: Asked, classes: NDArray[Any], counts: NDArray[Any], known: Sequence[Any] | None = None) -> Judged:
@@ -307,14 +313,16 @@ def _pairs(costs: Any) -> list[tuple[Any, Any, float]]:
     return named if costs.otherwise is None else [*named, ("others", "others", costs.otherwise)]
 
 
-def _look_at(name: str, table: LabelledTable, schema: TableSchema, left_out: Mapping[str, str]) -> TableProfile:
+def _look_at(
+    name: str, table: LabelledTable, schema: TableSchema, left_out: Mapping[str, str], random_folds: bool
+) -> TableProfile:
     """Say what the table holds, and what may mislead."""
     import numpy as np
 
     from metricfit.profile import profile_table
 
     say_contents(name, schema, table.target, *np.unique(table.labels, return_counts=True))
-    profile = profile_table(table.features, table.labels, schema, left_out)
+    profile = profile_table(table.features, table.labels, schema, left_out, random_folds)
     for line in profile.warnings:
         say(f"Warning: {line}")
     return profile

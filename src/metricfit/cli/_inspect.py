@@ -19,7 +19,7 @@ def inspect(
     model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote.", show_default=False)],
     as_json: options.AsJson = False,
 ) -> None:
-    """Show the contents of a model: metric, columns, classes, scores. It reads descriptions only, so it is fast."""
+    """Show the contents of a model: metric, costs, columns, classes, scores. It reads descriptions only, so it is fast."""
     described, table, scores = _read(model)
     try:
         found = _contents(described, table, scores)
@@ -49,6 +49,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 def _contents(model: dict[str, Any], table: dict[str, Any], scores: dict[str, Any]) -> dict[str, Any]:
     return {
         "metric": model["metric_name"],
+        "costs": _costs(model),
         "classes": model["classes"]["values"],
         "positive class": model["pos_label"],
         "order of classes": model["class_order"],
@@ -69,6 +70,15 @@ def _contents(model: dict[str, Any], table: dict[str, Any], scores: dict[str, An
     }
 
 
+def _costs(model: dict[str, Any]) -> dict[str, float]:
+    """The cost of every wrong answer, and of a right one that has a cost; empty for other metrics."""
+    metric, names = model["metric"], model["classes"]["values"]
+    if not metric or metric["type"] != "Cost":
+        return {}
+    pairs = [(i, j, cost) for i, row in enumerate(metric["fields"]["matrix"]) for j, cost in enumerate(row)]
+    return {f"{names[i]}, predicted {names[j]}": float(cost) for i, j, cost in pairs if i != j or cost}
+
+
 def _columns(model: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:
     """Columns and their types; a model that was saved from Python has names at most."""
     if table:
@@ -81,6 +91,8 @@ def _format_lines(name: str, value: Any) -> list[str]:
         return []
     if name == "candidates":
         value = {row["candidate"]: f"{row['metric']:.4f}  {row['verdict']}" for row in value}
+    if name == "costs":
+        value = {pair: f"{cost:g}" for pair, cost in value.items()}
     if isinstance(value, dict):
         width = max(len(str(key)) for key in value)
         lines = [f"{key!s:{width}}  {f'{item:.4f}' if isinstance(item, float) else item}" for key, item in value.items()]

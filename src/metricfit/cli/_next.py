@@ -22,9 +22,11 @@ SHARED = (  # options of `compare` and `fit`
         "numeric",
         "categorical",
         "merge_rare",
+        "drop_rare",
         "group",
         "time",
         "test",
+        "keep_shared",
     ),
     *("header", "delimiter", "encoding", "folds", "repeats", "jobs", "seed"),
 )
@@ -40,7 +42,7 @@ def after_compare(command: Callable[..., None], given: Mapping[str, Any], compar
 
     recommended, metric = comparison.verdict.recommended, better_metric(comparison)
     if metric is not None:
-        return _join("compare", {**given, "metric": metric}, command, (*SHARED, "models"), [])
+        return _join("compare", {**given, "metric": metric}, command, (*SHARED, "models", "methods", "margin"), [])
     if recommended is None or recommended == comparison.constant_name:
         return ""
     options = fit_options(comparison.results[recommended].contender, comparison.measure)

@@ -16,13 +16,16 @@ from metricfit._printable import printable
 from metricfit._words import did_you_mean
 
 Data = Annotated[
-    Path, typer.Argument(help="CSV, TSV, JSON Lines (also gzipped), Parquet or Excel file; - reads stdin.", show_default=False)
+    Path,
+    typer.Argument(
+        help="CSV, TSV, ARFF, JSON Lines (also gzipped), Parquet or Excel file; - reads stdin.", show_default=False
+    ),
 ]
 DataFiles = Annotated[
     list[Path],
     typer.Argument(
-        help="CSV, TSV, JSON Lines (also gzipped), Parquet or Excel file; - reads stdin. Several Parquet files, a pattern "
-        "such as 'part-*.parquet' or a folder of them are read in parts.",
+        help="CSV, TSV, ARFF, JSON Lines (also gzipped), Parquet or Excel file; - reads stdin. Several Parquet files, a "
+        "pattern such as 'part-*.parquet' or a folder of them are read in parts.",
         show_default=False,
     ),
 ]
@@ -60,8 +63,14 @@ Numeric = Annotated[
 ]
 Categorical = Annotated[list[str] | None, typer.Option(help="Columns to read as categories, also if they hold numbers.")]
 MergeRare = Annotated[
-    int, typer.Option(min=0, help="Merge classes with fewer rows than this into one class, 'other'.", show_default=False)
+    int,
+    typer.Option(
+        min=0,
+        help="Merge classes with fewer rows than this into one class, 'other'; into neighbours if the metric needs an order.",
+        show_default=False,
+    ),
 ]
+DropRare = Annotated[int, typer.Option(min=0, help="Drop the rows of classes with fewer rows than this.", show_default=False)]
 Group = Annotated[
     str | None, typer.Option(help="Column whose equal values stay together, in training or test rows.", show_default=False)
 ]
@@ -72,6 +81,9 @@ TimeColumn = Annotated[
 TestFile = Annotated[
     Path | None, typer.Option("--test", help="File of rows to judge by, instead of cross-validation.", show_default=False)
 ]
+KeepShared = Annotated[
+    bool, typer.Option("--keep-shared", help="Also judge the rows of --test that are rows of the training file.")
+]
 Header = Annotated[
     bool | None,
     typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected"),
@@ -80,13 +92,22 @@ ModelHeader = Annotated[
     bool | None,
     typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="as in the model's table"),
 ]
-Delimiter = Annotated[str | None, typer.Option(help="Column separator.", show_default="detected")]
+Delimiter = Annotated[
+    str | None, typer.Option(help="Column separator; whitespace is any number of spaces.", show_default="detected")
+]
 Encoding = Annotated[str | None, typer.Option(help="Text encoding.", show_default="detected")]
 Models = Annotated[
     str | None,
     typer.Option(
         help="Models to compare, separated by commas: linear, boosting, extra_trees, mlp, ensemble.",
         show_default="linear,boosting,ensemble",
+    ),
+]
+Methods = Annotated[
+    str | None,
+    typer.Option(
+        help="Methods of the linear model and of mlp to compare, separated by commas; threshold is always compared.",
+        show_default="all, for the linear model",
     ),
 ]
 Margin = Annotated[
@@ -140,6 +161,21 @@ def parse_models(given: str | None) -> list[str] | None:
     return names
 
 
+def parse_methods(given: str | None) -> list[str] | None:
+    """The names in ``--methods``; None stands for the default ones."""
+    if given is None:
+        return None
+    from metricfit import methods
+
+    names, known = [name.strip() for name in given.split(",") if name.strip()], methods.names()
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--methods {name!r} is not a method.{did_you_mean(name, known)} Choose from {', '.join(known)}.")
+    if not names:
+        raise UsageError(f"--methods should name some of {', '.join(known)}, got {given!r}.")
+    return names
+
+
 def check_model(name: str, option: str, known: Sequence[str]) -> None:
     """Check for a known model whose packages are installed."""
     from metricfit._extras import require
@@ -189,9 +225,13 @@ def ignore_warnings() -> Iterator[None]:
 
 
 def parse_delimiter(given: str | None) -> str | None:
-    """The delimiter as one character, given as itself or by name."""
+    """The delimiter as one character or ``\\s+``, given as itself or by name."""
     named = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
+    if given in ("whitespace", r"\s+"):
+        return r"\s+"
     delimiter = named.get(given, given) if given is not None else None
     if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n"'):
-        raise UsageError(f"--delimiter should be one ASCII character, or tab, space, comma, semicolon or pipe; got {given!r}.")
+        raise UsageError(
+            f"--delimiter should be one ASCII character, or tab, space, whitespace, comma, semicolon or pipe; got {given!r}."
+        )
     return delimiter

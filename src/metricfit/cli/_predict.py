@@ -17,7 +17,7 @@ def predict(
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="CSV, TSV, Parquet, JSON Lines or Excel files with the model's columns; - is stdin.", show_default=False
+            help="CSV, TSV, ARFF, Parquet, JSON Lines or Excel files with the model's columns; - is stdin.", show_default=False
         ),
     ],
     out: Annotated[
@@ -44,6 +44,13 @@ def predict(
             "--safe-csv", help="Write a ' before labels and kept cells that a spreadsheet would run as a formula (= + - @)."
         ),
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse data that differ from the training table: new categories, other numbers, more missing values.",
+        ),
+    ] = False,
     header: options.ModelHeader = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -58,7 +65,8 @@ def predict(
     from metricfit._files import check_free
     from metricfit.cli._model import open_model
     from metricfit.cli._predict_files import pair_files, predict_files
-    from metricfit.cli._prediction import Prediction, output_format
+    from metricfit.cli._prediction import Prediction, output_format, say_moved
+    from metricfit.data import Drift
 
     pairs = pair_files(data, out, overwrite) if len(data) > 1 or cluster or (out is not None and out.is_dir()) else []
     targets: list[Path | None] = [target for _, target in pairs] if pairs else [out]
@@ -68,10 +76,12 @@ def predict(
     if not pairs and out is not None:
         check_free(out, "pass --overwrite", overwrite)
     separator = options.parse_delimiter(delimiter)
-    wanted = (tuple(keep or ()), probabilities, on_error == "skip", safe_csv, header, separator, encoding)
+    wanted = (tuple(keep or ()), probabilities, on_error == "skip", safe_csv, header, separator, encoding, strict)
     with workers(jobs, cluster) as n_jobs:
         prediction = Prediction(open_model(model), model, *wanted)
         if pairs:
             predict_files(prediction, pairs, n_jobs, overwrite)
         else:
-            prediction.write(data[0], out, overwrite, options.say)
+            drift = Drift(prediction.model.schema)
+            prediction.write(data[0], out, overwrite, options.say, drift)
+            say_moved(drift, options.say)

@@ -12,6 +12,7 @@ from metricfit.cli._options import say
 
 if TYPE_CHECKING:
     from metricfit.cli._prediction import Prediction
+    from metricfit.data import Drift
 
 Pair = tuple[Path, Path]  # a file, and where its predictions go
 
@@ -23,6 +24,7 @@ class Done:
     n_rows: int = 0
     problem: str = ""
     notes: list[str] = field(default_factory=list)
+    drift: Drift | None = None
 
 
 def pair_files(files: Sequence[Path], out: Path | None, overwrite: bool) -> list[Pair]:
@@ -57,33 +59,41 @@ def output_name(file: Path) -> str:
     name = file.name
     if name.lower().endswith((".parquet", ".csv", ".csv.gz")):
         return name
-    return file.with_suffix("").name.removesuffix(".jsonl").removesuffix(".tsv") + ".csv"
+    return file.with_suffix("").name.removesuffix(".jsonl").removesuffix(".tsv").removesuffix(".arff") + ".csv"
 
 
 def predict_files(prediction: Prediction, pairs: Sequence[Pair], n_jobs: int | None, overwrite: bool) -> None:
     """Write the outputs. A file that cannot be predicted leaves the others as they are; the error at the end counts them."""
     from metricfit._parallel import parallel
+    from metricfit.cli._prediction import say_moved
+    from metricfit.data import Drift
 
     pairs = [(file.absolute(), target.absolute()) for file, target in pairs]  # a worker has another working folder
     items = [(file, target, overwrite) for file, target in pairs]
-    failed = 0
+    failed, drift = 0, Drift(prediction.model.schema)
     for (file, target), done in zip(pairs, parallel(_predict_file, prediction, items, n_jobs), strict=True):
         for note in done.notes:
             say(note if str(file) in note or str(target) in note else f"{file}: {note}")
         if not done.problem and not target.exists():
             raise ClusterError(f"{target} was written by a worker, but is not here: --out should be on a disk that all share.")
+        if done.drift is not None:
+            drift.join(done.drift)
         if done.problem:
             failed += 1
             say(done.problem if str(file) in done.problem else f"{file}: {done.problem}")
+    say_moved(drift, say)
     if failed:
         folder = pairs[0][1].parent
         raise DataError(f"{failed} of {len(pairs)} files could not be predicted, see above. The others are in {folder}.")
 
 
 def _predict_file(prediction: Prediction, file: Path, target: Path, overwrite: bool) -> Done:
-    done = Done()
+    from metricfit.data import Drift
+
+    done, drift = Done(), Drift(prediction.model.schema)
     try:
-        done.n_rows = prediction.write(file, target, overwrite, done.notes.append, progress=False)
+        done.n_rows = prediction.write(file, target, overwrite, done.notes.append, drift, progress=False)
+        done.drift = drift
     except (DataError, UsageError, OSError) as error:
         done.problem = str(error)
     return done

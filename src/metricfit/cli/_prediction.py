@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from metricfit.cli._model import Model
-    from metricfit.data import Chunk
+    from metricfit.data import Chunk, Drift, Layout
 
 PREDICTION = "prediction"
-LISTED = 10  # rows without a prediction that are named
+LISTED = 10  # rows without a prediction that are named, and columns that differ
 ROWS_PER_LINE = 100_000  # between two lines of progress where there is no terminal
 FORMATS = ("parquet", "csv.gz", "csv")
 
@@ -42,15 +42,18 @@ class Prediction:
     header: bool | None = None
     delimiter: str | None = None
     encoding: str | None = None
+    strict: bool = False  # data that moved are an error
 
-    def write(self, data: Path, out: Path | None, overwrite: bool, say: Say, progress: bool = True) -> int:
-        """Predict a file, and write ``out`` or, without one, stdout; the number of rows."""
+    def write(self, data: Path, out: Path | None, overwrite: bool, say: Say, drift: Drift, progress: bool = True) -> int:
+        """Predict a file, and write ``out`` or, without one, stdout; the number of rows. The rows are added to ``drift``."""
         from metricfit._files import new_file
         from metricfit.data import input_file
 
         problems, written, kind = _Problems(), _Written(progress), output_format(out)
         with input_file(data) as path:
-            tables = self._tables(path, data, kind, problems, say)
+            if self.strict:
+                self._check_moved(path, data)
+            tables = self._tables(path, data, kind, problems, say, drift)
             if out is None:
                 with written.told_if_incomplete():
                     written.write(tables, sys.stdout.buffer, kind)
@@ -61,19 +64,36 @@ class Prediction:
         problems.say(say)
         return written.n_rows
 
-    def _tables(self, path: Path, data: Path, kind: str, problems: _Problems, say: Say) -> Iterator[pa.Table]:
-        """The output, chunk by chunk. An error in the first rows is raised here, and leaves no output behind."""
-        from metricfit.data import layout_of, read_chunks
+    def _layout(self, path: Path) -> Layout:
+        from metricfit.data import layout_of
 
         named = self.model.schema.header if self.header is None else self.header
-        layout = layout_of(path, delimiter=self.delimiter, encoding=self.encoding, header=named)
+        return layout_of(path, delimiter=self.delimiter, encoding=self.encoding, header=named)
+
+    def _check_moved(self, path: Path, data: Path) -> None:
+        """Read the file once, before anything is written."""
+        from metricfit.data import Drift, read_chunks
+
+        drift = Drift(self.model.schema)
+        for chunk in read_chunks(path, self._layout(path), self.model.schema, skip=self.skip):
+            drift.add(readable_rows(chunk))
+        if notes := drift.notes():
+            shown = " ".join(notes[:LISTED]) + (f" {len(notes) - LISTED} more." if len(notes) > LISTED else "")
+            name = "stdin" if str(data) == "-" else data
+            raise DataError(f"{name} differs from the training table, and --strict is given. {shown}")
+
+    def _tables(self, path: Path, data: Path, kind: str, problems: _Problems, say: Say, drift: Drift) -> Iterator[pa.Table]:
+        """The output, chunk by chunk. An error in the first rows is raised here, and leaves no output behind."""
+        from metricfit.data import read_chunks
+
+        layout = self._layout(path)
         for note in layout.notes:
             say(note)
         if layout.decimal == ",":
             say("Numbers such as 1,5 are read with a decimal comma.")
         kept = _kept_names(self.keep, layout.names, _output_names(self.model, self.probabilities))
         chunks = read_chunks(path, layout, self.model.schema, kept, self.skip, say)
-        tables = (problems.noted(*self._predict(data, chunk)) for chunk in chunks)
+        tables = (problems.noted(*self._predict(data, chunk)) for chunk in _counted(chunks, drift))
         if self.skip and kind != "parquet" and not kept and not self.probabilities:
             tables = (_without_blank_lines(table) for table in tables)
         first = next(tables, None)
@@ -97,6 +117,31 @@ class Prediction:
             return chunk, prediction_table(self.model, chunk, self.folder, self.probabilities)
 
 
+def _counted(chunks: Iterator[Chunk], drift: Drift) -> Iterator[Chunk]:
+    for chunk in chunks:
+        drift.add(readable_rows(chunk))
+        yield chunk
+
+
+def say_moved(drift: Drift, say: Say) -> None:
+    """Say once, after all rows, where they differ from the training table."""
+    notes = drift.notes()
+    if notes:
+        say("Warning: these rows differ from the training table, so predictions may be poor. Pass --strict to refuse them.")
+    for note in notes[:LISTED]:
+        say(f"  {note}")
+    if len(notes) > LISTED:
+        say(f"  {len(notes) - LISTED} more columns differ.")
+
+
+def readable_rows(chunk: Chunk) -> pa.Table:
+    """The features of the rows without a problem."""
+    import numpy as np
+
+    rows = np.setdiff1d(np.arange(chunk.features.num_rows), list(chunk.problems))
+    return chunk.features.take(rows) if chunk.problems else chunk.features
+
+
 def prediction_table(model: Model, chunk: Chunk, folder: Path, probabilities: bool) -> pa.Table:
     """The kept columns, ``prediction``, and if wanted ``probability_<class>``; nothing is predicted for unreadable rows."""
     import numpy as np
@@ -106,7 +151,7 @@ def prediction_table(model: Model, chunk: Chunk, folder: Path, probabilities: bo
 
     classifier, features = model.classifier, chunk.features
     readable = np.setdiff1d(np.arange(features.num_rows), list(chunk.problems))
-    given: Any = features.take(readable) if chunk.problems else features
+    given: Any = readable_rows(chunk)
     scores = probability = np.empty((0, len(classifier.classes_)))
     try:
         if len(readable):

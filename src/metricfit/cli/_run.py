@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 import typer
 
-from metricfit._errors import ClusterError, DataError, UsageError
+from metricfit._errors import ClusterError, DataError, PartialError, UsageError
 from metricfit._extras import MissingExtraError
 from metricfit._printable import printable
 
@@ -46,6 +46,8 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
         return complain(error, USAGE)
     except (ClusterError, DataError, MissingExtraError) as error:
         return complain(error, DATA)
+    except PartialError as error:
+        return complain(error, INTERRUPTED)
     except FileExistsError as error:
         return complain(error, USAGE)
     except (KeyboardInterrupt, typer.Abort):

@@ -12,22 +12,25 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import column_or_1d
 
 from metricfit._checks import check_number
+from metricfit._parallel import count_workers
 from metricfit._progress import Progress
 from metricfit._typing import Ints
 from metricfit.comparison._collect import collect_results, score_statistics
 from metricfit.comparison._contenders import CONSTANT_NAME, DEFAULT_MODELS, REFERENCE, list_contenders
 from metricfit.comparison._effects import strongest_effects
 from metricfit.comparison._result import Comparison
-from metricfit.comparison._run import Job, run_splits
+from metricfit.comparison._run import InterruptedComparison, Job, Outcomes, run_splits
 from metricfit.comparison._splits import (
     Plan,
     check_training_classes,
+    first_splits,
     plan_folds,
     plan_groups,
     plan_test_set,
     plan_time,
 )
 from metricfit.comparison._statistics import margin_in_units
+from metricfit.comparison._trial import announce_time
 from metricfit.comparison._warnings import list_warnings
 from metricfit.comparison._words import join_labels
 from metricfit.estimators import MetricClassifier
@@ -146,8 +149,16 @@ def compare_metrics(
     n_explained = plan.n_splits if importance else 0
     job = Job(classifier, X, target, labels, test_data, test_labels, len(classes), named, contenders, plan, n_explained)
     reporter = progress or Progress()
+    reporter.announce(lambda: announce_time(job, count_workers(n_jobs)))
     reporter.start(job.n_fits)
-    runs = list(run_splits(job, n_jobs, reporter))
+    runs, interrupt = list[Outcomes](), None
+    try:
+        for outcomes in run_splits(job, n_jobs, reporter):
+            runs.append(outcomes)
+    except KeyboardInterrupt as error:
+        if not runs:
+            raise
+        interrupt, plan = error, first_splits(plan, len(runs))
     left_out = tuple(f"{model} is left out: {why}." for model, why in out.items()) if chosen_for_user else ()
     found = {}
     for name, resolved in named.items():
@@ -175,6 +186,8 @@ def compare_metrics(
             statistics=statistics,
         )
         found[name] = replace(comparison, warnings=list_warnings(comparison))
+    if interrupt is not None:
+        raise InterruptedComparison(found, len(runs), len(job.plan.splits)) from interrupt
     return found
 
 

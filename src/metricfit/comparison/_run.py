@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import signal
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
@@ -25,6 +25,9 @@ from metricfit.estimators import MetricClassifier
 from metricfit.estimators._shared import SharedFits, Wanted
 from metricfit.methods import BASELINE, Choice
 from metricfit.metrics._resolve import Resolved
+
+if TYPE_CHECKING:
+    from metricfit.comparison._result import Comparison
 
 Outcomes = dict[str, dict[str, Outcome]]  # metric: contender: outcome
 
@@ -50,13 +53,21 @@ class Job:
         return len(self.plan.splits) * len(self.contenders) * len(self.metrics)
 
 
+class InterruptedComparison(KeyboardInterrupt):
+    """Ctrl-C after some splits; ``partial`` has the comparisons of these, by metric."""
+
+    def __init__(self, partial: Mapping[str, Comparison], n_done: int, n_splits: int) -> None:
+        super().__init__(f"Interrupted after {n_done} of {n_splits} splits")
+        self.partial = partial
+
+
 def run_splits(job: Job, n_jobs: int | None, progress: Progress) -> Iterator[Outcomes]:
     """The outcomes of every split, in order."""
     n_splits = len(job.plan.splits)
     if runs_here(n_jobs):
         for index in range(n_splits):
             outcomes: Outcomes = {}
-            for metric, name, outcome in _run_split(job, index):
+            for metric, name, outcome in run_split(job, index):
                 outcomes.setdefault(metric, {})[name] = outcome
                 progress.step(f"split {index + 1} of {n_splits}: {name}", None)
             progress.split_done(index + 1, n_splits)
@@ -101,12 +112,13 @@ def stop_workers() -> None:
 
 def _split_outcomes(job: Job, index: int) -> Outcomes:
     outcomes: Outcomes = {}
-    for metric, name, outcome in _run_split(job, index):
+    for metric, name, outcome in run_split(job, index):
         outcomes.setdefault(metric, {})[name] = outcome
     return outcomes
 
 
-def _run_split(job: Job, index: int) -> Iterator[tuple[str, str, Outcome]]:
+def run_split(job: Job, index: int) -> Iterator[tuple[str, str, Outcome]]:
+    """Metric, contender and outcome, one after the other."""
     train, test = job.plan.splits[index]
     train_rows, test_rows = _safe_indexing(job.data, train), _safe_indexing(job.test_data, test)
     test_labels = job.test_labels[test]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -58,6 +58,16 @@ class Plan:
         """What ``MetricClassifier`` takes as ``cv`` for the training rows of a split."""
         train, _ = self.splits[index]
         return INNER_FOLDS if self.groups is None else folds_of_groups(labels[train], self.groups[train], seed)
+
+
+def first_splits(plan: Plan, n_done: int) -> Plan:
+    """What remains of a plan that was interrupted. Test rows are those of the first repeat, or of the part of it that is done.
+
+    The plan still says how many folds and repeats were wanted: its words end with how many splits are done.
+    """
+    words = f"{plan.evaluation}, partial: {n_done} of {len(plan.splits)} splits"
+    n_splits = min(n_done, plan.n_splits)
+    return replace(plan, splits=plan.splits[:n_done], n_splits=n_splits, n_repeats=-(-n_done // n_splits), evaluation=words)
 
 
 def plan_folds(labels: Ints, classes: NDArray[Any], n_splits: int, n_repeats: int, seed: int) -> Plan:

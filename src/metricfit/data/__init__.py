@@ -1,10 +1,11 @@
-"""Read tables from CSV, TSV and JSON Lines (also compressed by gzip), Parquet and Excel files."""
+"""Read tables from CSV, TSV, ARFF and JSON Lines (also compressed by gzip), Parquet and Excel files."""
 
 from metricfit._extras import require
 
 require("pyarrow", "cli", "metricfit.data")
 require("charset_normalizer", "cli", "metricfit.data")
 
+from metricfit.data._drift import Drift, describe_values
 from metricfit.data._layout import Layout, layout_of
 from metricfit.data._read import Chunk, read_chunks, read_table
 from metricfit.data._schema import TableSchema
@@ -15,11 +16,13 @@ from metricfit.data._types import Column
 __all__ = [
     "Chunk",
     "Column",
+    "Drift",
     "LabelledTable",
     "Layout",
     "TableSchema",
     "check_classes",
     "column_named",
+    "describe_values",
     "input_file",
     "label_like",
     "layout_of",

@@ -1,4 +1,4 @@
-"""The type of every column of a table, from all of its values or as the caller wants it. Every decision is said."""
+"""The type of every column of a table, from its values, an ARFF header or the caller. Every decision is said."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ def detect_columns(
             columns.append(replace(column, type="string"))
         elif name in numeric:
             columns.append(_as_number(values, column, layout, say))
+        elif layout.types and layout.types[column.position]:
+            columns.append(replace(column, type=layout.types[column.position]))
         else:
             columns.append(_detect_type(values, column, layout, say))
     _say_formats(columns, say)

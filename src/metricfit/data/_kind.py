@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import zipfile
 import zlib
@@ -12,7 +13,7 @@ from metricfit._files import BoundedGzip
 from metricfit.data._bombs import check_zip
 from metricfit.data._sniff import BYTE_ORDER_MARKS
 
-READS = "CSV, TSV, Parquet, JSON Lines and Excel files are read"
+READS = "CSV, TSV, ARFF, Parquet, JSON Lines and Excel files are read"
 START_BYTES = 2**16
 MAX_CONTROLS = {True: 0.1, False: 0.005}  # the largest share of control characters in a text that is UTF-8, or is not
 _GZIP, _OLE, _ZIP = b"\x1f\x8b", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04"
@@ -43,14 +44,14 @@ _FOREIGN = {
 _MARKUP = {
     re.compile(rb"\s*<(!doctype html|html)", re.IGNORECASE): "an HTML page",
     re.compile(rb"\s*<\?xml", re.IGNORECASE): "an XML file",
-    re.compile(rb"(\s*(%[^\n]*)?\n)*\s*@relation\s", re.IGNORECASE): "an ARFF file",
 }
+_ARFF = re.compile(rb"^[^\S\n]*@relation\b", re.IGNORECASE | re.MULTILINE)  # after comments
 _JSON_LINES, _JSON_ARRAY = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*["}]'), re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*[\[{\]]")
 _CONTROLS = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1a")  # Ctrl-Z ends some old files
 
 
 def kind_of(path: Path) -> tuple[str, bool]:
-    """One of csv, parquet, jsonl and excel, and whether the file is compressed by gzip. Other files are refused."""
+    """One of csv, arff, parquet, jsonl and excel, and whether the file is compressed by gzip. Other files are refused."""
     start = _read_start(path)
     compressed = start.startswith(_GZIP)
     if compressed:
@@ -90,6 +91,8 @@ def _kind_of_bytes(path: Path, start: bytes, compressed: bool) -> str:
         start = start.decode(encoding, errors="ignore").encode("utf-8", errors="ignore")
     elif _is_binary(start):
         raise _refusal(path, "a binary file")
+    if start.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"%", b"@") and _ARFF.search(start):
+        return "arff"
     return "jsonl" if _JSON_LINES.match(start) or _JSON_ARRAY.match(start) else "csv"
 
 

@@ -7,19 +7,21 @@ from pathlib import Path
 
 from metricfit._errors import DataError
 from metricfit._printable import quoted
-from metricfit.data import _excel, _json
+from metricfit.data import _arff, _excel, _json
 from metricfit.data._bombs import check_parquet
 from metricfit.data._cells import cell_text
 from metricfit.data._kind import kind_of
 from metricfit.data._names import unique_names, why_data
 from metricfit.data._sniff import (
     MAX_RECORDS,
+    WHITESPACE,
     check_encoding,
     detect_decimal,
     detect_delimiter,
     detect_encoding,
     first_lines,
     first_records,
+    open_text,
 )
 
 
@@ -29,24 +31,26 @@ class Layout:
 
     names: tuple[str, ...]
     raw_names: tuple[str, ...]
-    format: str = "csv"  # or parquet, jsonl, excel
+    format: str = "csv"  # or arff, parquet, jsonl, excel
     renamed: tuple[tuple[str, str], ...] = ()  # repeated names, and what these columns are called instead
     compressed: bool = False
     encoding: str = "utf-8"
     encoding_detected: bool = False
-    delimiter: str = ","
+    delimiter: str = ","  # or "\\s+", any number of spaces
+    delimiter_detected: bool = False
+    types: tuple[str, ...] = ()  # of the columns, where the file has them: "number", "string", or "" for a date
     decimal: str = "."
     header: bool = True
     header_detected: bool = False
     first_line: str = ""  # why the first line is data
-    blank_lines: int = 0  # before the first non-blank line
+    blank_lines: int = 0  # before the first non-blank line, or before @data in an ARFF file
     sheet: str = ""
     n_sheets: int = 1
 
     @property
     def first_row(self) -> int:
         """The number of the first row of data, as an editor or a spreadsheet counts."""
-        return 1 + self.blank_lines + int(self.header) if self.format in ("csv", "excel") else 1
+        return 1 + self.blank_lines + int(self.header) if self.format in ("csv", "arff", "excel") else 1
 
     @property
     def notes(self) -> list[str]:
@@ -57,6 +61,8 @@ class Layout:
             notes.append(f"Sheet {quoted(self.sheet)} is read, {of}.")
         if self.encoding_detected and not self.encoding.startswith("utf"):
             notes.append(f"The file is not UTF-8: read as {self.encoding}. Pass --encoding to change this.")
+        if self.delimiter_detected and self.delimiter == WHITESPACE:
+            notes.append("Columns are separated by spaces, any number of them. Pass --delimiter to change this.")
         if self.header_detected and not self.header:
             numbered = "columns are numbered from 1. Pass --header if it is a header."
             notes.append(f"The first line {self.first_line} and is read as data; {numbered}")
@@ -80,11 +86,13 @@ def layout_of(path: Path, *, delimiter: str | None = None, encoding: str | None 
         raw_names = _json.read_keys(path, compressed, encoding)
         names, renamed = unique_names(raw_names)
         return Layout(names, raw_names, "jsonl", renamed, compressed, encoding, detected)
+    if kind == "arff":
+        return _arff_layout(path, compressed, encoding, detected)
     lines = first_lines(path, compressed, encoding)
     blank = next((index for index, line in enumerate(lines) if line.strip()), None)
     if blank is None:
         raise DataError(f"{path} is empty.")
-    delimiter = delimiter or detect_delimiter(lines[blank:])
+    delimiter_detected, delimiter = delimiter is None, delimiter or detect_delimiter(lines[blank:])
     records = first_records(lines[blank:], delimiter)
     raw_names = tuple(records[0])
     reason = why_data(records) if header is None else ""
@@ -98,6 +106,7 @@ def layout_of(path: Path, *, delimiter: str | None = None, encoding: str | None 
         encoding=encoding,
         encoding_detected=detected,
         delimiter=delimiter,
+        delimiter_detected=delimiter_detected,
         decimal=detect_decimal(records, delimiter),
         header=header,
         header_detected=header_detected,
@@ -109,6 +118,27 @@ def layout_of(path: Path, *, delimiter: str | None = None, encoding: str | None 
 def _numbers(n_columns: int) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
     """The names of columns without a header."""
     return tuple(str(index) for index in range(1, n_columns + 1)), ()
+
+
+def _arff_layout(path: Path, compressed: bool, encoding: str, detected: bool) -> Layout:
+    """The line @data takes the place of a header."""
+    try:
+        with open_text(path, compressed, encoding) as lines:
+            header = _arff.read_header(lines, path)
+    except (OSError, UnicodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    names, renamed = unique_names(header.names)
+    return Layout(
+        names=names,
+        raw_names=header.names,
+        format="arff",
+        renamed=renamed,
+        compressed=compressed,
+        encoding=encoding,
+        encoding_detected=detected,
+        types=header.types,
+        blank_lines=header.n_lines,
+    )
 
 
 def _parquet_layout(path: Path) -> Layout:

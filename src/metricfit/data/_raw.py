@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +15,17 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from metricfit._errors import DataError
+from metricfit.data._arff import csv_lines
 from metricfit.data._bombs import check_parquet
 from metricfit.data._cells import column_of
 from metricfit.data._excel import read_sheet
 from metricfit.data._json import read_objects
 from metricfit.data._layout import Layout
-from metricfit.data._sniff import open_bytes
+from metricfit.data._sniff import WHITESPACE, open_bytes, open_text, single_spaces
 
-CHUNK_BYTES = 2**22
+CHUNK_BYTES, CHUNK_LINES = 2**22, 1000
 CHUNK_ROWS, CHUNK_CELLS = 2**15, 2**20
+TEXTS = ("csv", "arff")  # formats that Arrow reads as CSV
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 Ragged = dict[int, str]  # a row of a chunk that has too many or too few cells, and what is wrong with it
@@ -30,8 +34,8 @@ Ragged = dict[int, str]  # a row of a chunk that has too many or too few cells, 
 def read_whole(path: Path, layout: Layout, positions: Sequence[int]) -> pa.Table:
     """The columns at these positions, in this order and with their names."""
     names = [layout.names[position] for position in positions]
-    if layout.format == "csv":
-        with open_bytes(path, layout.compressed) as file:
+    if layout.format in TEXTS:
+        with _open_csv(path, layout) as file:
             return csv.read_csv(file, *_csv_options(layout, positions)).rename_columns(names)
     if layout.format == "parquet":
         with parquet.ParquetFile(path) as file:
@@ -50,7 +54,7 @@ def read_batches(
 
     ``groups`` are the row groups of a Parquet file to read; by default all.
     """
-    if layout.format == "csv":
+    if layout.format in TEXTS:
         yield from _read_csv_batches(path, layout, positions, skip_ragged)
     elif layout.format == "parquet":
         n_rows = max(1, min(CHUNK_ROWS, CHUNK_CELLS // max(1, len(positions))))
@@ -109,7 +113,7 @@ def _read_csv_batches(path: Path, layout: Layout, positions: Sequence[int], skip
     options = _csv_options(layout, positions)
     if skip:
         options[1].invalid_row_handler = remember
-    with open_bytes(path, layout.compressed) as file, csv.open_csv(file, *options) as batches:
+    with _open_csv(path, layout) as file, csv.open_csv(file, *options) as batches:
         next_row = layout.first_row
         for batch in batches:
             chunk, ragged = _insert_rows(pa.table(batch), next_row, found)
@@ -133,6 +137,40 @@ def _insert_rows(table: pa.Table, next_row: int, found: deque[Any]) -> tuple[pa.
     return table.take(pa.array(indices, pa.int64())) if ragged else table, ragged
 
 
+@contextmanager
+def _open_csv(path: Path, layout: Layout) -> Iterator[Any]:
+    """The bytes of a CSV file; lines of other forms are rewritten as UTF-8."""
+    rewrite = _rewriter(layout)
+    if rewrite is None:
+        with open_bytes(path, layout.compressed) as file:
+            yield file
+    else:
+        with open_text(path, layout.compressed, layout.encoding) as text:
+            yield io.BufferedReader(_LineBytes(rewrite(text)), CHUNK_BYTES)
+
+
+def _rewriter(layout: Layout) -> Callable[[Iterable[str]], Iterator[str]] | None:
+    if layout.format == "arff":
+        return csv_lines
+    return single_spaces if layout.delimiter == WHITESPACE else None
+
+
+class _LineBytes(io.RawIOBase):
+    """Lines of text as a file of bytes."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self.lines, self.left = lines, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self.left = self.left or "".join(islice(self.lines, CHUNK_LINES)).encode()
+        size = min(len(buffer), len(self.left))
+        buffer[:size], self.left = self.left[:size], self.left[size:]
+        return size
+
+
 def _csv_options(layout: Layout, positions: Sequence[int]) -> tuple[Any, Any, Any]:
     """Options that select columns by position, since names may be missing, repeated or unusual."""
     names = [f"f{position}" for position in range(len(layout.raw_names))]
@@ -140,11 +178,11 @@ def _csv_options(layout: Layout, positions: Sequence[int]) -> tuple[Any, Any, An
         csv.ReadOptions(
             use_threads=False,  # only then do errors include the row number
             block_size=CHUNK_BYTES,
-            encoding=layout.encoding,
+            encoding=layout.encoding if _rewriter(layout) is None else "utf-8",
             column_names=names,
             skip_rows=layout.blank_lines,
             skip_rows_after_names=int(layout.header),
         ),
-        csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
+        csv.ParseOptions(delimiter=" " if layout.delimiter == WHITESPACE else layout.delimiter, newlines_in_values=True),
         csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), include_columns=[names[i] for i in positions]),
     )

@@ -10,7 +10,7 @@ from metricfit._errors import DataError
 from metricfit._printable import listed, quoted
 from metricfit._words import did_you_mean
 from metricfit.data._layout import Layout
-from metricfit.data._types import Column
+from metricfit.data._types import Column, Seen
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,22 @@ class TableSchema:
                 range(n_columns).index(item["position"]),
                 str(item["format"]),
                 "lenient" in item and item["lenient"] is True,
+                _seen_from_json(item.get("seen")),
             )
             for item in found["columns"]
         )
         if not all(column.is_valid() for column in columns) or len({column.name for column in columns}) < len(columns):
             raise ValueError("unknown types or formats, or repeated names")
         return cls(columns, bool(found["header"]), n_columns)
+
+
+def _seen_from_json(found: Any) -> Seen | None:
+    """None for a model that was saved without it."""
+    if found is None:
+        return None
+    low, high = (None if found[name] is None else float(found[name]) for name in ("low", "high"))
+    names = None if found["categories"] is None else tuple(map(str, found["categories"]))
+    return Seen(int(found["n_rows"]), float(found["missing"]), low, high, names, float(found["new"]))
 
 
 def column_positions(path: Path, layout: Layout, schema: TableSchema) -> list[int]:

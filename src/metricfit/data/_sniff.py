@@ -8,7 +8,8 @@ import gzip
 import io
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
@@ -23,6 +24,7 @@ LIKELY_ENCODINGS = (
     *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256"),
     *("koi8_r", "shift_jis", "gb18030", "big5", "euc_kr"),
 )
+WHITESPACE = r"\s+"  # a delimiter: any number of spaces and tabs, as in aligned columns
 DELIMITERS = ("\t", ";", "|", ",", " ")  # the first that fits is used, since text and numbers also contain commas and spaces
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -31,6 +33,7 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_CELLS = re.compile(r'(?:"(?:[^"]|"")*"|\S)+')
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 _DECIMAL_POINT = re.compile(r"\s*[-+]?\d+\.\d+\s*")
 _MAY_GROUP = re.compile(r"\s*[-+]?[1-9]\d{0,2},\d{3}\s*")
@@ -39,6 +42,14 @@ _MAY_GROUP = re.compile(r"\s*[-+]?[1-9]\d{0,2},\d{3}\s*")
 def open_bytes(path: Path, compressed: bool) -> gzip.GzipFile | BufferedReader:
     """Open the file for reading bytes, decompressed."""
     return BoundedGzip(path) if compressed else path.open("rb")
+
+
+@contextmanager
+def open_text(path: Path, compressed: bool, encoding: str) -> Iterator[io.TextIOWrapper]:
+    """Open the file for reading lines, decompressed and without a byte order mark."""
+    known = "utf-8-sig" if encoding == "utf-8" else encoding
+    with open_bytes(path, compressed) as file, io.TextIOWrapper(file, encoding=known) as text:
+        yield text
 
 
 def check_encoding(encoding: str) -> str:
@@ -110,6 +121,8 @@ def _first_bytes(file: gzip.GzipFile | BufferedReader, path: Path) -> bytes:
 def first_records(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     csv.field_size_limit(sys.maxsize)
     records: list[list[str]] = []
+    if delimiter == WHITESPACE:
+        lines, delimiter = [*single_spaces(lines)], " "
     for record in csv.reader(lines, delimiter=delimiter):
         if record:
             records.append(record)
@@ -122,19 +135,37 @@ def detect_delimiter(lines: Sequence[str]) -> str:
     """The delimiter for which most lines have as many cells as the first line."""
     best, best_share = ",", 0.0
     for delimiter in DELIMITERS:
-        widths = [len(record) for record in first_records(lines, delimiter)]
-        share = sum(width == widths[0] for width in widths) / len(widths) if widths[0] > 1 else 0.0
+        share = _share_alike(lines, delimiter)
         if share > best_share:
             best, best_share = delimiter, share
-    return best
+    share, aligned = _share_alike(lines, WHITESPACE), first_records(lines, WHITESPACE)
+    is_aligned = share > best_share or (share == best_share and best == " " and aligned != first_records(lines, " "))
+    return WHITESPACE if is_aligned else best
+
+
+def _share_alike(lines: Sequence[str], delimiter: str) -> float:
+    """The share of lines with as many cells as the first; 0 for one cell."""
+    widths = [len(record) for record in first_records(lines, delimiter)]
+    return sum(width == widths[0] for width in widths) / len(widths) if widths[0] > 1 else 0.0
+
+
+def single_spaces(lines: Iterable[str]) -> Iterator[str]:
+    """Lines with one space between cells and none around them; cells in double quotes stay as they are.
+
+    >>> list(single_spaces(["  a   b", 'c\\t"d  e"']))
+    ['a b\\n', 'c "d  e"\\n']
+    """
+    for line in lines:
+        cells = _CELLS.findall(line) if '"' in line else line.split()
+        yield " ".join(cells) + "\n"
 
 
 def detect_decimal(records: Sequence[Sequence[str]], delimiter: str) -> str:
-    """A comma if the delimiter is a semicolon or tab and some cells look like 1,5 but none like 1.5; else a point.
+    """A comma if the delimiter is a semicolon, tab or whitespace and some cells look like 1,5 but none like 1.5; else a point.
 
     Cells such as 1,234 count only between semicolons, which are used where the comma is the decimal sign.
     """
-    cells = [cell for record in records for cell in record] if delimiter in ";\t" else []
+    cells = [cell for record in records for cell in record] if delimiter in (";", "\t", WHITESPACE) else []
     commas = [cell for cell in cells if _DECIMAL_COMMA.fullmatch(cell)]
     sure = delimiter == ";" or not all(map(_MAY_GROUP.fullmatch, commas))
     return "," if commas and sure and not any(map(_DECIMAL_POINT.fullmatch, cells)) else "."

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,44 +19,69 @@ from metricfit._words import did_you_mean
 from metricfit.data._literals import MISSING, is_number
 from metricfit.data._moments import YEARS, in_range
 from metricfit.data._order import order_of
+from metricfit.data._rare import frequent_classes, merge_classes
 
 MAX_NUMBERED_CLASSES = 20  # more are accepted if there are ten rows per class
-OTHER = "other"  # the class of rare classes
 MAX_LETTERS = 10_000  # of a class
 MAX_FRACTIONS = 10  # distinct values of a target with non-integers
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NO_LABEL = tuple(word for word in MISSING if word != "None")  # "None" may be a class
 
 
+OrderToKeep = Callable[[NDArray[Any], Sequence[Any] | None], Sequence[Any] | None]
+
+
 @dataclass(frozen=True)
 class LabelledTable:
-    """Features and labels; ``n_unlabelled`` rows without a label were dropped."""
+    """Features and labels; ``n_unlabelled`` rows without a label were dropped.
+
+    ``renamed`` has the classes of the file whose rows have another label now, or None where they were dropped.
+    """
 
     features: pa.Table
     labels: NDArray[Any]
     target: str
     n_unlabelled: int
     order: tuple[Any, ...] | None = None
+    renamed: Mapping[Any, Any] = field(default_factory=dict)
 
 
 def split_target(
-    table: pa.Table, target: str, path: Path, merge_rare: int = 0, say: Callable[[str], None] = lambda line: None
+    table: pa.Table,
+    target: str,
+    path: Path,
+    merge_rare: int = 0,
+    say: Callable[[str], None] = lambda line: None,
+    drop_rare: int = 0,
+    order_to_keep: OrderToKeep = lambda classes, order: None,
 ) -> LabelledTable:
-    """Split a table into features and labels; rows without a label are dropped.
+    """Split a table into features and labels; rows without a label are dropped, and those of ``drop_rare`` classes.
 
-    Classes with fewer than ``merge_rare`` rows become one class, "other".
+    Classes with fewer than ``merge_rare`` rows become one class, "other", or join their neighbours if ``order_to_keep`` gives
+    an order for the classes and the order that the file knows.
     """
     features, column = table.drop_columns(target), table[target]
     if not features.num_columns:
         raise DataError(f"{path} has no columns except the target {target!r}.")
     known, labels = read_labels(column, target, path)
-    order = order_of(column.filter(known), labels)
-    merged = merge_classes(labels, merge_rare, target, say)
-    if merged is not labels and order is not None:
-        say(f"The order of the classes in column {target!r} is not used, because {OTHER!r} has no place in it.")
-        order = None
-    check_classes(*np.unique(merged, return_counts=True), target, path, len(column) - len(labels), merge_rare)
-    return LabelledTable(features.filter(known), merged, target, len(column) - len(labels), order)
+    features, order = features.filter(known), order_of(column.filter(known), labels)
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    new = classes
+    if merge_rare:
+        kept = order_to_keep(classes, order)
+        new = merge_classes(classes, counts, merge_rare, target, say, kept)
+        if new is not classes and order is not None:
+            order = None if kept is None else tuple(label for label in order if label in new.tolist())
+            if order is None:
+                say(f"The order of the classes in column {target!r} is not used, because 'other' has no place in it.")
+    frequent = frequent_classes(classes, counts, drop_rare, target, say)
+    rows, n_unlabelled = frequent[codes], len(column) - len(labels)
+    check_classes(*np.unique(new[codes[rows]], return_counts=True), target, path, n_unlabelled, merge_rare)
+    if order is not None:
+        order = tuple(label for label in order if label not in classes[~frequent])
+    pairs = zip(classes.tolist(), new.tolist(), frequent.tolist(), strict=True)
+    renamed = {label: name if keep else None for label, name, keep in pairs if label != name or not keep}
+    return LabelledTable(features.filter(pa.array(rows)), new[codes[rows]], target, n_unlabelled, order, renamed)
 
 
 def read_labels(column: pa.ChunkedArray, target: str, path: Path) -> tuple[pa.ChunkedArray, NDArray[Any]]:
@@ -68,26 +93,6 @@ def read_labels(column: pa.ChunkedArray, target: str, path: Path) -> tuple[pa.Ch
         column = pc.if_else(pc.is_in(column, pa.array(_NO_LABEL)), None, column)
     known = pc.is_valid(column)
     return known, _to_labels(column.filter(known), target, path)
-
-
-def merge_classes(labels: NDArray[Any], fewest: int, target: str, say: Callable[[str], None]) -> NDArray[Any]:
-    """The labels as text, with "other" for classes of fewer than ``fewest`` rows; unchanged if there is no such class."""
-    classes, counts = np.unique(labels, return_counts=True)
-    rare = counts < fewest
-    if not rare.any() or classes[rare].tolist() == [OTHER]:
-        return labels
-    names = [quoted(label) for label in classes[rare].tolist()]
-    shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-    one, n_rows = len(names) == 1, int(counts[rare].sum())
-    exists = OTHER in classes[~rare].astype(str).tolist()
-    joined = (
-        f"join{'s' * one} the class {OTHER!r}, which exists already" if exists else f"become{'s' * one} the class {OTHER!r}"
-    )
-    together = "1 row" if n_rows == 1 else f"{n_rows:,} rows" if one else f"{n_rows:,} rows together"
-    text = "" if labels.dtype.kind == "U" else " All labels are text now."
-    what = "1 class" if one else f"{len(names)} classes"
-    say(f"Column {target!r}: {what} with fewer than {fewest} rows ({shown}; {together}) {joined}.{text}")
-    return np.where(np.isin(labels, classes[rare]), OTHER, labels.astype(str))
 
 
 def column_named(wanted: str, names: Sequence[str], option: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isinf
+from math import isfinite, isinf
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +25,22 @@ TYPES = {"number": "a number", "boolean": "true or false", "date": "a date", "ti
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What a column held in the training table, for a comparison with new rows."""
+
+    n_rows: int
+    missing: float  # share of the cells
+    low: float | None = None  # of numbers
+    high: float | None = None
+    categories: tuple[str, ...] | None = None
+    new: float = 0.0  # share of the cells whose category occurs once: as many of new rows are unseen
+
+    def is_valid(self) -> bool:
+        numbers = (self.missing, self.new, *(end for end in (self.low, self.high) if end is not None))
+        return self.n_rows > 0 and all(map(isfinite, numbers)) and (self.low is None) == (self.high is None)
+
+
+@dataclass(frozen=True)
 class Column:
     """A column that a model was fitted to; ``position`` counts from 0.
 
@@ -37,9 +53,12 @@ class Column:
     position: int
     format: str = ""
     lenient: bool = False
+    seen: Seen | None = None
 
     def is_valid(self) -> bool:
         """Whether type and format are known."""
+        if self.seen is not None and not self.seen.is_valid():
+            return False
         if self.type == "number":
             return not self.format or is_number_format(self.format)
         return self.type in TYPES and (not self.format or (self.type == "date" and self.format in DATE_FORMATS))

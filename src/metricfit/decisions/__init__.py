@@ -3,21 +3,28 @@
 from metricfit.decisions._calibration import NEVER, best_temperature, cross_entropy, fit_temperature, known_rows
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
-from metricfit.decisions._offsets import cross_fit_offsets, decide, fit_cut, fit_offsets, fit_smooth_offsets, tune_offsets
+from metricfit.decisions._offsets import cross_fit_offsets, fit_cut, fit_offsets, fit_smooth_offsets
+from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores
+from metricfit.decisions._tuning import decide, fit_calibrated_offsets, tune_offsets
 
 __all__ = [
+    "LEAST_PROBABILITY",
     "NEVER",
     "Guard",
+    "ScoreTable",
     "best_temperature",
     "cross_entropy",
     "cross_fit_offsets",
     "decide",
+    "fit_calibrated_offsets",
     "fit_cut",
     "fit_offsets",
     "fit_smooth_offsets",
     "fit_temperature",
     "hard_confusion",
     "known_rows",
+    "log_probabilities",
     "metric_values",
+    "read_scores",
     "tune_offsets",
 ]

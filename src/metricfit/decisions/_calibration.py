@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 from metricfit._typing import Floats, Ints
+from metricfit.decisions._smoothed import softmax_and_normalizer
 
 NEVER = -1e3  # the score of a class that was not among the training rows
+_MOST_ROWS = 10_000  # that scale and bias are fitted to
+_LEAST_LIKELIHOOD = 0.005  # of a row, where scores of any origin are brought to one scale
 
 
 def fit_temperature(scores: Floats, labels: Ints, weight: Floats) -> float:
@@ -18,6 +21,58 @@ def fit_temperature(scores: Floats, labels: Ints, weight: Floats) -> float:
     if not len(scores):
         return 1.0
     return best_temperature(lambda temperature: cross_entropy(scores / temperature, labels, weight))
+
+
+def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[float, Floats]:
+    r"""The scale a and the bias b (k,) that make the softmax of ``a * scores + b`` fit the labels best.
+
+    They minimise the mean of :math:`-\log(p_y + \epsilon)`. This is cross-entropy, but no row costs more than
+    :math:`-\log \epsilon`, so a few rows of a class whose probability is zero do not flatten all others. A class without rows
+    has a bias of zero, the mean of the others. The scale is zero where a larger score does not mean a more likely class.
+
+    >>> scores = np.array([[0.0, 13.0], [0.0, 11.0], [0.0, 13.0], [0.0, 11.0], [0.0, 11.0], [0.0, 13.0]])
+    >>> scale, bias = fit_scale_and_bias(scores, np.array([1, 0, 1, 0, 1, 0]), np.ones(6))
+    >>> round(scale, 2), round(float(bias[0] - bias[1]) / scale, 2)             # about log 2, and the middle of 11 and 13
+    (0.7, 12.0)
+    """
+    n_all, everyone = scores.shape[1], np.arange(len(labels))
+    known = np.flatnonzero((scores[everyone, labels] != NEVER) & (weight > 0.0))
+    present = np.flatnonzero(np.bincount(labels[known], minlength=n_all))
+    labels = np.searchsorted(present, labels[known])
+    kept, weight = _rows_of_each(labels, weight[known], len(present))
+    scores, labels = scores[np.ix_(known[kept], present)], labels[kept]
+    counted = np.where(scores == NEVER, 0.0, weight[:, None])
+    middle = (counted * scores).sum(0) / counted.sum(0)
+    unit = float((counted * np.abs(scores - middle)).sum() / max(counted.sum(), 1e-300))
+    if len(present) < 2 or unit == 0.0:
+        return 0.0, np.zeros(n_all)
+    standard, share, rows = (scores - middle) / unit, weight / weight.sum(), np.arange(len(labels))
+
+    def loss(parameters: Floats, log_least: float) -> tuple[float, Floats]:
+        shifted = parameters[0] * standard + parameters[1:]
+        slopes, normalizer = softmax_and_normalizer(shifted)
+        log_right = shifted[rows, labels] - normalizer
+        log_likelihood = np.logaddexp(log_right, log_least)
+        slopes[rows, labels] -= 1.0
+        slopes *= (share * np.exp(log_right - log_likelihood))[:, None]
+        return -float(share @ log_likelihood), np.append((slopes * standard).sum(), slopes.sum(0))
+
+    found = np.append(1.0, np.zeros(len(present)))
+    for log_least in (-np.inf, np.log(_LEAST_LIKELIHOOD)):  # plain cross-entropy first: it has one minimum
+        found = minimize(loss, found, (log_least,), jac=True, method="L-BFGS-B").x
+    scale = max(float(found[0]), 0.0) / unit
+    bias = np.zeros(n_all)
+    bias[present] = found[1:] - scale * middle
+    bias[present] -= bias[present].mean()
+    return scale, bias
+
+
+def _rows_of_each(labels: Ints, weight: Floats, n_classes: int) -> tuple[Ints, Floats]:
+    """Every row of a small class, every second, third ... of a large one, and weights that make up for it."""
+    step = -(-np.bincount(labels, minlength=n_classes) * n_classes // _MOST_ROWS)
+    kept = [np.flatnonzero(labels == label)[:: step[label]] for label in np.flatnonzero(step)]
+    rows = np.concatenate([*kept, np.empty(0, np.int64)])
+    return rows, weight[rows] * step[labels[rows]]
 
 
 def best_temperature(loss: Callable[[float], float]) -> float:

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._calibration import fit_temperature
 from metricfit.decisions._guard import Guard
@@ -20,7 +18,6 @@ from metricfit.metrics import Metric
 from metricfit.metrics._base import CountsMetric, needs_counts_only
 
 NORMAL_WIDTH, SOFTMAX_WIDTH = 0.4, 0.3  # of the noise on calibrated scores; softmax for more than two classes
-LEAST_PROBABILITY = 1e-12  # whose logarithm is taken
 _MOST_ENTRIES = 400_000  # of the matrices or counts of all candidates together
 _LEAST_CANDIDATES = 64
 _MOST_ROUNDS = 10
@@ -28,67 +25,19 @@ _ROUNDING = 1e-12  # of a sum of weights
 _CLEARLY = 2.0  # standard errors of a difference
 
 
-def tune_offsets(
-    scores: ArrayLike,
-    y: ArrayLike,
-    metric: metrics.MetricLike = "accuracy",
-    *,
-    smooth: bool = True,
-    sample_weight: ArrayLike | None = None,
+def fit_smooth_offsets(
+    scores: Floats, labels: Ints, metric: Metric, weight: Floats, temperature: float | None = None
 ) -> Floats:
-    """Offsets (k,) with mean zero, so that ``argmax(scores + offsets)`` does well on the metric.
-
-    The scores should be of rows that the model has not seen. They may come from any library or file. Of probabilities (rows
-    that sum to one) the logarithm is taken, so the offsets are for log-probabilities; :func:`decide` does the same.
-
-    ``smooth=True`` maximises the metric under noise on the scores, normal noise for two classes and a softmax for more. It
-    starts at the best offsets for the metric itself; for accuracy it starts at none. The noise has the width that fits
-    calibrated scores, so the units of the scores do not matter. Such offsets follow the chance in these rows less. If they
-    decide these rows worse than no offsets, by more than two standard errors, the result is that of ``smooth=False``.
-
-    ``smooth=False`` maximises the metric itself. For two classes every threshold is tried, so the result is exact. For more,
-    one class at a time is moved to its best place until nothing moves. Of equally good offsets the ones closest to where the
-    search stands are taken, so no offsets where none help.
-
-    Args:
-        scores: (n, k), the larger the more likely: logits, log-probabilities or probabilities. For two classes also (n,), the
-            score of the positive class against zero.
-        y: labels 0 ... k - 1, (n,).
-        metric: a name, a metric or a function of the confusion matrix.
-        smooth: whether to maximise the metric under noise.
-        sample_weight: how much each row counts, (n,).
-
-    >>> scores = [[2.0, 0.0], [1.0, 0.0], [0.6, 0.0], [0.4, 0.0]]
-    >>> tune_offsets(scores, [0, 0, 1, 1], "f1", smooth=False).tolist()     # class 1 where its score is less than 0.8 behind
-    [-0.4, 0.4]
-    """
-    table, labels, weight = _check_inputs(scores, y, sample_weight)
-    chosen = metrics.get(metric)
-    chosen.check_classes(table.shape[1])
-    return (fit_smooth_offsets if smooth else fit_offsets)(table, labels, chosen, weight)
-
-
-def decide(scores: ArrayLike, offsets: ArrayLike) -> Ints:
-    """The classes 0 ... k - 1 that :func:`tune_offsets` found its offsets for, from scores of the same kind.
-
-    >>> decide([[0.8, 0.2], [0.6, 0.4]], [-0.4, 0.4]).tolist()              # log 0.4 + 0.4 is more than log 0.6 - 0.4
-    [0, 1]
-    """
-    table, shift = _as_scores(scores), np.asarray(offsets, np.float64)
-    if shift.shape != table.shape[1:]:
-        raise ValueError(f"`offsets` should have shape ({table.shape[1]},), one per column of scores, got {shift.shape}.")
-    return (table + shift).argmax(1)
-
-
-def fit_smooth_offsets(scores: Floats, labels: Ints, metric: Metric, weight: Floats) -> Floats:
     r"""Offsets that maximise the metric under noise: :math:`\max_o M(C_\sigma(S + o))` by L-BFGS.
 
     Noise of this width has been found to help for calibrated scores (the docs say on which data); other scores are brought to
-    that scale by their temperature. If the decisions are then clearly worse than without offsets, the best offsets for the
-    metric itself are taken: precision under noise is best where a class is hardly predicted, and then no row is.
+    that scale by their temperature, which is fitted if it is not given. If the decisions are then clearly worse than without
+    offsets, the best offsets for the metric itself are taken: precision under noise is best where a class is hardly
+    predicted, and then no row is.
     """
     start = np.zeros(scores.shape[1]) if metric.counts_hits else fit_offsets(scores, labels, metric, weight)
-    found = _climb_under_noise(scores, labels, metric, weight, start)
+    temperature = fit_temperature(scores, labels, weight) if temperature is None else temperature
+    found = _climb_under_noise(scores, labels, metric, weight, start, temperature)
     guard = Guard(labels, weight, scores.shape[1], metric)
     plain, decided = scores.argmax(1), (scores + found).argmax(1)
     loss = guard.value(plain) - guard.value(decided)
@@ -96,9 +45,11 @@ def fit_smooth_offsets(scores: Floats, labels: Ints, metric: Metric, weight: Flo
     return start if is_worse else found
 
 
-def _climb_under_noise(scores: Floats, labels: Ints, metric: Metric, weight: Floats, start: Floats) -> Floats:
+def _climb_under_noise(
+    scores: Floats, labels: Ints, metric: Metric, weight: Floats, start: Floats, temperature: float
+) -> Floats:
     """The maximum under noise that L-BFGS finds from the start."""
-    n_classes, temperature = scores.shape[1], fit_temperature(scores, labels, weight)
+    n_classes = scores.shape[1]
     if n_classes == 2:
         noisy, difference = normal_of_two(metric, labels, weight, NORMAL_WIDTH * temperature), scores[:, 1] - scores[:, 0]
 
@@ -280,33 +231,3 @@ class _Cuts:
             return here, float(values.max())
         places = 0.5 * (np.maximum(self.below, self.least - 2.0) + np.minimum(self.above, self.most + 2.0))[best]
         return float(places[np.abs(places - here).argmin()]), float(values.max())
-
-
-def _check_inputs(scores: Any, y: Any, sample_weight: Any) -> tuple[Floats, Ints, Floats]:
-    table = _as_scores(scores)
-    labels = np.asarray(y)
-    if labels.shape != table.shape[:1]:
-        raise ValueError(f"`y` should have shape ({len(table)},) to match the scores, got {labels.shape}.")
-    if labels.dtype.kind not in "iub":
-        raise TypeError(f"`y` should be integers 0 ... k - 1, the columns of the scores, got {labels.dtype}.")
-    labels = labels.astype(np.int64)
-    if labels.min() < 0 or labels.max() >= table.shape[1]:
-        raise ValueError(f"`y` should lie in 0 ... {table.shape[1] - 1}, got {labels.min()} ... {labels.max()}.")
-    weight = np.ones(len(table)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if weight.shape != labels.shape or not (np.isfinite(weight) & (weight >= 0)).all() or not weight.sum() > 0:
-        raise ValueError(f"`sample_weight` should be finite, not negative, not all zero and of shape ({len(table)},).")
-    return table, labels, weight
-
-
-def _as_scores(scores: Any) -> Floats:
-    """Scores (n, k); logarithms of probabilities."""
-    table = np.asarray(scores, np.float64)
-    if table.ndim == 1:
-        table = np.stack([np.zeros_like(table), table], 1)
-    if table.ndim != 2 or table.shape[1] < 2 or not len(table):
-        raise ValueError(f"`scores` should have shape (n, k) with n >= 1 and k >= 2, or (n,), got {np.shape(scores)}.")
-    if not np.isfinite(table).all():
-        raise ValueError(f"`scores` should be finite, got {int((~np.isfinite(table)).sum())} NaN or infinite values.")
-    if (table >= 0.0).all() and np.abs(table.sum(1) - 1.0).max() < 1e-4:
-        return np.log(np.maximum(table, LEAST_PROBABILITY))
-    return table

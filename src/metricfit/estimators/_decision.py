@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import hard_confusion, metric_values
@@ -33,10 +34,11 @@ def check_computed(scores: Floats, probabilities: Floats, describe: Callable[[In
 
 
 class DecidesByScores(ClassifierMixin):
-    """Needs ``classes_``, ``metric_`` and ``decision_function``, (n, k) or (n,) for two classes."""
+    """Needs ``classes_``, ``metric_``, ``offsets_`` and ``decision_function``, (n, k) or (n,) for two classes."""
 
     classes_: NDArray[Any]
     metric_: Metric
+    offsets_: Floats
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         raise NotImplementedError
@@ -45,6 +47,17 @@ class DecidesByScores(ClassifierMixin):
         """The decision that is best for the metric."""
         decision = self.decision_function(X)
         return self.classes_[(decision > 0.0).astype(int) if decision.ndim == 1 else decision.argmax(1)]
+
+    @property
+    def threshold_(self) -> float:
+        """For two classes: ``predict_proba(X)[:, 1] > threshold_`` where :meth:`predict` answers ``classes_[1]``."""
+        check_is_fitted(self)
+        name = type(self).__name__
+        if len(self.classes_) != 2:
+            raise AttributeError(f"{name} has a threshold_ for two classes only, got {len(self.classes_)}. See offsets_.")
+        if not hasattr(self, "predict_proba"):
+            raise AttributeError(f"{name} has no threshold_: its estimator has no predict_proba. See decision_function.")
+        return float(expit((self.offsets_[0] - self.offsets_[1]) / getattr(self, "temperature_", 1.0)))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
         """The metric of :meth:`predict`."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from metricfit import metrics
 from metricfit._parallel import parallel
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import fit_offsets, fit_smooth_offsets
+from metricfit.decisions import LEAST_PROBABILITY, fit_calibrated_offsets, fit_offsets
 from metricfit.estimators._checks import check_cv_argument, check_target, check_weight, read_splits
 from metricfit.estimators._decision import DecidesByScores
 from metricfit.learners._estimator_model import class_scores, spread_classes
@@ -34,6 +34,9 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
     to the decision function where there are none. :func:`metricfit.tune_offsets` tunes them on cross-validated scores; by
     default it maximises the metric under noise (``smooth``). With ``cv="prefit"`` the estimator is already fitted, and the
     rows given to ``fit`` should be rows that it has not seen.
+
+    For two classes and an estimator with probabilities, ``threshold_`` says the same in one number: ``predict`` answers
+    ``classes_[1]`` where ``predict_proba(X)[:, 1] > threshold_``. It is -inf or inf if the answer is always the same.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
@@ -91,7 +94,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         counts = np.bincount(labels, minlength=len(self.classes_))
         found = resolve_metric(self.metric, self.average, self.pos_label, self.classes_, order, counts)
         self.metric_, self.pos_label_, self.class_order_ = found.metric, found.positive, list(found.order)
-        fit_to = fit_smooth_offsets if self.smooth else fit_offsets
+        fit_to = fit_calibrated_offsets if self.smooth else fit_offsets
         self.offsets_ = fit_to(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
@@ -104,6 +107,14 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         scores = class_scores(self.estimator_, X) + self.offsets_
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    @property
+    def threshold_(self) -> float:
+        """For two classes: ``predict_proba(X)[:, 1] > threshold_`` where :meth:`predict` answers ``classes_[1]``."""
+        threshold = super().threshold_
+        if threshold < LEAST_PROBABILITY:  # smaller probabilities count as much
+            return -np.inf
+        return np.inf if threshold > 1.0 - LEAST_PROBABILITY else threshold
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803

@@ -10,12 +10,10 @@ import torch
 from joblib import parallel_config
 
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import NEVER
+from metricfit.decisions import NEVER, log_probabilities
 from metricfit.learners._formats import keep_estimator
 from metricfit.learners._linear_model import spread_columns
 from metricfit.learners._parts import Parts
-
-LEAST = 1e-12  # probability
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def class_scores(estimator: Any, features: Any) -> Floats:
     """
     with parallel_config(backend="threading", n_jobs=1):
         if hasattr(estimator, "predict_proba"):
-            return np.log(np.maximum(np.asarray(estimator.predict_proba(features), np.float64), LEAST))
+            return log_probabilities(np.asarray(estimator.predict_proba(features), np.float64))
         if not hasattr(estimator, "decision_function"):
             raise TypeError(f"`estimator` should have predict_proba or decision_function, {estimator!r} has neither.")
         scores = np.asarray(estimator.decision_function(features), np.float64)

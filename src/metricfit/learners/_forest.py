@@ -9,8 +9,9 @@ from joblib import parallel_config
 from sklearn.ensemble import ExtraTreesClassifier
 
 from metricfit._typing import Floats
+from metricfit.decisions import log_probabilities
 from metricfit.learners._estimator import fit_estimator
-from metricfit.learners._estimator_model import LEAST, EstimatorModel
+from metricfit.learners._estimator_model import EstimatorModel
 from metricfit.learners._learner import Learner
 from metricfit.learners._rows import COLUMNS
 from metricfit.learners._task import Task, Trained
@@ -54,4 +55,4 @@ def _out_of_bag(model: EstimatorModel) -> Floats:
     found = model.estimator.oob_decision_function_
     del model.estimator.oob_decision_function_, model.estimator.oob_score_  # a file need not keep them
     probability = np.where(np.isnan(found), 1.0 / found.shape[1], found)  # a row that every tree has seen
-    return np.log(np.maximum(probability, LEAST))
+    return log_probabilities(probability)

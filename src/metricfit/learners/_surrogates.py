@@ -38,10 +38,13 @@ def build_surrogate(method: Method, rows: TrainingRows, metric: Metric, width: f
         return _hinge(rows, 1.0 if method.margin is None else method.margin)
     smoothing = method.smoothing_for(rows.n_classes)
     width_or_own = float(smoothing.width) if width is None else width
-    plain = isinstance(links.get(method.link), Linear) and method.margin is None and not method.normalize_scores
-    if plain and rows.n_classes == 2 and type(smoothing) is Normal and smoothing.method == "quadrature":
-        return _normal_of_two(rows, metric, width_or_own, method.leak)
-    if plain and type(smoothing) is Softmax:
+    is_linear, plain = isinstance(links.get(method.link), Linear), method.margin is None and not method.normalize_scores
+    if is_linear and rows.n_classes == 2 and type(smoothing) is Normal and smoothing.method == "quadrature":
+        if plain:
+            return _normal_of_two(rows, metric, width_or_own, method.leak)
+        if not method.leak:
+            return _exact_of_two(rows, metric, width_or_own, method.margin, method.normalize_scores)
+    if is_linear and plain and type(smoothing) is Softmax:
         return _softmax_of_any(rows, metric, width_or_own, method.leak)
     return by_autograd(method, rows, metric, width)
 
@@ -78,14 +81,18 @@ class _Single(Smoothing):
         super().__init__(noise.width)
         self.noise = noise
 
-    def _assign(self, scores: Tensor, width: Tensor) -> Tensor:
-        return self.noise._assign(scores.float(), width.float()).to(scores)
+    def _assign(self, scores: Tensor, width: float | Tensor) -> Tensor:
+        return self.noise._assign(scores.float(), _single(width)).to(scores)
 
-    def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
-        return self.noise._log_assign(scores.float(), width.float()).to(scores)
+    def _log_assign(self, scores: Tensor, width: float | Tensor) -> Tensor:
+        return self.noise._log_assign(scores.float(), _single(width)).to(scores)
 
-    def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Tensor) -> Tensor:
-        return self.noise._log_label(scores.float(), labels, margin, width.float()).to(scores)
+    def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: float | Tensor) -> Tensor:
+        return self.noise._log_label(scores.float(), labels, margin, _single(width)).to(scores)
+
+
+def _single(width: float | Tensor) -> float | Tensor:
+    return width.float() if isinstance(width, Tensor) else width
 
 
 def _leak_weight(rows: TrainingRows) -> Tensor | None:
@@ -104,6 +111,31 @@ def _normal_of_two(rows: TrainingRows, metric: Metric, sigma: float, alpha: floa
         value -= alpha * float(shares @ log_expit(sign * difference))
         by_shift -= alpha * shares * sign * expit(-sign * difference)
         return value, np.stack([-by_shift, by_shift], 1), np.array([-by_offset, by_offset])
+
+    return surrogate
+
+
+def _exact_of_two(rows: TrainingRows, metric: Metric, sigma: float, margin: float | None, normalize: bool) -> Surrogate:
+    """Two classes, normal noise on each, with a margin and with scores as of :func:`metricfit.scores.normalize_scores`."""
+    noisy = normal_of_two(metric, rows.labels, rows.weight, sigma)
+    sign, limit = np.where(rows.labels == 1, 1.0, -1.0), np.inf if margin is None else margin
+    used = (rows.weight > 0.0)[:, None]
+    n_used = 2 * int(used.sum())
+
+    def surrogate(scores: Floats, offsets: Floats) -> tuple[float, Floats, Floats]:
+        shifted, deviation = scores + offsets, 1.0
+        if normalize:
+            shifted = np.where(used, shifted, 0.0)
+            shifted = np.where(used, shifted - shifted.sum() / n_used, 0.0)
+            deviation = float(np.sqrt((shifted * shifted).sum() / (n_used - 1))) or 1.0
+            shifted /= deviation
+        ahead = sign * (shifted[:, 1] - shifted[:, 0])  # of the label
+        value, by_difference = noisy(sign * np.minimum(ahead, limit))
+        by_difference = np.where(ahead <= limit, by_difference, 0.0)
+        by_scores = np.stack([-by_difference, by_difference], 1)
+        if normalize:  # the mean needs no term: both columns of a row cancel
+            by_scores = (by_scores - shifted * ((by_scores * shifted).sum() / (n_used - 1))) / deviation
+        return value, by_scores, by_scores.sum(0)
 
     return surrogate
 

@@ -48,7 +48,8 @@ class Averaged(CountsMetric):
             return scores[..., self.positive]
         if self.average == "weighted":
             return safe_divide((scores * counts.support).sum(-1), counts.total)
-        return masked_mean(scores, occurs(counts.support) | occurs(counts.predicted))
+        averaged = counts.averaged
+        return masked_mean(scores, occurs(counts.support) | occurs(counts.predicted) if averaged is None else averaged)
 
     def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
         positive = list(places).index(self.positive) if self.positive in places and n_classes == 2 else self.positive
@@ -121,7 +122,10 @@ class FBeta(Averaged):
             raise ValueError(f"`beta` should be one number with average={self.average!r}, got {len(self.beta)}.")
 
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
-        odds = hits.new_tensor(self.beta).square().clamp(max=1e30)
+        if isinstance(self.beta, tuple):
+            odds: Tensor | float = hits.new_tensor(self.beta).square().clamp(max=1e30)
+        else:
+            odds = min(self.beta * self.beta, 1e30)  # type: ignore[operator]
         recall_weight = odds / (1.0 + odds)
         return safe_divide(hits, recall_weight * support + (1.0 - recall_weight) * predicted)
 

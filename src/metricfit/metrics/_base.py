@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import check_tensor
-from metricfit.numerics._safe import floor_of, safe_divide
+from metricfit.numerics._safe import floor_of
 from metricfit.scores import working_precision
 
 
@@ -24,6 +24,7 @@ class Counts:
     support: Tensor  # samples of the class: row sums
     predicted: Tensor  # samples predicted as the class: column sums
     total: Tensor
+    averaged: Tensor | None = None  # classes of a macro average, (..., k); None: those that are true or predicted
 
     @staticmethod
     def of(matrix: Tensor) -> Counts:
@@ -183,7 +184,7 @@ class _Reordered:
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
     """Mean over the last dimension of the entries where ``mask`` is true; 0 if there are none."""
     kept = mask.to(values)
-    return safe_divide((values * kept).sum(-1), kept.sum(-1))
+    return (values * (kept / kept.sum(-1, keepdim=True).clamp(min=1.0))).sum(-1)
 
 
 def occurs(count: Tensor) -> Tensor:

@@ -24,8 +24,8 @@ def safe_divide(numerator: Tensor, denominator: Tensor, otherwise: float = 0.0) 
     tensor([0.2500, 0.0000])
     """
     undefined = denominator <= floor_of(denominator)
-    quotient = numerator / denominator.masked_fill(undefined, 1.0)
-    return torch.where(undefined, otherwise + 0.0 * numerator, quotient)
+    quotient = numerator / denominator.masked_fill(undefined, torch.inf)
+    return quotient if otherwise == 0.0 else quotient + otherwise * undefined
 
 
 def safe_log(x: Tensor, floor: float | None = None) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import check_number
-from metricfit.confusion import one_hot
+from metricfit.confusion import sums_by_class
 from metricfit.numerics._safe import safe_divide
 from metricfit.objectives._objective import Objective, PerRow
 from metricfit.objectives._rows import AnyRows, LabelRows
@@ -25,12 +25,13 @@ class Hinge(PerRow):
 
     def losses(self, rows: AnyRows) -> Tensor:
         scores = rows.bounded()
+        if isinstance(rows, LabelRows):
+            labels = rows.labels[:, None]
+            rival = scores.scatter(1, labels, -torch.inf).max(1).values
+            own = scores.gather(1, labels).squeeze(1)
+            return rows.weighted(rows.finite(rival - own + self.margin).clamp(min=0.0))
         best, second = scores.topk(2, dim=1).values.unbind(1)
         leader = scores.argmax(1, keepdim=True)
-        if isinstance(rows, LabelRows):
-            own = scores.gather(1, rows.labels[:, None]).squeeze(1)
-            rival = torch.where(leader.squeeze(1) == rows.labels, second, best)
-            return rows.weight * rows.finite(rival - own + self.margin).clamp(min=0.0)
         is_leader = torch.zeros_like(scores, dtype=torch.bool).scatter(1, leader, True)
         rivals = torch.where(is_leader, second[:, None], best[:, None])
         return (rows.shares * rows.finite(rivals - scores + self.margin).clamp(min=0.0)).sum(1)
@@ -47,16 +48,15 @@ class Dice(Objective):
 
     def statistics(self, rows: AnyRows) -> Tensor:
         p = rows.scores.softmax(1)
-        weight = rows.weight[:, None]
-        target = one_hot(rows.labels, p) if isinstance(rows, LabelRows) else safe_divide(rows.shares, weight)
-        return torch.stack(
-            [
-                (weight * p * target).sum(0),
-                (weight * p.square()).sum(0),
-                (weight * target.square()).sum(0),
-                weight.sum(0).expand(p.shape[1]),
-            ]
-        )
+        if isinstance(rows, LabelRows):
+            weight, n_classes = torch.ones_like(p[:, 0]) if rows.weight is None else rows.weight, p.shape[1]
+            overlap = sums_by_class(rows.weighted(p.gather(1, rows.labels[:, None]).squeeze(1)), rows.labels, n_classes)
+            true = sums_by_class(weight, rows.labels, n_classes)
+        else:
+            weight = rows.weight[:, None] if rows.weight is not None else torch.ones_like(p[:, :1])
+            target = safe_divide(rows.shares, weight)
+            overlap, true = (rows.shares * p).sum(0), (weight * target.square()).sum(0)
+        return torch.stack([overlap, rows.weighted(p.square()).sum(0), true, rows.total_weight().expand(p.shape[1])])
 
     def value(self, statistics: Tensor) -> Tensor:
         overlap, predicted, true, _ = statistics

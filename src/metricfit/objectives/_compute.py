@@ -53,6 +53,8 @@ def compute_loss(
                 '`reduction` should be "mean" or "sum" for a loss that is a function of the whole batch, got "none".'
             )
         return objective.losses(rows).reshape(rows.shape)
+    if only_ratios:
+        return rows.finite(objective.loss(rows))
     statistics = objective.statistics(rows)
     loss = reduce_statistics(objective, statistics if combine is None else combine(objective, statistics), reduction)
     return rows.finite(loss)

@@ -29,7 +29,7 @@ class CrossEntropy(PerRow):
         weight = self._class_weight(rows)
         if isinstance(rows, LabelRows):
             losses = F.cross_entropy(rows.bounded(), rows.labels, reduction="none")
-            return losses * (rows.weight if weight is None else rows.weight * weight[rows.labels])
+            return rows.weighted(losses if weight is None else losses * weight[rows.labels])
         shares = rows.shares if weight is None else rows.shares * weight
         return -(shares * rows.bounded().log_softmax(1)).sum(1)
 
@@ -37,8 +37,11 @@ class CrossEntropy(PerRow):
         weight = self._class_weight(rows)
         if weight is None:
             return super().statistics(rows)
-        counted = rows.weight * weight[rows.labels] if isinstance(rows, LabelRows) else rows.shares * weight
+        counted = rows.weighted(weight[rows.labels]) if isinstance(rows, LabelRows) else rows.shares * weight
         return torch.stack([rows.finite(self.losses(rows).sum()), counted.sum()])
+
+    def loss(self, rows: AnyRows) -> Tensor:
+        return super().loss(rows) if self.class_weight is None else self.value(self.statistics(rows))
 
     def _class_weight(self, rows: AnyRows) -> Tensor | None:
         if self.class_weight is None:

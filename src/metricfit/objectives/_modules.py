@@ -52,10 +52,11 @@ class ClassificationLoss(nn.Module, ABC):
         label_smoothing: share of each label that is distributed over all classes.
         memory: None, or the factor in 0 ... 1 by which the running statistics shrink at each step. With a memory the loss is
             that of all recent batches together, linearised in the current batch. For metrics that are not a mean over samples,
-            small batches are then as good as large ones. Updated in training mode only.
-        distributed: whether to compute the loss over the batches of all processes; None means in training mode, if there is
-            a process group. The gradient, averaged over processes as by ``DistributedDataParallel``, is then that of the joint
-            batch.
+            small batches are then as good as large ones. A validation pass leaves it alone, in evaluation mode or under
+            ``torch.no_grad()``.
+        distributed: whether to compute the loss over the batches of all processes; None means in training mode with gradients
+            enabled, if there is a process group. So one process may validate alone. The gradient, averaged over processes as
+            by ``DistributedDataParallel``, is then that of the joint batch.
     """
 
     weight: Tensor | None
@@ -136,15 +137,19 @@ class ClassificationLoss(nn.Module, ABC):
 
     def n_processes(self) -> int:
         """The number of processes whose batches enter the loss."""
-        together = self.training if self.distributed is None else self.distributed
+        together = self._trains() if self.distributed is None else self.distributed
         return world_size() if together else 1
+
+    def _trains(self) -> bool:
+        """Whether this call is a step of training. Hardly anybody calls ``eval()`` of a loss, but all disable gradients."""
+        return self.training and torch.is_grad_enabled()
 
     def _combine(self, objective: Objective, local: Tensor) -> Tensor:
         """Add the statistics of other processes and of recent batches to those of this batch."""
         total, factor = local, torch.ones_like(objective.size(local))
         if (processes := self.n_processes()) > 1:
             total, factor = sum_over_processes(local), factor * processes
-        if self.memory is not None and self.training:
+        if self.memory is not None and self._trains():
             fresh = total.detach()
             before = self._running_before(fresh)
             total = before + fresh

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from metricfit._checks import check_flag, check_number, check_shape
-from metricfit.confusion import exact_product, labels_confusion, shares_confusion
+from metricfit._checks import Ends, check_flag, check_number, check_shape, extremes
+from metricfit.confusion import exact_product, labels_confusion, shares_confusion, sums_by_class
 from metricfit.links import Linear, Link
 from metricfit.metrics import Cost, Custom, Metric
+from metricfit.metrics._base import Counts, CountsMetric, needs_counts_only, occurs
 from metricfit.numerics._safe import safe_divide, safe_log
 from metricfit.objectives._rows import AnyRows, LabelRows, ShareRows
 from metricfit.scores import label_gaps, limit_gradient, normalize_scores
@@ -38,7 +39,11 @@ class Objective(ABC):
 
     def size_of(self, rows: AnyRows) -> Tensor:
         """``size`` of the statistics of these rows, from their weights alone."""
-        return rows.weight.sum()
+        return rows.total_weight()
+
+    def loss(self, rows: AnyRows) -> Tensor:
+        """The loss of these rows alone, a scalar."""
+        return self.value(self.statistics(rows))
 
     def total(self, statistics: Tensor) -> Tensor:
         """The loss times the sum of the rows' weights."""
@@ -57,7 +62,12 @@ class PerRow(Objective):
         """Each row's loss times its weight, (n,)."""
 
     def statistics(self, rows: AnyRows) -> Tensor:
-        return torch.stack([rows.finite(self.losses(rows).sum()), rows.weight.sum()])
+        return torch.stack([rows.finite(self.losses(rows).sum()), rows.total_weight()])
+
+    def loss(self, rows: AnyRows) -> Tensor:
+        if rows.weight is None and len(rows.scores):  # in few operators
+            return self.losses(rows).mean()
+        return super().loss(rows)
 
     def value(self, statistics: Tensor) -> Tensor:
         return safe_divide(statistics[0], statistics[1])
@@ -85,30 +95,34 @@ class Assigner:
             check_number(self.margin, "margin", 0.0)
         check_flag(self.normalize, "normalize_scores")
 
-    def scores(self, rows: AnyRows) -> Tensor:
-        scores = rows.scores
+    def scores(self, rows: AnyRows) -> tuple[Tensor, Ends]:
+        """The scores that are smoothed, and their ends if these are known."""
+        scores, ends = rows.scores, rows.ends
         if self.offsets is not None:
             check_shape(self.offsets, scores.shape[1:], "offsets")
             scores = (scores if self.normalize else rows.bounded()) + self.offsets.to(scores)
+            ends = extremes(scores)
         if not self.normalize:
-            return scores
+            return scores, ends
         scores = normalize_scores(scores, rows.weight)
-        return limit_gradient(scores) if rows.extreme else scores  # it is subtracted from its mean
+        scores = limit_gradient(scores) if rows.extreme else scores  # it is subtracted from its mean
+        return scores, extremes(scores)
 
     def log_label(self, rows: LabelRows) -> Tensor:
-        return self.smoothing.log_label_probability(self.scores(rows), rows.labels, self.margin, rows.scale)
+        return self.smoothing.log_label_checked(*self.scores(rows), rows.labels, self.margin, rows.scale)
 
     def log_assign(self, rows: ShareRows) -> Tensor:
         self._refuse_margin()
-        return self.smoothing.log_assign(self.scores(rows), rows.scale)
+        return self.smoothing.log_assign_checked(*self.scores(rows), rows.scale)
 
     def assign(self, rows: AnyRows) -> Tensor:
-        scores = self.scores(rows)
-        if isinstance(rows, LabelRows):
-            scores = scores if self.margin is None else label_gaps(scores, rows.labels, self.margin)
-        else:
+        scores, ends = self.scores(rows)
+        if not isinstance(rows, LabelRows):
             self._refuse_margin()
-        return self.smoothing.assign(scores, rows.scale)
+        elif self.margin is not None:
+            scores = label_gaps(scores, rows.labels, self.margin)
+            ends = extremes(scores)
+        return self.smoothing.assign_checked(scores, ends, rows.scale)
 
     def _refuse_margin(self) -> None:
         if self.margin is not None:
@@ -127,7 +141,7 @@ class Hits(PerRow):
     def losses(self, rows: AnyRows) -> Tensor:
         if isinstance(rows, LabelRows):
             log_p = self.assigner.log_label(rows)
-            return rows.weight * rows.finite(self.link(log_p.exp(), log_p))
+            return rows.weighted(rows.finite(self.link(log_p.exp(), log_p)))
         if isinstance(self.link, Linear):  # one integral for all classes; logarithms need one per class
             return (rows.shares * (1.0 - self.assigner.assign(rows))).sum(1)
         log_p = self.assigner.log_assign(rows)
@@ -146,7 +160,7 @@ class MeanHits(Objective):
 
     def statistics(self, rows: AnyRows) -> Tensor:
         if isinstance(rows, LabelRows):
-            hits = rows.weight * self.assigner.log_label(rows).exp()
+            hits = rows.weighted(self.assigner.log_label(rows).exp())
         else:
             hits = rows.shares * self.assigner.assign(rows)
         statistics = torch.stack([hits.sum(), self.size_of(rows)])
@@ -160,7 +174,7 @@ class MeanHits(Objective):
         return statistics[1]
 
     def size_of(self, rows: AnyRows) -> Tensor:
-        return rows.weight.sum() if isinstance(rows, LabelRows) else rows.shares.sum()
+        return total_share(rows)
 
 
 @dataclass(frozen=True)
@@ -178,7 +192,7 @@ class Gains(PerRow):
         if isinstance(rows, LabelRows):
             gain = (assignment * gains[rows.labels]).sum(1)
             gain = limit_gradient(gain) if rows.extreme else gain  # a logarithm is steep, and weights may be huge
-            return rows.weight * span * self.link(gain, safe_log(gain))
+            return rows.weighted(span * self.link(gain, safe_log(gain)))
         gain = limit_gradient(exact_product(assignment, gains.T))  # (n, k): the gain for each true class
         return (rows.shares * span * self.link(gain, safe_log(gain))).sum(1)
 
@@ -195,10 +209,10 @@ class MatrixObjective(Objective):
         self.metric.check_classes(rows.scores.shape[1])
         assignment = self.assigner.assign(rows)
         if isinstance(rows, LabelRows):
-            matrix = labels_confusion(rows.weight[:, None] * assignment, rows.labels)
+            matrix = labels_confusion(rows.weighted(assignment), rows.labels)
         else:
             matrix = shares_confusion(assignment, rows.shares)
-        return limit_gradient(matrix) if rows.extreme or _is_steep(matrix) else matrix
+        return limit_gradient(matrix) if rows.extreme or _is_steep(matrix.sum(0)) else matrix
 
     def value(self, statistics: Tensor) -> Tensor:
         value = self.metric(statistics) + 0.0 * statistics.sum()  # NaN in any entry gives NaN, also if the metric ignores it
@@ -208,11 +222,60 @@ class MatrixObjective(Objective):
         return statistics.sum()
 
     def size_of(self, rows: AnyRows) -> Tensor:
-        return rows.weight.sum() if isinstance(rows, LabelRows) else rows.shares.sum()
+        return total_share(rows)
 
     def unflatten(self, statistics: Tensor) -> Tensor:
         n_classes = math.isqrt(statistics.numel())
         return statistics.view(n_classes, n_classes)
+
+
+@dataclass(frozen=True)
+class CountsObjective(Objective):
+    """The link of a metric of counts per class; the statistics are hits, support and predictions, (3, k).
+
+    So time and memory grow with the number of classes, not with its square. A macro average is over the classes that occur in
+    the labels: softly every class is predicted, and an absent one would count as a complete miss.
+    """
+
+    assigner: Assigner
+    link: Link
+    metric: CountsMetric
+
+    def statistics(self, rows: AnyRows) -> Tensor:
+        n_classes = rows.scores.shape[1]
+        self.metric.check_classes(n_classes)
+        assignment = self.assigner.assign(rows)
+        if isinstance(rows, LabelRows):
+            assignment = rows.weighted(assignment)
+            hits = sums_by_class(assignment.gather(1, rows.labels[:, None]).squeeze(1), rows.labels, n_classes)
+            weight = torch.ones_like(assignment[:, 0]) if rows.weight is None else rows.weight
+            support, predicted = sums_by_class(weight, rows.labels, n_classes), assignment.sum(0)
+        else:
+            hits, support = (rows.shares * assignment).sum(0), rows.shares.sum(0)
+            predicted = (rows.shares.sum(1, keepdim=True) * assignment).sum(0)
+        if rows.ends is None:
+            hits = hits + 0.0 * predicted.sum()  # NaN in any row gives NaN, also if the metric ignores its class
+        counts = torch.stack([hits, support, predicted])
+        return limit_gradient(counts) if rows.extreme or _is_steep(predicted) else counts
+
+    def value(self, statistics: Tensor) -> Tensor:
+        hits, support, predicted = self.metric.cast(statistics)
+        value = self.metric.of_counts(Counts(hits, support, predicted, support.sum(), averaged=occurs(support)))
+        return _apply_link(value, self.metric, self.link).to(statistics.dtype)
+
+    def size(self, statistics: Tensor) -> Tensor:
+        return statistics[1].sum()
+
+    def size_of(self, rows: AnyRows) -> Tensor:
+        return total_share(rows)
+
+    def unflatten(self, statistics: Tensor) -> Tensor:
+        return statistics.view(3, -1)
+
+
+def total_share(rows: AnyRows) -> Tensor:
+    """The sum of the weights of rows; of class probabilities their sum."""
+    return rows.total_weight() if isinstance(rows, LabelRows) else rows.shares.sum()
 
 
 def objective_for(metric: Metric, assigner: Assigner, link: Link) -> Objective:
@@ -226,15 +289,17 @@ def objective_for(metric: Metric, assigner: Assigner, link: Link) -> Objective:
         return MeanHits(assigner, link) if link.of_mean else Hits(assigner, link)
     if isinstance(metric, Cost) and not link.of_mean:
         return Gains(assigner, link, metric)
+    if needs_counts_only(metric):
+        return CountsObjective(assigner, link, metric)
     return MatrixObjective(assigner, link, metric)
 
 
-def _is_steep(matrix: Tensor) -> bool:
+def _is_steep(predicted: Tensor) -> bool:
     """Whether metrics may have gradients near overflow, because a class is hardly predicted; True if not known."""
-    if torch.compiler.is_compiling() or not matrix.is_cpu:
+    if torch.compiler.is_compiling() or not predicted.is_cpu:
         return True
     try:
-        return not float(matrix.detach().sum(0).amin()) > (1e-100 if matrix.dtype == torch.float64 else 1e-15)
+        return not predicted.detach().amin().item() > (1e-100 if predicted.dtype == torch.float64 else 1e-15)
     except RuntimeError:  # vmap and fake tensors have no values
         return True
 
@@ -246,6 +311,8 @@ def _apply_link(value: Tensor, metric: Metric, link: Link) -> Tensor:
     about the same slope at the best value, and are steepest at the worst, which is -1 for a correlation.
     """
     low, high = metric.bounds
+    if isinstance(link, Linear):
+        return high - value
     span = (high - low) or 1.0
     unit = (value - low) / span
     return span * link(unit, safe_log(unit, torch.finfo(unit.dtype).eps))

@@ -12,9 +12,10 @@ from metricfit._checks import (
     Ends,
     check_finite,
     check_floating,
-    check_label_range,
+    check_label_ends,
     check_shape,
     check_tensor,
+    extremes,
 )
 from metricfit.confusion import one_hot
 from metricfit.objectives._weights import as_weights, check_total
@@ -28,11 +29,21 @@ class ScoreRows:
     """One row per sample (or pixel, or token); class weights and sample weights are already applied."""
 
     scores: Tensor  # (n, k), float32 or float64
-    weight: Tensor  # (n,), the row's weight in a mean
+    weight: Tensor | None  # (n,), the row's weight in a mean; None: 1
     scale: float | Tensor | None  # a number, () or (n,)
     shape: torch.Size  # the caller's layout of one value per row
     ends: Ends  # of the scores
     extreme: bool = field(default=True, kw_only=True)  # whether some weights are far from 1, or may be
+
+    def weighted(self, values: Tensor) -> Tensor:
+        """Values (n,) or (n, k) times the weights of their rows."""
+        if self.weight is None:
+            return values
+        return values * (self.weight if values.ndim == 1 else self.weight[:, None])
+
+    def total_weight(self) -> Tensor:
+        """The sum of the weights, a scalar."""
+        return self.scores.new_full((), len(self.scores)) if self.weight is None else self.weight.sum()
 
     def bounded(self) -> Tensor:
         """Scores whose differences in a row are finite, see ``bounded_scores``."""
@@ -100,11 +111,12 @@ def as_rows(
     scores = _flatten(working_precision(input), class_dim)
 
     has_shares = target.is_floating_point() and target.shape == input.shape
-    row_weight, largest, extreme = torch.ones_like(scores[:, 0]), 1.0, False
+    row_weight: Tensor | None = None
+    largest, extreme = 1.0, False
     if sample_weight is not None:
         check_shape(sample_weight, shape, "sample_weight")
         sample_weight, largest, extreme = as_weights(sample_weight, "sample_weight", scores, only_ratios)
-        row_weight = row_weight * sample_weight.reshape(-1)
+        row_weight = sample_weight.reshape(-1)
     if isinstance(scale, Tensor) and scale.numel() != 1:
         check_shape(scale, shape, "scale")
         scale = scale.reshape(-1)
@@ -114,9 +126,10 @@ def as_rows(
         weight, largest_class, extreme_class = as_weights(weight, "weight", scores, only_ratios and not has_shares)
         largest, extreme = largest * largest_class, extreme or extreme_class
 
-    def weighted_shares(shares: Tensor, row_weight: Tensor) -> Tensor:
+    def weighted_shares(shares: Tensor, row_weight: Tensor | None) -> Tensor:
         smooth = (1.0 - label_smoothing) * shares + label_smoothing / n_classes
-        return smooth * row_weight[:, None] * (1.0 if weight is None else weight)
+        smooth = smooth if row_weight is None else smooth * row_weight[:, None]
+        return smooth if weight is None else smooth * weight
 
     if has_shares:
         target, largest_share, _ = as_weights(target, "target", scores, False)
@@ -126,15 +139,31 @@ def as_rows(
     if largest > 1.0:
         check_total(largest, scores)
     _check_label_layout(target, input, shape)
-    labels = target.reshape(-1).long()
-    is_used = labels != ignore_index
-    labels = labels.where(is_used, 0)
-    check_label_range(labels, n_classes, "target")
-    used_weight = row_weight * is_used
-    label_weight = used_weight if weight is None else used_weight * weight[labels]
+    labels, used_weight = _used_labels(target.reshape(-1).long(), row_weight, ignore_index, n_classes, scores)
+    label_weight = _times_class_weight(used_weight, weight, labels)
     if label_smoothing:
         return ShareRows(scores, label_weight, scale, shape, ends, weighted_shares(one_hot(labels, scores), used_weight))
     return LabelRows(scores, label_weight, scale, shape, ends, labels, extreme=extreme)
+
+
+def _used_labels(
+    labels: Tensor, weight: Tensor | None, ignore_index: int, n_classes: int, like: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """Labels with 0 instead of ``ignore_index``, and weights that are zero there."""
+    ends = extremes(labels)
+    if ends is not None and not ends[0] <= ignore_index <= ends[1]:  # no row is ignored
+        check_label_ends(ends, n_classes, "target")
+        return labels, weight
+    is_used = labels != ignore_index
+    labels = labels.where(is_used, 0)
+    check_label_ends(extremes(labels), n_classes, "target")
+    return labels, is_used.to(like) if weight is None else weight * is_used
+
+
+def _times_class_weight(weight: Tensor | None, class_weight: Tensor | None, labels: Tensor) -> Tensor | None:
+    if class_weight is None:
+        return weight
+    return class_weight[labels] if weight is None else weight * class_weight[labels]
 
 
 def _flatten(tensor: Tensor, class_dim: int) -> Tensor:

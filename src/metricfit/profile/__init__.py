@@ -4,7 +4,8 @@ from metricfit._extras import require
 
 require("pyarrow", "cli", "metricfit.profile")
 
+from metricfit.profile._copies import find_shared
 from metricfit.profile._profile import profile_table
 from metricfit.profile._result import ColumnProfile, TableProfile
 
-__all__ = ["ColumnProfile", "TableProfile", "profile_table"]
+__all__ = ["ColumnProfile", "TableProfile", "find_shared", "profile_table"]

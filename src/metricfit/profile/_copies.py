@@ -1,4 +1,4 @@
-"""Rows that equal an earlier row, found by a hash of each row."""
+"""Rows that equal an earlier row, or a row of another table, found by a hash of each row."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from metricfit.estimators._kinds import TEXT
 from metricfit.profile._column import TableColumn
+from metricfit.profile._identity import find_identity
 
 BY_CHANCE = 0.5  # share of the equal pairs that is expected of independent columns
+STANDARD_ERRORS = 6.0  # more than three, because equal rows are shared together
 SAMPLE_ROWS = 5000  # in which a column's equal values are counted
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # odd numbers, of splitmix64
@@ -54,6 +56,39 @@ class RowHashes:
         expected = self.chance * _pairs(len(classes))
         by_chance = expected >= BY_CHANCE * _equal_pairs(self.bits)
         return Copies(len(classes) - len(first), int(other.sum()), by_chance)
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """Rows of a test set that are rows of the training table."""
+
+    rows: NDArray[np.bool_]  # all features and the label are equal
+    n_other_label: int  # further rows with equal features
+    by_chance: bool  # whether training rows repeat as often among themselves, as where columns have few values
+
+
+def find_shared(features: pa.Table, labels: NDArray[Any], test: pa.Table, test_labels: NDArray[Any]) -> Shared:
+    """Compare the rows of two tables with the same columns. Columns that name a row do not count.
+
+    >>> train, test = pa.table({"a": [1.5, 2.5], "b": [3.5, 4.5]}), pa.table({"a": [2.5, 2.5, 9.5], "b": [4.5, 4.5, 4.5]})
+    >>> shared = find_shared(train, np.array([0, 1]), test, np.array([1, 0, 1]))
+    >>> shared.rows.tolist(), shared.n_other_label
+    ([True, False, False], 1)
+    """
+    n_train, hashes = len(labels), RowHashes(len(labels) + len(test_labels))
+    for place, name in enumerate(features.column_names):
+        own = features.column(place)
+        identity = find_identity(TableColumn.of(name, own), place == 0)
+        if identity is None or identity.what == "group":
+            both = pa.chunked_array([*own.chunks, *test.column(place).cast(own.type, safe=False).chunks], own.type)
+            hashes.add(TableColumn.of(name, both))
+    alike = np.isin(hashes.bits[n_train:], hashes.bits[:n_train])
+    hashes.add(TableColumn.of("label", pa.chunked_array([np.append(labels, test_labels).astype(str)])))
+    rows = np.isin(hashes.bits[n_train:], hashes.bits[:n_train])
+    _, inverse, counts = np.unique(hashes.bits[:n_train], return_inverse=True, return_counts=True)
+    repeated = float((counts[inverse] > 1).mean())  # so many test rows are shared if both tables are drawn alike
+    spread = (repeated * (1.0 - repeated) * (1.0 / n_train + 1.0 / len(rows))) ** 0.5
+    return Shared(rows, int((alike & ~rows).sum()), bool(rows.mean() <= repeated + STANDARD_ERRORS * spread))
 
 
 def _pairs(n: Any) -> Any:

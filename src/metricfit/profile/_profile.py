@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from metricfit.profile._column import TableColumn, describe_type, describe_use, 
 from metricfit.profile._copies import RowHashes
 from metricfit.profile._identity import Identity, find_identity, is_in_blocks
 from metricfit.profile._leaks import NEARLY_THE_TARGET, Leak, Target, find_leak
+from metricfit.profile._repeats import Repeats, find_repeats
 from metricfit.profile._result import ColumnProfile, TableProfile
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def profile_table(
     labels: NDArray[Any],
     schema: TableSchema | None = None,
     dropped: Mapping[str, str] = {},
+    random_folds: bool = True,
 ) -> TableProfile:
     """Look at a table before anything is trained.
 
@@ -38,6 +40,7 @@ def profile_table(
         schema: how the columns were read; None for a table that is not from a file.
         dropped: the columns of the file that are not features, each with the reason: "dropped by --drop". They are listed
             with it, and nothing else is said about them.
+        random_folds: whether rows are held out at random. If not, nobody needs to know that rows repeat what they are about.
 
     >>> table = pa.table({"size": [1.5, 2.5, 3.5, 1.5], "unit": ["cm"] * 4})
     >>> profile = profile_table(table, np.array([0, 1, 1, 0]), dropped={"row": "dropped by --drop"})
@@ -48,17 +51,21 @@ def profile_table(
     """
     read_as = {column.name: column for column in schema.columns} if schema is not None else {}
     target, hashes = Target.of(labels), RowHashes(features.num_rows)
-    looks = []
+    looks, used = list[_Look](), list[TableColumn]()
     for place, name in enumerate(features.column_names):
         column = TableColumn.of(name, features.column(place))
         look = _look(column, place == 0, read_as.get(name), target, dropped.get(name, ""))
         looks.append(look)
         if look.is_used and not look.names_a_row:
             hashes.add(column)
+            used.append(column)
+    repeats = find_repeats(used, target.classes) if random_folds and not any(look.names_a_group for look in looks) else None
+    looks = [_with_repeats(look, repeats, features.num_rows) for look in looks]
     copies = hashes.copies(target.classes)
     ids = [look.profile.name for look in looks if look.names_a_row]
     warnings = [
         *_about_columns(looks, features.num_rows),
+        *say.about_order(repeats),
         *say.about_copies(copies, features.num_rows, ids),
         *say.about_size(target.names, np.bincount(target.classes), sum(look.is_used for look in looks)),
     ]
@@ -75,6 +82,7 @@ class _Look:
     topic: str = ""
     is_used: bool = False
     names_a_row: bool = False
+    names_a_group: bool = False
     score: float = 0.0
 
 
@@ -87,8 +95,19 @@ def _look(column: TableColumn, is_first: bool, read_as: Column | None, target: T
         return _Look(ColumnProfile(*entry, "It has no effect."), use)
     identity, leak = find_identity(column, is_first), find_leak(column, target)
     is_id = identity is not None and identity.what != "group"
+    is_group = identity is not None and identity.what in ("group", "part")
     topic, note = _choose(column, identity, leak, target)
-    return _Look(ColumnProfile(*entry, note), topic, True, is_id, leak.score)
+    return _Look(ColumnProfile(*entry, note), topic, True, is_id, is_group, leak.score)
+
+
+def _with_repeats(look: _Look, repeats: Repeats | None, n_rows: int) -> _Look:
+    """The column whose rows repeat what they are about is a group, whatever its name."""
+    if repeats is None or look.profile.name != repeats.name:
+        return look
+    if look.topic == "leak":
+        note = say.group_leak(repeats.name, look.score, repeats.n_values)
+        return replace(look, profile=replace(look.profile, note=note))
+    return replace(look, topic="group", profile=replace(look.profile, note=say.repeated(repeats, n_rows)))
 
 
 def _choose(column: TableColumn, identity: Identity | None, leak: Leak, target: Target) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from metricfit._printable import printable
 from metricfit.profile._column import MOSTLY, TableColumn
 from metricfit.profile._copies import Copies
+from metricfit.profile._repeats import LAG, Repeats
 from metricfit.profile._result import ColumnProfile
 from metricfit.profile._words import MOST_NAMED, columns_named, option, percent, shorten
 
@@ -61,6 +62,31 @@ def group(name: str, n_groups: int, n_rows: int) -> str:
         f"{columns_named([name])} has {n_groups:,} values in {n_rows:,} rows. Rows of one value may fall into both train and "
         f"test. If new rows come with new values, pass {option('--group', name)}."
     )
+
+
+def repeated(found: Repeats, n_rows: int) -> str:
+    return (
+        f"{columns_named([found.name])} has {found.n_values:,} values in {n_rows:,} rows, and rows of one value are alike "
+        f"({percent(found.closeness)} closer than rows of other values; {_agreement(found)}). Such rows may fall into both "
+        f"train and test, so scores may be too good. If new rows come with new values, pass {option('--group', found.name)}."
+    )
+
+
+def about_order(found: Repeats | None) -> list[str]:
+    """Rows that follow each other in the file and are alike, although no column says why."""
+    if found is None or found.name:
+        return []
+    return [
+        f"Rows that follow each other in the file are alike ({percent(found.closeness)} closer than rows {LAG} apart; "
+        f"{_agreement(found)}), as rows of one person or a time series are. Such rows may fall into both train and test, so "
+        "scores may be too good. Pass the column that names the person to --group, or the one with the time to --time. "
+        "If there is none, add it to the file."
+    ]
+
+
+def _agreement(found: Repeats) -> str:
+    agrees, chance = percent(found.target_agrees), percent(found.by_chance)
+    return f"the target agrees in {agrees} of the pairs, {chance} by chance"
 
 
 def ids(names: Sequence[str]) -> str:

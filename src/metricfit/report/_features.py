@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from metricfit.comparison import Comparison
 from metricfit.report._curves import ColumnImportance, column_importances
-from metricfit.report._shown import model_colours
+from metricfit.report._shown import contender_colours
 from metricfit.report._strips import Strip, axis
 from metricfit.report._svg import span
 from metricfit.report._words import score
@@ -94,7 +94,7 @@ def importance(comparison: Comparison, model: MetricClassifier | None) -> Import
     top, rest = order[:MAX_COLUMNS], order[MAX_COLUMNS:]
     shown = [by_model[0][place] for place in top]
     low, high = span([0.0, *(end for one in shown for end in (one.mean - one.deviation, one.mean + one.deviation))], 0.06)
-    colour = model_colours(comparison)[first.contender.model]
+    colour = contender_colours(comparison)[first.contender.name]
     return Importance(
         first.contender.name,
         _importance_rows(shown, low, high, colour),

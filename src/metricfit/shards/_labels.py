@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from metricfit._errors import DataError
 from metricfit._typing import Ints
 from metricfit.data import check_classes, read_labels
-from metricfit.data._target import merge_classes
+from metricfit.data._rare import merge_classes
 from metricfit.shards._files import Files, Say, column_types
 
 MOST_CLASSES = 5_000  # outcomes of five candidates are one integer
@@ -116,5 +116,5 @@ def _other_type(path: Path, target: str, found: pa.DataType, expected: pa.DataTy
 
 def _merge(labels: NDArray[Any], n_rows: Ints, fewest: int, target: str, say: Say) -> NDArray[Any]:
     """``merge_classes`` of the rows, from the different labels and their numbers of rows."""
-    shown = np.repeat(labels, np.minimum(n_rows, fewest))  # more rows do not matter
-    return merge_classes(shown, fewest, target, say)[np.append(0, np.cumsum(np.minimum(n_rows, fewest))[:-1])]
+    classes, codes = np.unique(labels, return_inverse=True)
+    return merge_classes(classes, np.bincount(codes, n_rows).astype(np.int64), fewest, target, say)[codes]

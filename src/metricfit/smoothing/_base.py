@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from metricfit._checks import check_floating, check_labels, check_number, check_scores, check_width
+from metricfit._checks import Ends, check_floating, check_labels, check_number, check_scores, check_width
 from metricfit.scores import bounded_scores, label_gaps, working_precision
 
 Width = float | Tensor
@@ -24,7 +24,7 @@ class Smoothing(nn.Module, ABC):
     entry or one per row, which may require a gradient.
 
     A subclass defines ``_log_assign``, and overrides ``_assign`` or ``_log_label`` if it has a better formula for them. They
-    receive checked scores in float32 or float64 and a width that broadcasts against them, (1, 1) or (n, 1).
+    receive checked scores in float32 or float64 and a width: a number, or a tensor (1, 1) or (n, 1).
     """
 
     width_name: str = "scale"
@@ -57,13 +57,11 @@ class Smoothing(nn.Module, ABC):
 
     def assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
         """Soft assignment of every sample to the classes, (n, k); rows sum to one."""
-        scores, width = self._prepare(scores, scale)
-        return self._assign(scores if self.centres_itself else subtract_best(scores), width)
+        return self.assign_checked(scores, check_scores(scores), scale)
 
     def log_assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
         """Logarithm of :meth:`assign`, accurate where the assignment underflows."""
-        scores, width = self._prepare(scores, scale)
-        return self._log_assign(subtract_best(scores), width)
+        return self.log_assign_checked(scores, check_scores(scores), scale)
 
     def label_probability(
         self, scores: Tensor, labels: Tensor, margin: float | None = None, scale: Width | None = None
@@ -75,11 +73,27 @@ class Smoothing(nn.Module, ABC):
         self, scores: Tensor, labels: Tensor, margin: float | None = None, scale: Width | None = None
     ) -> Tensor:
         """Logarithm of :meth:`label_probability`; its gradient does not vanish for confidently wrong samples."""
-        scores, width = self._prepare(scores, scale)
+        ends = check_scores(scores)
         check_labels(labels, scores.shape[1], scores.shape[:1])
         if margin is not None:
             check_number(margin, "margin", 0.0)
-        return self._log_label(scores, labels.long(), margin, width)
+        return self.log_label_checked(scores, ends, labels.long(), margin, scale)
+
+    # the same for scores and labels that a loss has checked already; ``ends`` are those of the scores, if they are known
+
+    def assign_checked(self, scores: Tensor, ends: Ends, scale: Width | None = None) -> Tensor:
+        scores, width = self._prepare(scores, ends, scale)
+        return self._assign(scores if self.centres_itself else subtract_best(scores), width)
+
+    def log_assign_checked(self, scores: Tensor, ends: Ends, scale: Width | None = None) -> Tensor:
+        scores, width = self._prepare(scores, ends, scale)
+        return self._log_assign(subtract_best(scores), width)
+
+    def log_label_checked(
+        self, scores: Tensor, ends: Ends, labels: Tensor, margin: float | None = None, scale: Width | None = None
+    ) -> Tensor:
+        scores, width = self._prepare(scores, ends, scale)
+        return self._log_label(scores, labels, margin, width)
 
     def forward(self, scores: Tensor) -> Tensor:
         return self.assign(scores)
@@ -89,39 +103,47 @@ class Smoothing(nn.Module, ABC):
         return f"{self.width_name}={self.width.item():g}" if known else f"{self.width_name}=..."
 
     @abstractmethod
-    def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor: ...
+    def _log_assign(self, scores: Tensor, width: Width) -> Tensor: ...
 
-    def _assign(self, scores: Tensor, width: Tensor) -> Tensor:
+    def _assign(self, scores: Tensor, width: Width) -> Tensor:
         return self._log_assign(scores, width).exp()
 
-    def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Tensor) -> Tensor:
+    def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Width) -> Tensor:
         gaps = label_gaps(scores, labels, margin)
         return self._log_assign(gaps, width).gather(1, labels[:, None]).squeeze(1)
 
-    def _prepare(self, scores: Tensor, scale: Width | None) -> tuple[Tensor, Tensor]:
-        ends = check_scores(scores)
+    def _prepare(self, scores: Tensor, ends: Ends, scale: Width | None) -> tuple[Tensor, Width]:
+        """Scores in working precision whose quotients by the width are finite, and the width as a subclass takes it."""
         scores = working_precision(scores)
+        limits = torch.finfo(scores.dtype)
+        least = limits.tiny**self.width_power
+        width, width_ends = self._checked_width(scores, scale)
+        if width_ends is not None and width.numel() == 1 and not width.requires_grad:
+            number = min(max(width_ends[0], least), limits.max)
+            return bounded_scores(scores, ends, number if self.divides_by_width else 1.0), number
+        column = width.to(scores).reshape(-1, 1).clamp(least, limits.max)
+        return bounded_scores(scores, ends, column if self.divides_by_width else 1.0), column
+
+    def _checked_width(self, scores: Tensor, scale: Width | None) -> tuple[Tensor, Ends]:
+        """The width of this call, a tensor with one entry or one per row, and its ends if they are known."""
         name, width = (self.width_name, self.width) if scale is None else ("scale", scale)
         if not isinstance(width, Tensor):
             width = torch.tensor(check_number(width, name, -math.inf), dtype=torch.float64)
         check_floating(width, name)
-        width_ends = check_width(width, name, self.width_limit)
         if width.numel() != 1 and width.shape != scores.shape[:1]:
             raise ValueError(f"`{name}` should be a number or have shape ({len(scores)},), got {tuple(width.shape)}.")
-        limits = torch.finfo(scores.dtype)
-        least = limits.tiny**self.width_power
-        width = width.to(scores).reshape(-1, 1).clamp(least, limits.max)
-        if not self.divides_by_width:
-            return bounded_scores(scores, ends), width
-        if width_ends is None:
-            return bounded_scores(scores, None, width), width
-        return bounded_scores(scores, ends, width, max(width_ends[0], least)), width
+        return width, check_width(width, name, self.width_limit)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         try:
             return super()._apply(fn, recurse)
         except TypeError:  # a device without float64
             return super()._apply(lambda tensor: fn(tensor.float()), recurse)
+
+
+def as_column(width: Width, scores: Tensor) -> Tensor:
+    """The width as a tensor (1, 1) or (n, 1)."""
+    return width if isinstance(width, Tensor) else scores.new_full((1, 1), width)
 
 
 def subtract_best(scores: Tensor) -> Tensor:

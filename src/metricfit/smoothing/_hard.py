@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metricfit.smoothing._base import Smoothing
+from metricfit.smoothing._base import Smoothing, Width
 
 
 class Hard(Smoothing):
@@ -26,10 +26,10 @@ class Hard(Smoothing):
     def extra_repr(self) -> str:
         return ""
 
-    def _assign(self, scores: Tensor, width: Tensor) -> Tensor:
+    def _assign(self, scores: Tensor, width: Width) -> Tensor:
         return _OneHotOfBest.apply(scores)
 
-    def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
+    def _log_assign(self, scores: Tensor, width: Width) -> Tensor:
         log_zero = math.log(torch.finfo(scores.dtype).tiny)  # finite, so that a mean of links stays finite
         return (1.0 - self._assign(scores, width)) * log_zero
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from metricfit._checks import check_option
 from metricfit.numerics._safe import safe_log
 from metricfit.scores import label_gaps
-from metricfit.smoothing._base import Smoothing, Width, subtract_best
+from metricfit.smoothing._base import Smoothing, Width, as_column, subtract_best
 from metricfit.smoothing._race_ops import NormalLogWin, NormalWinAll
 from metricfit.smoothing._sampled import genz_log_label, monte_carlo_assign
 
@@ -68,14 +68,14 @@ class Normal(Smoothing):
     def extra_repr(self) -> str:
         return super().extra_repr() + ("" if self.method == "quadrature" else f", method={self.method!r}")
 
-    def _assign(self, scores: Tensor, width: Tensor) -> Tensor:
+    def _assign(self, scores: Tensor, width: Width) -> Tensor:
         if self.method == "quadrature":
             return NormalWinAll.apply(scores, _per_row(width, scores), self._nodes(scores))
         if self.method == "monte_carlo":
             return monte_carlo_assign(subtract_best(scores) / width, self.samples, self.generator)
         return self._log_assign(scores, width).softmax(1)  # k independent estimates do not sum to one
 
-    def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
+    def _log_assign(self, scores: Tensor, width: Width) -> Tensor:
         if self.method == "monte_carlo":
             return safe_log(self._assign(scores, width))
         # one integral per class, with nodes where that class wins: no other way is accurate in all tails
@@ -84,9 +84,10 @@ class Normal(Smoothing):
         labels = torch.arange(k, device=scores.device).repeat(n)
         return self._log_label(rows, labels, None, _per_row(width, scores).repeat_interleave(k)[:, None]).view(n, k)
 
-    def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Tensor) -> Tensor:
+    def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Width) -> Tensor:
         if self.method == "quadrature":
-            scale, with_gradient = _per_row(width, scores), _needs_gradient(scores, width)
+            scale = _per_row(width, scores)
+            with_gradient = _needs_gradient(scores, scale)
             log_p, _, _ = NormalLogWin.apply(scores, labels, scale, margin, self._nodes(scores), with_gradient)
             return log_p
         gaps = label_gaps(scores, labels, margin) / width
@@ -99,9 +100,9 @@ class Normal(Smoothing):
         return self.order or 0  # 0: the default of the dtype
 
 
-def _per_row(width: Tensor, scores: Tensor) -> Tensor:
-    return width.squeeze(1).expand(scores.shape[0])
+def _per_row(width: Width, scores: Tensor) -> Tensor:
+    return as_column(width, scores).squeeze(1).expand(scores.shape[0])
 
 
-def _needs_gradient(*tensors: Tensor) -> bool:
-    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+def _needs_gradient(scores: Tensor, scale: Tensor) -> bool:
+    return torch.is_grad_enabled() and (scores.requires_grad or scale.requires_grad)

@@ -7,7 +7,6 @@ around it holds the derivative and the ``vmap`` rule, so that ``torch.func`` wor
 from __future__ import annotations
 
 import math
-import os
 from typing import Any
 
 import torch
@@ -27,8 +26,6 @@ def _log_win(
     """
     if order == 0 and fused.covers(scores):
         return fused.kernels().log_win(scores, labels, scale, margin, with_gradient)
-    if order == 0 and _gpu_kernels(scores):
-        return _gpu_kernels(scores).log_win(scores, labels, scale, margin, _race.default_order(scores.dtype), with_gradient)
     gaps = label_gaps(scores, labels)
     least = -math.inf if margin is None else -margin
     standard = _race.clip_gaps(gaps.clamp(min=least) / scale[:, None])
@@ -54,8 +51,6 @@ def _(scores, labels, scale, margin, order, with_gradient):  # type: ignore[no-u
 def _win_all(scores: Tensor, scale: Tensor, order: int) -> Tensor:
     if order == 0 and fused.covers(scores):
         return fused.kernels().win_all(scores, scale)
-    if order == 0 and _gpu_kernels(scores):
-        return _gpu_kernels(scores).win_all(scores, scale, _race.default_order(scores.dtype))
     centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
     if order == 0 and scores.shape[1] == 2:
         return _pair.win_all(centred)
@@ -71,8 +66,6 @@ def _(scores, scale, order):  # type: ignore[no-untyped-def]
 def _win_all_backward(incoming: Tensor, scores: Tensor, scale: Tensor, order: int) -> tuple[Tensor, Tensor]:
     if order == 0 and fused.covers(scores):
         return fused.kernels().win_all_gradient(incoming, scores, scale)
-    if order == 0 and _gpu_kernels(scores):
-        return _gpu_kernels(scores).win_all_gradient(incoming, scores, scale, _race.default_order(scores.dtype))
     centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
     if order == 0 and scores.shape[1] == 2:
         by_standard = _pair.win_all_gradient(centred, incoming)
@@ -161,18 +154,6 @@ class _FirstDerivative(torch.autograd.Function):
             "`Normal` has first derivatives only, and a second one was requested. "
             "For Hessians or gradient penalties use `Softmax`."
         )
-
-
-def _gpu_kernels(scores: Tensor) -> Any:
-    """The Triton kernels if they cover these scores and ``METRICFIT_TRITON=1`` is set, else None.
-
-    They are opt-in because they were tested in Triton's interpreter and compiled for GPUs, but never run on a GPU.
-    """
-    if not scores.is_cuda or scores.dtype != torch.float32 or os.environ.get("METRICFIT_TRITON") != "1":
-        return None
-    from metricfit.numerics import _race_triton
-
-    return _race_triton
 
 
 def forbid_second_derivative(derivative: Tensor, *parents: Tensor) -> Tensor:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from torch import Tensor
+from torch.nn import functional as F
 
-from metricfit.smoothing._base import Smoothing, Width
+from metricfit.smoothing._base import Smoothing, Width, subtract_best
 
 
 class Softmax(Smoothing):
@@ -18,12 +19,25 @@ class Softmax(Smoothing):
     """
 
     width_name = "temperature"
+    centres_itself = True
 
     def __init__(self, temperature: Width = 1.0) -> None:
         super().__init__(temperature)
 
-    def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
-        return (scores / width).log_softmax(1)
+    def _log_assign(self, scores: Tensor, width: Width) -> Tensor:
+        return _over_width(scores, width).log_softmax(1)
 
-    def _assign(self, scores: Tensor, width: Tensor) -> Tensor:
-        return (scores / width).softmax(1)
+    def _assign(self, scores: Tensor, width: Width) -> Tensor:
+        return _over_width(scores, width).softmax(1)
+
+    def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Width) -> Tensor:
+        if margin is not None:
+            return super()._log_label(scores, labels, margin, width)
+        return -F.cross_entropy(_over_width(scores, width), labels, reduction="none")
+
+
+def _over_width(scores: Tensor, width: Width) -> Tensor:
+    """Scores over the temperature; torch's softmax subtracts the best of them, but only after the division."""
+    if isinstance(width, float) and width == 1.0:
+        return scores
+    return subtract_best(scores) / width

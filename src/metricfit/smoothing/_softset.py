@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from metricfit.smoothing._base import Smoothing, Width
+from metricfit.smoothing._base import Smoothing, Width, as_column
 
 
 class SoftSet(Smoothing):
@@ -35,12 +35,12 @@ class SoftSet(Smoothing):
     def __init__(self, temperature: Width = 0.2) -> None:
         super().__init__(temperature)
 
-    def _assign(self, scores: Tensor, width: Tensor) -> Tensor:
-        step, _, _ = _soft_step(scores.softmax(1), width)
+    def _assign(self, scores: Tensor, width: Width) -> Tensor:
+        step, _, _ = _soft_step(scores.softmax(1), as_column(width, scores))
         return step / step.sum(1, keepdim=True)
 
-    def _log_assign(self, scores: Tensor, width: Tensor) -> Tensor:
-        log_p = scores.log_softmax(1)
+    def _log_assign(self, scores: Tensor, width: Width) -> Tensor:
+        log_p, width = scores.log_softmax(1), as_column(width, scores)
         step, below, corner = _soft_step(log_p.exp(), width)
         # on the lowest piece H = p T / corner, and log p is accurate where p underflows
         log_step = torch.where(below, width.log() - corner.log() + log_p, step.masked_fill(below, 1.0).log())

@@ -252,7 +252,7 @@ class Trainer:
     def _evaluate(self, held_out: HeldOut, scale: float) -> Row:
         outputs, labels = self._outputs_and_labels(held_out)
         scores, own_scale = split_outputs(outputs, self.predicts_sigma)[0], None if math.isnan(scale) else scale
-        with torch.no_grad(), _without_memory(self.loss):
+        with torch.no_grad(), _judging(self.loss):
             loss = float(self.loss_of(outputs, labels, scale=own_scale))
             with _at_scale(self.loss, own_scale):
                 score = float(self.score(scores, labels))
@@ -285,17 +285,16 @@ class Trainer:
 
 
 @contextlib.contextmanager
-def _without_memory(loss: Callable[..., Tensor]) -> Iterator[None]:
-    """Keep held-out rows out of the loss's memory, and the memory out of their loss; processes are still combined."""
-    memory = getattr(loss, "memory", None)
-    if memory is None:
+def _judging(loss: Callable[..., Tensor]) -> Iterator[None]:
+    """Combine the held-out rows of all processes in the loss, as in training; by itself it does not without gradients."""
+    if getattr(loss, "distributed", False) is not None:
         yield
         return
-    loss.memory = None  # type: ignore[attr-defined]
+    loss.distributed = True  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        loss.memory = memory  # type: ignore[attr-defined]
+        loss.distributed = None  # type: ignore[attr-defined]
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import metricfit as mf
-from metricfit import theory
+from reproductions.lab import theory
 
 
 def test_hoeffding_by_hand():
@@ -17,8 +17,8 @@ def test_hoeffding_by_hand():
     assert 2.0 * math.exp(-2.0 * n_rows * t**2) == pytest.approx(delta / n_classes**2)
 
 
-def test_it_is_a_public_module():
-    assert mf.theory.batch_size(0.05) == 1016
+def test_two_classes_by_hand():
+    assert theory.batch_size(0.05) == 1016  # log(8 / 0.05) / (2 * 0.05**2) = 1015.03
 
 
 def test_bounds_are_monotone():

@@ -1,0 +1,1 @@
+"""What several reproductions share and the wheel does not have."""

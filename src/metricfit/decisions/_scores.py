@@ -1,0 +1,204 @@
+"""Read scores of any origin: probabilities, log-probabilities or logits, in one column or in one per class.
+
+The rule looks at few things, so that it reads a batch of new rows as it read the rows that offsets were tuned on:
+
+- Several columns are probabilities if every row sums to one, or to 100 for percentages. Rounded numbers, as files have them,
+  may miss the sum by as much as rounding explains. All other columns are used as they are: the softmax and the largest score
+  do not change if a number is added to a whole row, so log-probabilities and logits are read alike.
+- One column is about the positive class of two. It holds probabilities if all values lie between 0 and 1, else logits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from metricfit._checks import check_option
+from metricfit._typing import Floats
+
+KINDS = ("auto", "probability", "log_probability", "logit")
+LEAST_PROBABILITY = 1e-12  # whose logarithm is taken
+_PRECISION = 2.0**-8  # by which the sum of a row of probabilities in bfloat16 may miss one
+_UNITS = (0.1, 0.01, 0.001, 0.0001)  # of the last digit of rounded probabilities
+_NOISE = 1e-6  # of arithmetic in float32
+FEW_ROWS = 20  # that lie between 0 and 1 by chance
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Scores (n, k), the larger the more likely: log-probabilities, or logits in the units they came in.
+
+    ``kind`` is how they were read and ``sentence`` says so. ``is_sure`` is False for a column of few values between 0 and 1,
+    which may be probabilities or logits.
+    """
+
+    values: Floats
+    kind: str
+    sentence: str
+    is_sure: bool = True
+
+
+def read_scores(scores: Any, kind: str = "auto") -> ScoreTable:
+    """Scores from arrays, lists, data frames or tensors of shape (n,), (n, 1) or (n, k).
+
+    >>> read_scores([0.9, 0.2]).sentence
+    '2 rows of one column, read as probabilities of the positive class.'
+    >>> read_scores([[0.33, 0.33, 0.33], [0.01, 0.9, 0.1]]).sentence            # the second row sums to 1.01
+    '2 rows of 3 columns, read as probabilities rounded to 0.01.'
+    >>> read_scores([[0.7, 1.2]]).kind
+    'logit'
+    """
+    check_option(kind, "kind", KINDS)
+    table = as_floats(scores)
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2 or not table.size:
+        shape = np.shape(scores)
+        raise ValueError(f"`scores` should have shape (n,), (n, 1) or (n, k) with at least one row, got {shape}.")
+    table = _finite(table, kind)
+    return (_read_column if table.shape[1] == 1 else _read_columns)(table, kind)
+
+
+def as_floats(scores: Any) -> Floats:
+    """Numbers of an array, list, data frame or tensor on any device, as float64."""
+    if isinstance(scores, torch.Tensor):
+        scores = scores.detach().to("cpu", torch.float64).numpy()
+    try:
+        return np.asarray(scores, np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"`scores` should be numbers of shape (n,) or (n, k), got {type(scores).__name__}: {error}."
+        ) from error
+
+
+def log_probabilities(probabilities: Floats) -> Floats:
+    """Logarithms; that of zero is the one of 1e-12.
+
+    >>> log_probabilities(np.array([1.0, 0.0])).round(2).tolist()
+    [0.0, -27.63]
+    """
+    return np.log(np.maximum(probabilities, LEAST_PROBABILITY))
+
+
+def check_percentages(read: ScoreTable) -> None:
+    """Refuse one column of many values between 0 and 100. In new rows they may be so by chance, so this is for tuning."""
+    if read.kind != "logit" or read.values.shape[1] != 2 or read.values[:, 0].any() or len(read.values) < FEW_ROWS:
+        return
+    low, high = read.values[:, 1].min(), read.values[:, 1].max()
+    if low >= 0.0 and 1.0 < high <= 100.0:
+        raise ValueError(
+            f"`scores` may be percentages or not: one column with values {low:.3g} ... {high:.3g}. "
+            "Divide percentages by 100, or pass kind='logit' to use the scores as they are."
+        )
+
+
+def _read_column(column: Floats, kind: str) -> ScoreTable:
+    """One column, about the positive class, as two."""
+    rows = f"{_count(len(column), 'row')} of one column"
+    if kind == "log_probability":
+        _check_range(column, -np.inf, _NOISE, kind)
+        column, kind = np.exp(column), "probability"
+    within = _lies_within(column, 1.0)
+    if kind == "probability" and not within:
+        _check_range(column, 0.0, 1.0, kind)
+    if kind == "logit" or not within:
+        pair = np.concatenate([np.zeros_like(column), column], 1)
+        return ScoreTable(pair, "logit", f"{rows}, read as logits of the positive class.")
+    pair = log_probabilities(np.concatenate([1.0 - column, column], 1))
+    sentence = f"{rows}, read as probabilities of the positive class."
+    return ScoreTable(pair, "probability", sentence, is_sure=kind != "auto" or len(column) >= FEW_ROWS)
+
+
+def _read_columns(table: Floats, kind: str) -> ScoreTable:
+    rows = f"{_count(len(table), 'row')} of {table.shape[1]} columns"
+    found = _describe_probabilities(table)
+    if kind == "probability" and not found:
+        _check_range(table, 0.0, 1.0, kind)
+        found = "probabilities that do not sum to one"
+    if kind == "auto" and not found:
+        _check_doubt(table)
+    if found and kind in ("auto", "probability"):
+        return ScoreTable(log_probabilities(table), "probability", f"{rows}, read as {found}.")
+    if kind == "log_probability":
+        _check_range(table, -np.inf, _NOISE, kind)
+    elif kind == "auto" and (table <= _NOISE).all() and _sums_to(np.exp(table), 1.0):
+        kind = "log_probability"
+    if kind == "log_probability":
+        return ScoreTable(table, kind, f"{rows}, read as log-probabilities.")
+    return ScoreTable(table, "logit", f"{rows}, read as logits.")
+
+
+def _describe_probabilities(table: Floats) -> str:
+    """What rows of probabilities are, or nothing if they are not: their sum is not one."""
+    for total, name in ((1.0, "probabilities"), (100.0, "percentages")):
+        if not _lies_within(table, total):
+            continue
+        if _sums_to(table, total):
+            return name
+        if unit := _rounding_unit(table, total):
+            return f"{name} rounded to {unit:g}"
+    return ""
+
+
+def _sums_to(table: Floats, total: float) -> bool:
+    return bool(np.abs(table.sum(1) - total).max() <= _PRECISION * total)
+
+
+def _rounding_unit(table: Floats, total: float) -> float:
+    """The unit of the last digit, if rounding explains the sums of rows; else zero."""
+    missed = np.abs(table.sum(1) - total).max()
+    for unit in total * np.array(_UNITS):
+        if missed > 0.5 * unit * table.shape[1] + _NOISE * total:
+            return 0.0
+        if np.abs(table / unit - np.round(table / unit)).max() < 1e-3:
+            return float(unit)
+    return 0.0
+
+
+def _lies_within(table: Floats, most: float) -> bool:
+    return bool(table.min() >= -_NOISE and table.max() <= most * (1.0 + _NOISE))
+
+
+def _finite(table: Floats, kind: str) -> Floats:
+    """Minus infinity, the log-probability of zero, becomes that of 1e-12 or less; other infinite values are an error."""
+    wrong = ~np.isfinite(table)
+    if not wrong.any():
+        return table
+    are_logs = kind == "log_probability" or (kind == "auto" and table.shape[1] > 1 and table.max() <= _NOISE)
+    if are_logs and np.isneginf(table[wrong]).all():
+        return np.maximum(table, min(np.log(LEAST_PROBABILITY), table[~wrong].min(initial=0.0)))
+    hint = "" if np.isnan(table).any() else " Pass probabilities instead of their logits."
+    raise ValueError(f"`scores` should be finite, got {_count(int(wrong.sum()), 'NaN or infinite value')}.{hint}")
+
+
+def _check_range(table: Floats, low: float, high: float, kind: str) -> None:
+    if table.min() < low - _NOISE or table.max() > high + _NOISE:
+        wanted = "at most 0" if np.isinf(low) else f"between {low:g} and {high:g}"
+        raise ValueError(
+            f"`scores` of kind={kind!r} should be {wanted}, got {table.min():.4g} ... {table.max():.4g}. "
+            "Divide percentages by 100, or pass kind='logit'."
+        )
+
+
+def _check_doubt(table: Floats) -> None:
+    """Refuse columns that may be probabilities or not. A few rows can look like it by chance: these are logits."""
+    if len(table) < FEW_ROWS:
+        return
+    sums, low, high = table.sum(1), table.min(), table.max()
+    if _lies_within(table, 1.0):
+        problem = f"they lie between 0 and 1, but their rows sum to {sums.min():.3g} ... {sums.max():.3g}"
+    elif _sums_to(table, 1.0):
+        problem = f"their rows sum to one, but they go from {low:.3g} to {high:.3g}"
+    else:
+        return
+    raise ValueError(
+        f"`scores` may be probabilities or not: {problem}. Pass kind='probability' to take their logarithm (as for a sigmoid "
+        "per class), or kind='logit' to use them as they are."
+    )
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
