@@ -17,6 +17,7 @@ from metricfit.report._curves import confusion
 from metricfit.report._review import _gains, _precision_recall, review
 from metricfit.report._shown import Shown
 from metricfit.report._svg import Chart
+from tests.comparison.made import around, compare_scores
 from tests.report.conftest import RUN
 
 PROBABILITY = np.array([0.9, 0.8, 0.7, 0.6, 0.4, 0.3, 0.2, 0.1])
@@ -169,3 +170,11 @@ def test_costs_at_other_thresholds_are_positive(two):
     table = re.search('<table class="thresholds">.*?</table>', page(costly, RUN), re.DOTALL).group()
     assert f"<td>{cost:.4f}</td>" in table
     assert "cost per case" in table
+
+
+@pytest.mark.parametrize(("boosting", "name"), [(0.5, "linear, threshold"), (0.9, "boosting, threshold")])
+def test_the_section_is_about_the_contender_of_the_headline(boosting, name):
+    """Also where that is the reference, which every other part of the page compares with."""
+    comparison = compare_scores(linear_threshold=around(0.7, 0.01), boosting_threshold=around(boosting, 0.01))
+    assert comparison.verdict.recommended == name
+    assert review(comparison).name == name

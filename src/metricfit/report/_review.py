@@ -20,8 +20,9 @@ REVIEWED = (0.05, 0.1, 0.2, 0.5)  # shares of all rows, in the description of th
 
 @dataclass(frozen=True)
 class Review:
-    """The choice's points and its figures, in which the reference has a line too; counts are per ``base`` cases."""
+    """Points and figures of the contender that the headline is about; another has a line too. Counts are per ``base``."""
 
+    name: str
     about: Operating
     base: int
     precision_recall: Markup
@@ -31,7 +32,8 @@ class Review:
 
 def review(comparison: Comparison) -> Review | None:
     """None for more than two classes."""
-    lines = {line.name: line for line in (reference_line(comparison), choice_line(comparison))}.values()
+    both = {line.name: line for line in (reference_line(comparison), choice_line(comparison))}.values()
+    lines = sorted(both, key=lambda line: line.result is comparison.main)  # it is drawn last, on top
     drawn = [(line, found) for line in lines if (found := operating(comparison, line.result)) is not None]
     if not drawn:
         return None
@@ -39,7 +41,7 @@ def review(comparison: Comparison) -> Review | None:
     base = base_of([about.chosen.n_positive, about.chosen.n_rows - about.chosen.n_positive])
     legend: Legend = [(line.colour, False, f"{line.name}: as it decides") for line, _ in drawn]
     legend.append((choice.colour, True, f"{choice.name}, at 0.5"))
-    return Review(about, base, _precision_recall(drawn), _gains(drawn, base), legend)
+    return Review(choice.name, about, base, _precision_recall(drawn), _gains(drawn, base), legend)
 
 
 def _precision_recall(drawn: list[tuple[Shown, Operating]]) -> Markup:
