@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from lightning_fabric import Fabric
@@ -154,7 +155,7 @@ class Setting:
         if self.optimizer == "Adam":
             return Adam(weights, lr=rate, weight_decay=WEIGHT_DECAY)
         decay = WEIGHT_DECAY if full else SMALL_DECAY
-        options = {"lr": rate, "momentum": MOMENTUM, "weight_decay": decay, "nesterov": not full}
+        options: dict[str, Any] = {"lr": rate, "momentum": MOMENTUM, "weight_decay": decay, "nesterov": not full}
         if self.optimizer == "SGD":
             return SGD(weights, **options)
         return SAM(weights, SGD, rho=RADIUS, adaptive=True, **options)
@@ -227,8 +228,8 @@ def fabric_of(scope: Scope) -> Fabric | None:
     """The best device at full size, else one CPU, which multiplies in bfloat16 at the scaled size if its processor can."""
     if scope.full:
         return None
-    precision = "bf16-mixed" if scope.size == "scaled" and multiplies_bfloat16() else "32-true"
-    return Fabric(accelerator="cpu", devices=1, precision=precision)
+    fast = scope.size == "scaled" and multiplies_bfloat16()
+    return Fabric(accelerator="cpu", devices=1, precision="bf16-mixed" if fast else "32-true")
 
 
 def one_cycle(rate: float, steps: int) -> mf.schedules.Schedule:
