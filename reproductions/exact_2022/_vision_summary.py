@@ -63,7 +63,13 @@ def _cost(found: Results) -> str:
 def _precision(found: Results) -> str:
     """How many runs are in bfloat16, which takes a processor that multiplies it."""
     known = [numbers["bfloat16"] for _, numbers in found if "bfloat16" in numbers]
-    return f" {sum(known):.0f} of {len(known)} runs are in bfloat16, the others in float32." if any(known) else ""
+    if not any(known):
+        return ""
+    return (
+        " All runs are in bfloat16."
+        if all(known)
+        else f" {sum(known):.0f} of {len(known)} runs are in bfloat16, the others in float32."
+    )
 
 
 def _scores(found: Results, score: str, own: Cell) -> list[float]:

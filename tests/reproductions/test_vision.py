@@ -95,6 +95,8 @@ def test_summary_says_how_many_runs_are_in_bfloat16():
     some = [(cell, row | {"bfloat16": float(cell["seed"] == 0)} if "test" in row else row) for cell, row in found()]
     n_first, n_runs = (sum("test" in row and cell["seed"] <= last for cell, row in some) for last in (0, 2))
     assert f" {n_first} of {n_runs} runs are in bfloat16, the others in float32." in vision.summary(some)
+    first = [(cell, row) for cell, row in some if cell["seed"] == 0]
+    assert "All runs are in bfloat16." in vision.summary(first)
 
 
 def test_only_the_scaled_size_multiplies_in_bfloat16(monkeypatch):
