@@ -48,7 +48,7 @@ def _table_3(found: Results) -> str:
     return (
         f"## Table 3: accuracy, %\n\n{table(heads, rows)}\n\n"
         "Our networks are *scaled* down: compare the losses with each other, not with the paper's accuracies. Intervals are "
-        f"over seeds, at 95 %. The accuracy on train is that of the first 5,000 images.{_cost(found)}"
+        f"over seeds, at 95 %. The accuracy on train is that of the first 5,000 images.{_cost(found)}{_precision(found)}"
     )
 
 
@@ -58,6 +58,18 @@ def _cost(found: Results) -> str:
     minutes = {name: _scores(found, "seconds", own | {"set": name}) for name in distinct_values(found, "set")}
     texts = [f"{np.median(seconds) / 60.0:.1f} minutes on {name}" for name, seconds in minutes.items() if seconds]
     return f" Training under SGD and cross-entropy takes {' and '.join(texts)}, on one core." if texts else ""
+
+
+def _precision(found: Results) -> str:
+    """How many runs are in bfloat16, which takes a processor that multiplies it."""
+    known = [numbers["bfloat16"] for _, numbers in found if "bfloat16" in numbers]
+    if not any(known):
+        return ""
+    return (
+        " All runs are in bfloat16."
+        if all(known)
+        else f" {sum(known):.0f} of {len(known)} runs are in bfloat16, the others in float32."
+    )
 
 
 def _scores(found: Results, score: str, own: Cell) -> list[float]:

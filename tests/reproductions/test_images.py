@@ -53,6 +53,7 @@ def test_a_crop_is_a_part_of_its_picture():
     starts = {(row, column) for row in range(3) for column in range(3)}
     assert {(int(crop[0, 0, 0]) // 6, int(crop[0, 0, 0]) % 6) for crop in crops} == starts
     assert all(torch.equal(crop - crop[0, 0, 0], picture[:, :4, :4]) for crop in crops)
+    assert torch.equal(ShiftAndFlip(0, 2).eval()(picture[None]), picture[None, :, 1:5, 1:5])
 
 
 def test_a_picture_of_one_colour_is_standardised_to_finite_numbers():

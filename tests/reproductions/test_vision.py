@@ -14,7 +14,7 @@ from reproductions._experiment import Scope
 from reproductions._pictures import Standardise
 from reproductions._runner import file_name, read_results, run
 from reproductions._training import accuracy, cpu_fabric
-from reproductions.exact_2022 import published, vision, vision_search
+from reproductions.exact_2022 import _networks, published, vision, vision_search
 from reproductions.exact_2022._networks import (
     FULL,
     QUICK,
@@ -87,7 +87,28 @@ def test_summary_has_what_was_found():
     assert "| mnist | 0.5 | 0.5 | 1 | 0.5 | 0.5 | 1 | 0.5 | 4 | 8 |" in text  # Figure 5
     assert "| mnist | quadrature | 3 | 53.00 ± 0.82 | 2.0 |" in text
     assert "by its margin" not in text
+    assert "bfloat16" not in text
     assert text.count("*scaled*") >= 3
+
+
+def test_summary_says_how_many_runs_are_in_bfloat16():
+    some = [(cell, row | {"bfloat16": float(cell["seed"] == 0)} if "test" in row else row) for cell, row in found()]
+    n_first, n_runs = (sum("test" in row and cell["seed"] <= last for cell, row in some) for last in (0, 2))
+    assert f" {n_first} of {n_runs} runs are in bfloat16, the others in float32." in vision.summary(some)
+    first = [(cell, row) for cell, row in some if cell["seed"] == 0]
+    assert "All runs are in bfloat16." in vision.summary(first)
+
+
+def test_only_the_scaled_size_multiplies_in_bfloat16(monkeypatch):
+    monkeypatch.setattr(_networks, "multiplies_bfloat16", lambda: True)
+    module = torch.nn.Linear(2, 2)
+    kept = []
+    module.register_forward_hook(lambda module, inputs, output: kept.append(output.dtype))
+    for scope in (Scope(Path()), Scope(Path(), quick=True)):
+        scores = _networks.fabric_of(scope).setup(module)(torch.ones(1, 2))
+        assert scores.dtype == torch.float32  # so that the loss is computed in it
+    assert kept == [torch.bfloat16, torch.float32]
+    assert _networks.fabric_of(Scope(Path(), full=True)) is None
 
 
 def test_summary_of_a_part_leaves_the_rest_empty():
@@ -132,7 +153,7 @@ def test_a_tiny_version(data, tmp_path):
 def test_saved_cells_make_a_table(data, tmp_path):
     """Two of ten cells are there; with ``saved`` none is run."""
     scope = Scope(data, quick=True)
-    folder = tmp_path / ".exact-vision-cells2"
+    folder = tmp_path / ".exact-vision-cells3"
     folder.mkdir()
     for cell in vision.cells(scope)[:2]:
         numbers = {"step": 1.0, "gradient_norm": 0.5, "test": 50.0, "train": 60.0, "seconds": 60.0, "loss_ms": 0.3}
@@ -144,7 +165,7 @@ def test_saved_cells_make_a_table(data, tmp_path):
 
 
 def test_cells_come_in_the_order_of_their_importance():
-    """SGD has all seeds, others two; the losses of one seed come together."""
+    """SGD has all seeds, others two; the losses of one seed come together, and the last seeds of SGD come last."""
     cells = vision.cells(Scope(Path(), seeds=5))
     assert len(cells) == 2 * (3 * (5 + 2 + 2) + 3 * 2)
     assert len({tuple(cell.values()) for cell in cells}) == len(cells)
@@ -152,6 +173,11 @@ def test_cells_come_in_the_order_of_their_importance():
     assert [(cell["set"], cell["seed"]) for cell in cells[:7]] == [("cifar10", 0)] * 3 + [("mnist", 0)] * 3 + [("cifar10", 1)]
     order = list(dict.fromkeys((cell["optimizer"], cell["variant"].split()[0]) for cell in cells))
     assert order == [("SGD", "Table"), ("Adam", "Table"), ("ASAM", "Table"), ("SGD", "samples")]
+    assert [cell["seed"] for cell in cells[:18]] == [0] * 6 + [1] * 6 + [2] * 6
+    assert {(cell["optimizer"], cell["variant"], cell["seed"]) for cell in cells[-12:]} == {
+        ("SGD", TABLE_7, 3),
+        ("SGD", TABLE_7, 4),
+    }
     full = vision.cells(Scope(Path(), full=True, seeds=5))
     assert {cell["set"] for cell in full} == {"mnist", "svhn", "cifar10"}
     assert {cell["seed"] for cell in full if cell["optimizer"] == "ASAM"} == set(range(5))
@@ -263,11 +289,10 @@ def test_images_of_the_full_size_are_fractions_with_the_augmentation_of_the_pape
 
 def test_every_loss_has_the_same_draws(data):
     cells = vision_search.cells(Scope(Path()))
-    for optimizer, ranges in vision_search.RATES.items():
+    for optimizer, ((low, high), number) in vision_search.RATES.items():
         rates = [draw.rate for draw in vision_search.draws(optimizer)]
-        for (low, high), number in ranges:
-            bounds = [low * (high / low) ** (index / number) for index in range(number + 1)]
-            assert [sum(a <= rate < b for rate in rates) for a, b in itertools.pairwise(bounds)] == [1] * number
+        bounds = [low * (high / low) ** (index / number) for index in range(number + 1)]
+        assert [sum(a <= rate < b for rate in rates) for a, b in itertools.pairwise(bounds)] == [1] * number
         for loss in published.LOSSES:
             own = [cell["draw"] for cell in cells if (cell["optimizer"], cell["loss"]) == (optimizer, loss)]
             assert sorted(own) == sorted([*range(len(rates))] * len(vision_search.SETS))
