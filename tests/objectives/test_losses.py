@@ -347,3 +347,30 @@ def test_metrics_of_counts_need_no_square_matrix():
     assert loss.statistics(scores, labels).shape == (3, 20_000)
     # per class: a hit of 1/20,000, one true row, 32/20,000 predicted ones
     assert loss(scores, labels).item() == pytest.approx(1.0 - 2.0 / 20_000 / (1.0 + 32 / 20_000), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("scores", "target", "sums"),
+    [
+        (torch.zeros(6), torch.tensor([0.0, 1.0, 1.0, 0.0, 1.0, 0.0]), "3 to 3"),  # one logit per row, as for BCE
+        (torch.zeros(3, 4), torch.tensor([[1.0, 1.0, 0.0, 0.0], [0.0] * 4, [0.0, 1.0, 0.0, 0.0]]), "0 to 2"),  # several labels
+    ],
+)
+def test_numbers_that_are_not_class_probabilities_are_refused(scores, target, sums):
+    with pytest.raises(ValueError, match=rf"`target` should be class probabilities that sum to one .* got sums of {sums}\."):
+        mf.MetricLoss("f1_macro")(scores, target)
+
+
+def test_a_checkpoint_of_cross_entropy_loads_into_a_model_with_another_loss():
+    class Model(torch.nn.Module):
+        def __init__(self, loss):
+            super().__init__()
+            self.body, self.loss = torch.nn.Linear(2, 2), loss
+
+    before, after = Model(torch.nn.CrossEntropyLoss()), Model(mf.ExactLoss(scale=0.5))
+    after.load_state_dict(before.state_dict())
+    assert torch.equal(after.body.weight, before.body.weight)
+    assert after.loss.smoothing.width.item() == 0.5
+    other = Model(mf.ExactLoss(scale=2.0))
+    other.load_state_dict(after.state_dict())
+    assert other.loss.smoothing.width.item() == 0.5

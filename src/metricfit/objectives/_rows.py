@@ -21,6 +21,7 @@ from metricfit.confusion import one_hot
 from metricfit.objectives._weights import as_weights, check_total
 from metricfit.scores import bounded_scores, saturate, working_precision
 
+_ROUNDED = 0.01  # by which a sum of class probabilities may differ from one, in half precision too
 _SMALL = {dtype: torch.finfo(dtype).max ** 0.5 for dtype in (torch.float32, torch.float64)}
 
 
@@ -132,6 +133,7 @@ def as_rows(
         return smooth if weight is None else smooth * weight
 
     if has_shares:
+        _check_shares(target, class_dim)
         target, largest_share, _ = as_weights(target, "target", scores, False)
         check_total(largest * largest_share, scores)
         shares = weighted_shares(_flatten(target, class_dim), row_weight)
@@ -166,6 +168,17 @@ def _times_class_weight(weight: Tensor | None, class_weight: Tensor | None, labe
     return class_weight[labels] if weight is None else weight * class_weight[labels]
 
 
+def _check_shares(target: Tensor, class_dim: int) -> None:
+    """Refuse numbers that are not class probabilities: 0 and 1 for one logit, or several labels per row."""
+    ends = extremes(target.sum(class_dim))
+    if ends is not None and not (abs(ends[0] - 1.0) < _ROUNDED and abs(ends[1] - 1.0) < _ROUNDED):
+        raise ValueError(
+            f"`target` should be class probabilities that sum to one over dimension {class_dim}, got sums of {ends[0]:g} to "
+            f"{ends[1]:g}. For one logit per row pass `mf.binary_scores(input)` and integer labels. Several labels per row "
+            "are not supported."
+        )
+
+
 def _flatten(tensor: Tensor, class_dim: int) -> Tensor:
     return tensor.movedim(class_dim, -1).reshape(-1, tensor.shape[class_dim])
 
@@ -181,7 +194,7 @@ def _check_label_layout(target: Tensor, input: Tensor, shape: torch.Size) -> Non
     if target.shape == input.shape:
         raise ValueError(
             f"`target` should be labels of shape {tuple(shape)}, got integers of the shape of `input`, {tuple(input.shape)}. "
-            "For one-hot targets try `target.argmax(1)`, for class probabilities `target.float()`."
+            "For one-hot targets try `target.argmax(1)`; several labels per row are not supported."
         )
     if target.shape != shape:
         raise ValueError(

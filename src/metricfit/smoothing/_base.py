@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -133,6 +133,12 @@ class Smoothing(nn.Module, ABC):
         if width.numel() != 1 and width.shape != scores.shape[:1]:
             raise ValueError(f"`{name}` should be a number or have shape ({len(scores)},), got {tuple(width.shape)}.")
         return width, check_width(width, name, self.width_limit)
+
+    def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
+        """A checkpoint of a model that was trained on another loss has no width: then that of this smoothing stays."""
+        if not isinstance(self.width, nn.Parameter):
+            state_dict = {prefix + self.width_name: self.width, **state_dict}
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         try:
