@@ -73,7 +73,7 @@ def run_splits(job: Job, n_jobs: int | None, progress: Progress) -> Iterator[Out
             progress.split_done(index + 1, n_splits)
             yield outcomes
         return
-    n_workers = count_workers(n_jobs)
+    n_workers, found = count_workers(n_jobs), None
     try:
         with _hold_interrupts():
             found = parallel(_split_outcomes, job, ((index,) for index in range(n_splits)), n_jobs)  # starts the workers
@@ -83,7 +83,7 @@ def run_splits(job: Job, n_jobs: int | None, progress: Progress) -> Iterator[Out
             progress.split_done(index, n_splits, n_workers)
             yield outcomes
     except (KeyboardInterrupt, SystemExit):  # Ctrl-C; a handler of SIGTERM
-        stop_workers()
+        stop_workers(found)
         raise
 
 
@@ -103,11 +103,21 @@ def _hold_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def stop_workers() -> None:
-    """End joblib's worker processes. After Ctrl-C they would work on, and joblib would warn of leaks as the program ends."""
-    from joblib.externals.loky import get_reusable_executor
+def stop_workers(found: Any) -> None:
+    """Cancel what joblib's generator has left, and end the workers. After Ctrl-C they would work on.
 
-    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+    joblib warns of cancelled splits, which is what is wanted. Its executor is ended as it is: ``get_reusable_executor()`` may
+    wait for the executor's thread under a lock that this thread needs, and one Ctrl-C in ten never came back.
+    """
+    from joblib.externals.loky import reusable_executor
+
+    if hasattr(found, "close"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.close()
+    executor = getattr(reusable_executor, "_executor", None)
+    if executor is not None:
+        executor.shutdown(wait=True, kill_workers=True)
 
 
 def _split_outcomes(job: Job, index: int) -> Outcomes:
