@@ -4,32 +4,25 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
-from functools import partial
 
 import pytest
+
+from tests.processes import PATIENCE, started
 
 LONG = ("--models", "linear", "--methods", "threshold", "--repeats", "200")
 
 
 def interrupt(after, *arguments):
     """Exit code, stdout and stderr of a command that gets Ctrl-C when it prints ``after``."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "metricfit", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
-    )
-    lines = list[str]()
-    for line in process.stderr:
-        lines.append(line)
-        if line.startswith(after):
-            os.killpg(process.pid, signal.SIGINT)
-            break
-    out, err = process.communicate(timeout=120)
+    with started([sys.executable, "-m", "metricfit", *arguments]) as process:
+        lines = list[str]()
+        for line in process.stderr:
+            lines.append(line)
+            if line.startswith(after):
+                os.killpg(process.pid, signal.SIGINT)
+                break
+        out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out, "".join(lines) + err
 
 
