@@ -16,8 +16,7 @@ import numpy as np
 from scipy import stats
 
 from metricfit import metrics
-from metricfit.comparison._outcome import score_of
-from metricfit.comparison._statistics import corrected_estimate, holm
+from metricfit.comparison._statistics import corrected_estimate, holm, score_of
 from reproductions._machine import processor
 
 METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "mcc")

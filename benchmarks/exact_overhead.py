@@ -27,6 +27,7 @@ import metricfit as mf
 from metricfit._files import new_file
 from reproductions._machine import hardware
 from reproductions._markdown import table
+from reproductions.lab import networks
 
 LINEAR_BATCH, LINEAR_PAIRS = 256, 200
 
@@ -46,11 +47,11 @@ class Case:
 
 
 def _wide(depth: int, width: float, n_classes: int, paper: str) -> Case:
-    return Case(lambda: mf.models.WideResNet(depth, width, n_classes), (3, 32, 32), n_classes, paper)
+    return Case(lambda: networks.WideResNet(depth, width, n_classes), (3, 32, 32), n_classes, paper)
 
 
 CASES = {
-    "linear": Case(lambda: mf.models.LinearFixedFirst(16, 7), (16,), 7, "up to 200"),
+    "linear": Case(lambda: networks.LinearFixedFirst(16, 7), (16,), 7, "up to 200"),
     "WRN-16-8": _wide(16, 8, 10, "3.7"),
     "WRN-28-10": _wide(28, 10, 10, "0.3"),
     "WRN-28-10, 100 classes": _wide(28, 10, 100, "5.5"),

@@ -15,9 +15,9 @@ import time
 import torch
 
 import metricfit as mf
-from metricfit.models import LinearFixedFirst
 from reproductions._tables import data_folder
 from reproductions.exact_2022._protocol import load_data
+from reproductions.lab.networks import LinearFixedFirst
 
 
 def main() -> None:

@@ -20,9 +20,10 @@ from torch import Tensor, nn
 
 import metricfit as mf
 from metricfit._files import new_file
-from metricfit.models import Trees
 from reproductions._machine import hardware
 from reproductions._markdown import table
+from reproductions.lab import networks
+from reproductions.lab.networks import Trees
 
 N_CLASSES, N_IMAGES, N_WORDS = 10, 128, 500
 RATE = 0.001
@@ -38,27 +39,27 @@ class Step:
     after: float
 
 
-def networks(width: float) -> dict[str, tuple[Callable[[], nn.Module], Callable[[], Any]]]:
+def cases(width: float) -> dict[str, tuple[Callable[[], nn.Module], Callable[[], Any]]]:
     """Each network of the papers at this width, and its inputs."""
     pictures = lambda: torch.randn(N_IMAGES, 3, 32, 32)  # noqa: E731
     return {
-        "LinearFixedFirst": (lambda: mf.models.LinearFixedFirst(20, N_CLASSES), lambda: torch.randn(256, 20)),
-        "MLP": (lambda: mf.models.MLP(784, N_CLASSES, width=width), lambda: torch.randn(256, 784)),
-        "M3": (lambda: mf.models.M3(N_CLASSES, width=width), lambda: torch.randn(N_IMAGES, 1, 28, 28)),
-        "WideResNet 16": (lambda: mf.models.WideResNet(16, 4 * width, N_CLASSES), pictures),
-        "ResNet18": (lambda: mf.models.ResNet18(N_CLASSES, width=width), pictures),
-        "Darknet19": (lambda: mf.models.Darknet19(N_CLASSES, width=width), pictures),
+        "LinearFixedFirst": (lambda: networks.LinearFixedFirst(20, N_CLASSES), lambda: torch.randn(256, 20)),
+        "MLP": (lambda: networks.MLP(784, N_CLASSES, width=width), lambda: torch.randn(256, 784)),
+        "M3": (lambda: networks.M3(N_CLASSES, width=width), lambda: torch.randn(N_IMAGES, 1, 28, 28)),
+        "WideResNet 16": (lambda: networks.WideResNet(16, 4 * width, N_CLASSES), pictures),
+        "ResNet18": (lambda: networks.ResNet18(N_CLASSES, width=width), pictures),
+        "Darknet19": (lambda: networks.Darknet19(N_CLASSES, width=width), pictures),
         "PredictedSigma": (_with_sigma, lambda: torch.randn(256, 20)),
         "Tagger": (
-            lambda: mf.models.Tagger(N_WORDS, N_CLASSES, width=width),
+            lambda: networks.Tagger(N_WORDS, N_CLASSES, width=width),
             lambda: torch.randint(1, N_WORDS, (N_IMAGES, 20)),
         ),
-        "TreeTagger": (lambda: mf.models.TreeTagger(N_WORDS, N_CLASSES, width=width), _chain),
+        "TreeTagger": (lambda: networks.TreeTagger(N_WORDS, N_CLASSES, width=width), _chain),
     }
 
 
 def _with_sigma() -> nn.Module:
-    return mf.models.PredictedSigma(nn.Sequential(nn.Linear(20, 64), nn.ReLU()), nn.Linear(64, N_CLASSES))
+    return networks.PredictedSigma(nn.Sequential(nn.Linear(20, 64), nn.ReLU()), nn.Linear(64, N_CLASSES))
 
 
 def _chain(n_leaves: int = 12) -> Trees:
@@ -99,7 +100,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     rows = []
-    for name, (build, draw) in networks(options.width).items():
+    for name, (build, draw) in cases(options.width).items():
         torch.manual_seed(0)
         module, inputs = build(), draw()
         labels = torch.randint(0, N_CLASSES, (len(module(inputs)),))

@@ -13,10 +13,10 @@ import torch
 from lightning_fabric import Fabric
 
 import metricfit as mf
-from metricfit.models import LinearFixedFirst
 from metricfit.training import Batches, Trainer
 from reproductions._tables import data_folder
 from reproductions.exact_2022._protocol import load_data
+from reproductions.lab.networks import LinearFixedFirst
 
 
 def main() -> None:

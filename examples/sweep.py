@@ -34,7 +34,7 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.preprocessing import StandardScaler
-from torch import Tensor
+from torch import Tensor, nn
 
 import metricfit as mf
 
@@ -78,16 +78,17 @@ def suggest_options(trial: Trial, losses: Sequence[str]) -> None:
         trial.suggest_categorical("leak", [0.0, 0.1, 1.0])
 
 
-def make_loss(options: Mapping[str, Any]) -> torch.nn.Module:
+def make_loss(options: Mapping[str, Any]) -> nn.Module:
     if options["loss"] == "cross_entropy":
-        return torch.nn.CrossEntropyLoss()
+        return nn.CrossEntropyLoss()
     name = options["smoothing"]
     return mf.MetricLoss("f1", SMOOTHINGS[name](options[f"{name}_scale"]), options["link"], leak=options["leak"])
 
 
 def train(options: Mapping[str, Any], x: Tensor, y: Tensor, seed: int) -> mf.training.Trainer:
     torch.manual_seed(seed)
-    module = mf.models.MLP(x.shape[1], 2, [options["width"]], dropout=options["dropout"])
+    width = options["width"]
+    module = nn.Sequential(nn.Linear(x.shape[1], width), nn.ReLU(), nn.Dropout(options["dropout"]), nn.Linear(width, 2))
     optimizer = torch.optim.Adam(module.parameters(), lr=options["lr"])
     batches = mf.training.Batches(x, y, size=options["batch_size"], seed=seed)
     rate = mf.schedules.cosine(options["lr"], 0.0, EPOCHS * len(batches))

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from metricfit import datasets
 from metricfit._files import new_file
 from reproductions._training import Rows
+from reproductions.lab import datasets
 
 CACHE = Path(__file__).parents[1] / "build" / "pictures"
 LEAST_KEPT = 5000  # fewer pictures are decoded each time

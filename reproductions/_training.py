@@ -5,9 +5,7 @@ from __future__ import annotations
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from metricfit.training import Trainer
-from metricfit.training._held_out import HeldOut
-from metricfit.training._state import value_of
+from metricfit.training import HeldOut, Trainer
 from reproductions._experiment import Scope
 
 Rows = tuple[Tensor, Tensor]  # features and labels
@@ -21,12 +19,6 @@ def cpu_fabric() -> Fabric:
 def fabric_for(scope: Scope) -> Fabric:
     """One CPU device, or for an experiment of the paper's size the best device of the machine."""
     return Fabric(devices=1) if scope.full else cpu_fabric()
-
-
-def best_epoch(trainer: Trainer) -> int:
-    """The epoch, from 1, whose weights the trainer restored."""
-    values = [value_of(row, trainer.stop_by or "metric") for row in trainer.history]
-    return 1 + values.index(trainer.best_value)
 
 
 def in_batches(rows: Rows, size: int = 500) -> list[Rows]:

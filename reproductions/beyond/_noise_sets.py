@@ -18,10 +18,10 @@ import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 from torch import Tensor
 
-from metricfit.datasets import cifar10, mnist
 from reproductions import _tables
 from reproductions.critique_2022._text import WORD, read
 from reproductions.east_2024._protocol import Parts
+from reproductions.lab.datasets import cifar10, mnist
 
 PICTURES = {"mnist": ("mnist",), "fashion-mnist": ("fashion-mnist",), "cifar10": ("cifar10", "cifar10-jpeg")}  # their folders
 DEBIAN = Path("/usr/share/datasets")  # where the package dataset-fashion-mnist puts it

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metricfit.comparison._hint import CURVED as CUT
-from metricfit.comparison._hint import RARE
 from reproductions._experiment import Results
 from reproductions._figure import empty_figure
 from reproductions.beyond._pays_gains import CONTROLLED, REAL, REST, Gains, collect_gains, of_part
 from reproductions.beyond._pays_law import CURVED, FACTORS, LEVELS, STRAIGHT, VERY_CURVED, series
+from reproductions.beyond._pays_rule import CURVED as CUT
+from reproductions.beyond._pays_rule import RARE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metricfit.comparison._hint import NOTABLE, share_removed
 from metricfit.comparison._statistics import Estimate, corrected_estimate
 from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY
 from reproductions._experiment import Results
@@ -16,6 +15,7 @@ METRICS = ("accuracy", "f1", "mcc")
 DIRECT = "direct"
 METHODS = (CROSS_ENTROPY, BASELINE, DIRECT, AUTO)
 CONTROLLED, REAL, REST = "controlled", "real", "class against rest"
+NOTABLE = 0.5  # points: a smaller gain or loss counts as none
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,15 @@ def _gains(part: str, name: str, rows: list[dict[str, float]]) -> Gains:
             if method != BASELINE
         },
     )
+
+
+def share_removed(linear: float, trees: float) -> float:
+    """The share of the linear model's log-loss that trees remove; 0 if there is nothing to remove.
+
+    >>> share_removed(0.5, 0.25)
+    0.5
+    """
+    return 1.0 - trees / linear if linear > 0.0 else 0.0
 
 
 def of_part(gains: Sequence[Gains], *parts: str) -> list[Gains]:

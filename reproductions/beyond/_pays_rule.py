@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from metricfit.comparison._hint import IN_WORDS, Finding, kind_of
 from reproductions.beyond._pays_gains import DIRECT, Gains
 from reproductions.beyond._pays_sets import source
 
 CUTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+CURVED = 0.1  # the cut that the controlled data give: trees remove at least this share of the linear model's log-loss
+RARE = 0.2  # the rarest class has at most this share of the rows
+KINDS = STRAIGHT, CURVED_ONLY, CURVED_AND_RARE = "straight", "curved", "curved, rare"  # of tables
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Real tables of one kind: how many there are, how many gained over a tuned threshold, and these gains in points."""
+
+    n_sets: int  # that the tables are from
+    n_tables: int
+    n_gained: int  # at least half a point
+    n_lost: int  # the same
+    low: float  # the smallest and the largest gain of those that gained
+    high: float
+    mean: float  # over all tables of the kind
+
+
+def kind_of(removed: float, rarest: float) -> str:
+    """The kind of a table, by what trees remove of the linear model's log-loss and the share of the rarest class.
+
+    >>> kind_of(0.05, 0.05), kind_of(0.3, 0.4), kind_of(0.3, 0.05)
+    ('straight', 'curved', 'curved, rare')
+    """
+    return STRAIGHT if removed < CURVED else CURVED_AND_RARE if rarest <= RARE else CURVED_ONLY
 
 
 def derive_cut(points: Sequence[Gains], metric: str = "f1") -> float:
@@ -25,7 +50,7 @@ def n_right(cut: float, points: Sequence[Gains], metric: str = "f1") -> int:
 
 def by_kind(tables: Sequence[Gains]) -> dict[str, list[Gains]]:
     """The tables of each kind."""
-    return {kind: [one for one in tables if kind_of(one.removed, one.rarest) == kind] for kind in IN_WORDS}
+    return {kind: [one for one in tables if kind_of(one.removed, one.rarest) == kind] for kind in KINDS}
 
 
 def find(tables: Sequence[Gains], metric: str, method: str = DIRECT) -> Finding:

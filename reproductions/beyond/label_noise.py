@@ -17,8 +17,6 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from metricfit.models import MLP, ResNet18
-from metricfit.models._parts import conv_norm
 from metricfit.training import Batches, Trainer
 from reproductions._experiment import Cell, Experiment, Numbers, Scope
 from reproductions._training import accuracy, cpu_fabric
@@ -26,6 +24,8 @@ from reproductions.beyond._noise_figure import figure
 from reproductions.beyond._noise_findings import summary
 from reproductions.beyond._noise_methods import METHODS, Mixed
 from reproductions.beyond._noise_sets import NOISES, SETS, TABLES, load_parts
+from reproductions.lab.networks import MLP, ResNet18
+from reproductions.lab.networks._parts import conv_norm
 
 MOST_ROWS, QUICK_ROWS = 5250, 140
 RATE, BATCH = 0.003, 128

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from metricfit.comparison import Comparison, compare_metrics
-from metricfit.comparison._hint import log_losses
 from metricfit.methods import CROSS_ENTROPY
 from reproductions._experiment import Cell, Experiment, Numbers, Scope
 from reproductions.beyond._pays_figure import figure
@@ -30,6 +29,7 @@ from reproductions.beyond._pays_sets import RESTS, SETS, hold_out, split_table
 
 REPLICATIONS = {CONTROLLED: 10, REAL: 5, REST: 3}  # at most; ``--seeds`` takes fewer
 WITH_TREES = {CONTROLLED: 2, REAL: 2, REST: 1}  # the first ones, which also compute the log-losses
+SMALLEST = 1e-15  # probability in a log-loss
 NAMES = {CONTROLLED: tuple(POINTS), REAL: SETS, REST: RESTS}
 QUICK_REPLICATIONS, QUICK = 2, ("straight, 200 rows", "curved, 200 rows", "wine", "balance-scale:0")
 
@@ -64,7 +64,7 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     }
     if seed < (1 if scope.quick else WITH_TREES[part]):
         losses = log_losses(compare_trees(*((train, test) if part == CONTROLLED else hold_out(train, seed)), seed))
-        about |= dict(zip(("linear_loss", "tree_loss"), losses or (), strict=True))
+        about |= dict(zip(("linear_loss", "tree_loss"), losses, strict=True))
     return scores | about
 
 
@@ -82,6 +82,15 @@ def compare_trees(train: Any, test: Any, seed: int) -> Comparison:
     """The linear model and boosted trees, both by cross-entropy."""
     options: dict[str, Any] = {"models": ["linear", "boosting"], "methods": [CROSS_ENTROPY], "random_state": seed}
     return compare_metrics(train[0], train[1], ["accuracy"], test=test, **options)["accuracy"]
+
+
+def log_losses(comparison: Comparison) -> tuple[float, float]:
+    """The log-loss of the linear model and of boosted trees on the held-out rows, both trained by cross-entropy."""
+    rows = np.arange(len(comparison.labels))
+    results = (comparison.results[f"{model}, {CROSS_ENTROPY}"] for model in ("linear", "boosting"))
+    chances = (result.held_out.probability[rows, comparison.labels] for result in results)
+    linear, trees = (-float(np.log(np.maximum(own, SMALLEST)).mean()) for own in chances)
+    return linear, trees
 
 
 EXPERIMENT = Experiment(

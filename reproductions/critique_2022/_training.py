@@ -16,7 +16,7 @@ import torch
 import metricfit as mf
 from metricfit.training import Batches, Trainer
 from reproductions._experiment import Numbers
-from reproductions._training import accuracy, best_epoch, cpu_fabric
+from reproductions._training import accuracy, cpu_fabric
 from reproductions.critique_2022._methods import EXACT, MARGINS, PLAIN, SCALE, Loss
 from reproductions.critique_2022._text import Questions, model_of
 
@@ -61,7 +61,7 @@ def _train(data: Questions, model: str, loss: Loss, rate: float, seed: int, epoc
     }
     found |= {
         "rate": rate,
-        "epoch": float(best_epoch(trainer)),
+        "epoch": float(trainer.best_epoch),
         "live": np.mean([row["live"] for row in history[:FIRST]]).item(),
     }
     if isinstance(loss, mf.ExactLoss) and loss.margin is not None:

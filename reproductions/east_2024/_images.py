@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from torch import Tensor, nn
 
-from metricfit import datasets
-from metricfit.models import Darknet19
 from metricfit.training import Trainer
 from reproductions._experiment import Scope
 from reproductions._pictures import cifar10, from_bytes
 from reproductions._training import Rows, in_batches
 from reproductions.east_2024._protocol import Parts
+from reproductions.lab import datasets
+from reproductions.lab.networks import Darknet19
 
 VALIDATION_SHARE, TEST_SHARE = 0.2, 0.2
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import metricfit as mf
 from metricfit.training import Batches, Trainer, anneal
 from reproductions._experiment import Numbers, Results
-from reproductions._training import Rows, best_epoch, cpu_fabric, in_batches
+from reproductions._training import Rows, cpu_fabric, in_batches
 
 FIRST_TEMPERATURE = 0.2
 
@@ -120,7 +120,7 @@ def course(trainer: Trainer, effort: Effort) -> Numbers:
     """How training went: its epochs, whether they were all that there were, and the temperature of the weights it kept."""
     numbers = {"epochs": float(trainer.epoch), "capped": float(trainer.epoch >= effort.epochs)}
     if trainer.scale is not None:
-        numbers["temperature"] = trainer.history[best_epoch(trainer) - 1]["scale"]
+        numbers["temperature"] = trainer.history[trainer.best_epoch - 1]["scale"]
     return numbers
 
 

@@ -18,12 +18,12 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 import metricfit as mf
-from metricfit.models import LinearFixedFirst
 from metricfit.training import Batches
 from reproductions.exact_2022._protocol import BATCH, LAST_RATE, MOMENTUM, SIGMA
 from reproductions.exact_2022._slopes import cross_entropy_slopes, exact_slopes, hinge_slopes
+from reproductions.lab.networks import LinearFixedFirst
 
-LEAST_SIGMA = 1e-3  # of a predicted one, as in ``mf.models.PredictedSigma``
+LEAST_SIGMA = 1e-3  # of a predicted one, as in ``networks.PredictedSigma``
 SOFTPLUS_OF_ONE = math.log(math.e - 1.0)  # its softplus is 1
 
 

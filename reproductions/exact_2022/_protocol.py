@@ -24,10 +24,10 @@ from sklearn.model_selection import train_test_split
 from torch import Tensor
 
 import metricfit as mf
-from metricfit.models import LinearFixedFirst
 from metricfit.training import Batches, Trainer
 from reproductions import _tables as tables
 from reproductions._training import Rows, cpu_fabric
+from reproductions.lab.networks import LinearFixedFirst
 
 STEPS, BATCH, MOMENTUM, WEIGHT_DECAY, LAST_RATE = 8000, 256, 0.9, 1e-4, 1e-4
 SIGMA = (10.0, 0.01)

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from sklearn.model_selection import KFold
 
-from metricfit import datasets
 from reproductions._training import Rows
+from reproductions.lab import datasets
 
 N_FOLDS, N_CLASSES, NOISE = 10, 10, 0.05
 

@@ -24,7 +24,6 @@ from torch import nn
 
 from metricfit import schedules
 from metricfit.comparison._statistics import corrected_estimate
-from metricfit.models import ResNet18
 from metricfit.training import Batches, Trainer
 from reproductions._augment import ShiftAndFlip
 from reproductions._claims import Claim, Runs, claim
@@ -32,7 +31,8 @@ from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._markdown import mean_and_std, table
 from reproductions._pictures import LOSSY, cifar10, from_bytes
 from reproductions._results import differences, distinct_values, values
-from reproductions._training import Rows, accuracy, best_epoch, fabric_for, in_batches
+from reproductions._training import Rows, accuracy, fabric_for, in_batches
+from reproductions.lab.networks import ResNet18
 from reproductions.leaky_2019 import published
 from reproductions.leaky_2019._digits import N_FOLDS, with_noise
 from reproductions.leaky_2019._protocol import adam, by_xavier
@@ -87,7 +87,7 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     return {
         "test_accuracy": accuracy(best, in_batches(test)),
         "development_accuracy": 100.0 * best.best_value[0],
-        "best_epoch": best_epoch(best),
+        "best_epoch": best.best_epoch,
         "rate": size.rates[chosen],
     }
 

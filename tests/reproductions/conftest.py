@@ -157,7 +157,7 @@ def _cifar(folder):
     """Noisy pictures of one colour per class."""
     from PIL import Image
 
-    from metricfit.datasets import CIFAR10_CLASSES
+    from reproductions.lab.datasets import CIFAR10_CLASSES
 
     random = np.random.default_rng(0)
     colours = random.integers(40, 215, (10, 3))

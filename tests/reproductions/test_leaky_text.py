@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from metricfit._errors import DataError
-from metricfit.datasets import pad_sentences
 from reproductions._experiment import Scope
 from reproductions._runner import run
+from reproductions.lab.datasets import pad_sentences
 from reproductions.leaky_2019 import published, tagging, trees
 from reproductions.leaky_2019._counts import gain_error, item_counts, last_counts, percent, span_counts, spans
 from reproductions.leaky_2019._networks import Judged, SimilarLengths, compare, fold_of, train

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metricfit.comparison._hint import CURVED, FINDINGS, Finding
 from reproductions._experiment import Scope
 from reproductions._runner import read_results
 from reproductions.beyond import _pays_rule, pays
 from reproductions.beyond._pays_gains import CONTROLLED, METHODS, METRICS, REAL, REST, collect_gains, of_part
 from reproductions.beyond._pays_law import LEVELS, N_FEATURES, POINTS, Point, draw_law, draw_rows, series
+from reproductions.beyond._pays_rule import CURVED, RARE, Finding, kind_of
 from reproductions.beyond._pays_sets import AGAINST_REST, hold_out, load_table, split_table
 
 RESULTS = Path(pays.__file__).parent / "results" / "where-it-pays.csv"
@@ -133,9 +133,18 @@ def test_tables_of_one_set_count_once():
     assert _pays_rule.by_source(tables, "f1") == pytest.approx([2.0, 5.0])
 
 
-def test_the_hint_says_what_the_results_say():
+def test_kinds_include_their_ends():
+    assert kind_of(CURVED, RARE) == "curved, rare"
+    assert kind_of(CURVED - 1e-9, RARE) == "straight"
+    assert kind_of(CURVED, RARE + 1e-9) == "curved"
+
+
+def test_the_page_says_what_the_results_say():
     gains = collect_gains(read_results(pays.EXPERIMENT, RESULTS))
     assert _pays_rule.derive_cut(of_part(gains, CONTROLLED)) == CURVED
     kinds = _pays_rule.by_kind(of_part(gains, REAL, REST))
-    found = {(metric, kind): _pays_rule.find(own, metric) for metric in METRICS for kind, own in kinds.items()}
-    assert found == FINDINGS
+    assert {kind: _pays_rule.find(own, "f1") for kind, own in kinds.items()} == {
+        "straight": Finding(10, 16, 2, 3, 0.6, 6.3, 0.2),
+        "curved": Finding(7, 10, 3, 3, 1.2, 8.7, 1.0),
+        "curved, rare": Finding(5, 12, 7, 1, 1.2, 14.1, 3.0),
+    }

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from metricfit import datasets
-from metricfit.models import FastResNet
 from reproductions._experiment import Scope
 from reproductions._pictures import Standardise
 from reproductions._runner import file_name, read_results, run
@@ -28,6 +26,8 @@ from reproductions.exact_2022._networks import (
     train_network,
     tuned,
 )
+from reproductions.lab import datasets
+from reproductions.lab.networks import FastResNet
 
 
 def found(gain=0.0, samples_gain=0.0):

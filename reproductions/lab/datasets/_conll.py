@@ -11,7 +11,7 @@ from metricfit._checks import check_number
 from metricfit._errors import DataError
 from metricfit._printable import quoted
 from metricfit._words import did_you_mean
-from metricfit.datasets._lines import read_lines
+from reproductions.lab.datasets._lines import read_lines
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _FILE = "sentences with a word on each line"

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from metricfit._errors import DataError
-from metricfit.datasets._cifar import CIFAR10_CLASSES, SIZE
-from metricfit.datasets._content import first_existing, open_content
-from metricfit.datasets._pictures import channels_first, decode
+from reproductions.lab.datasets._cifar import CIFAR10_CLASSES, SIZE
+from reproductions.lab.datasets._content import first_existing, open_content
+from reproductions.lab.datasets._pictures import channels_first, decode
 
 MOST_BYTES = 2**26
 _COLUMNS = ("batch", "row", "label")

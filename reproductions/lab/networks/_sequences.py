@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from metricfit.models._parts import scaled
+from reproductions.lab.networks._parts import scaled
 
 PADDING = 0  # the number of the word that fills up a sentence
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from metricfit._checks import check_option
 from metricfit._errors import DataError
-from metricfit.datasets._content import first_existing, open_content, read_bytes
+from reproductions.lab.datasets._content import first_existing, open_content, read_bytes
 
 SIZE, N_CLASSES = 28, 10
 MOST_VALUES = 2**30

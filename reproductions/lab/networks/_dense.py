@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from metricfit.models._parts import scaled
+from reproductions.lab.networks._parts import scaled
 
 
 class LinearFixedFirst(nn.Module):

@@ -49,7 +49,7 @@ class Vocabulary:
 def pad_sentences(examples: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     """A batch from the word numbers and labels of some sentences: words (n, length), labels (n · length,).
 
-    Padding has the word 0 and the label -100. :class:`metricfit.models.Tagger` gives one row of scores per label. A
+    Padding has the word 0 and the label -100. :class:`reproductions.lab.networks.Tagger` gives one row of scores per label. A
     ``DataLoader`` takes this function as its ``collate_fn``.
 
     >>> words, labels = pad_sentences([(torch.tensor([5, 6]), torch.tensor([0, 1])), (torch.tensor([7]), torch.tensor([2]))])

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from metricfit._errors import DataError
 from metricfit._printable import printable, quoted
-from metricfit.datasets._content import open_content, read_member
+from reproductions.lab.datasets._content import open_content, read_member
 
 _EXPECTED = "word vectors"
 

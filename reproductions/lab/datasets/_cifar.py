@@ -13,9 +13,9 @@ from torch import Tensor
 
 from metricfit._checks import check_number, check_option
 from metricfit._errors import DataError
-from metricfit.datasets._content import first_existing, open_content, read_bytes
-from metricfit.datasets._jpegs import read_archive, read_folder
-from metricfit.datasets._pictures import channels_first, decode, in_turns
+from reproductions.lab.datasets._content import first_existing, open_content, read_bytes
+from reproductions.lab.datasets._jpegs import read_archive, read_folder
+from reproductions.lab.datasets._pictures import channels_first, decode, in_turns
 
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 N_CLASSES_100 = 100

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from metricfit._checks import check_number
 from metricfit._errors import DataError
-from metricfit.datasets._content import first_existing, open_content
-from metricfit.datasets._pictures import channels_first, decode_resized, in_turns
+from reproductions.lab.datasets._content import first_existing, open_content
+from reproductions.lab.datasets._pictures import channels_first, decode_resized, in_turns
 
 N_CLASSES = 257  # the last one is clutter
 MOST_BYTES, MOST_FILES = 2**25, 200_000

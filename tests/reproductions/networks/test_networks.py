@@ -7,20 +7,21 @@ from scipy.stats import multivariate_normal
 from torch import nn
 
 from benchmarks.network_steps import WAYS, take_step
-from metricfit import ExactLoss, ExpectedErrorLoss, models
-from metricfit.models import Trees, join_trees
+from metricfit import ExactLoss, ExpectedErrorLoss
+from reproductions.lab import networks
+from reproductions.lab.networks import Trees, join_trees
 
 IMAGES = (8, 3, 32, 32)
 NETWORKS = {  # a small one, its inputs, and the rows of scores
-    "linear": (lambda: models.LinearFixedFirst(6, 4), lambda: torch.randn(20, 6), 20),
-    "mlp": (lambda: models.MLP(6, 4, width=0.1, dropout=0.1), lambda: torch.randn(20, 6), 20),
-    "m3": (lambda: models.M3(4, width=0.1), lambda: torch.randn(8, 1, 28, 28), 8),
-    "wide resnet": (lambda: models.WideResNet(10, 0.5, 4), lambda: torch.randn(IMAGES), 8),
-    "resnet 18": (lambda: models.ResNet18(4, width=0.1), lambda: torch.randn(IMAGES), 8),
-    "fast resnet": (lambda: models.FastResNet(4, width=0.1), lambda: torch.randn(IMAGES), 8),
-    "darknet 19": (lambda: models.Darknet19(4, width=0.1, n_poolings=3), lambda: torch.randn(IMAGES), 8),
-    "tagger": (lambda: models.Tagger(30, 4, n_dimensions=8, width=0.1), lambda: torch.randint(1, 30, (5, 7)), 35),
-    "trees": (lambda: models.TreeTagger(30, 4, n_dimensions=8, width=0.1), lambda: forest(), None),
+    "linear": (lambda: networks.LinearFixedFirst(6, 4), lambda: torch.randn(20, 6), 20),
+    "mlp": (lambda: networks.MLP(6, 4, width=0.1, dropout=0.1), lambda: torch.randn(20, 6), 20),
+    "m3": (lambda: networks.M3(4, width=0.1), lambda: torch.randn(8, 1, 28, 28), 8),
+    "wide resnet": (lambda: networks.WideResNet(10, 0.5, 4), lambda: torch.randn(IMAGES), 8),
+    "resnet 18": (lambda: networks.ResNet18(4, width=0.1), lambda: torch.randn(IMAGES), 8),
+    "fast resnet": (lambda: networks.FastResNet(4, width=0.1), lambda: torch.randn(IMAGES), 8),
+    "darknet 19": (lambda: networks.Darknet19(4, width=0.1, n_poolings=3), lambda: torch.randn(IMAGES), 8),
+    "tagger": (lambda: networks.Tagger(30, 4, n_dimensions=8, width=0.1), lambda: torch.randint(1, 30, (5, 7)), 35),
+    "trees": (lambda: networks.TreeTagger(30, 4, n_dimensions=8, width=0.1), lambda: forest(), None),
 }
 
 
@@ -31,14 +32,14 @@ def count(module):
 @pytest.mark.parametrize(
     ("module", "published"),
     [
-        (lambda: models.WideResNet(28, 10), 36.5e6),  # Zagoruyko and Komodakis, Tables 4 and 5
-        (lambda: models.WideResNet(16, 8), 11.0e6),
-        (lambda: models.WideResNet(40, 4), 8.9e6),
-        (lambda: models.WideResNet(16, 4), 2.8e6),  # 2.75 in their repository
-        (lambda: models.ResNet18(10), 11.2e6),
-        (lambda: models.Darknet19(1000), 20.8e6),
-        (lambda: models.MLP(784, 10), 0.317e6),
-        (lambda: models.MLP(784, 10, (512, 256, 128)), 0.567e6),
+        (lambda: networks.WideResNet(28, 10), 36.5e6),  # Zagoruyko and Komodakis, Tables 4 and 5
+        (lambda: networks.WideResNet(16, 8), 11.0e6),
+        (lambda: networks.WideResNet(40, 4), 8.9e6),
+        (lambda: networks.WideResNet(16, 4), 2.8e6),  # 2.75 in their repository
+        (lambda: networks.ResNet18(10), 11.2e6),
+        (lambda: networks.Darknet19(1000), 20.8e6),
+        (lambda: networks.MLP(784, 10), 0.317e6),
+        (lambda: networks.MLP(784, 10, (512, 256, 128)), 0.567e6),
     ],
 )
 def test_the_number_of_parameters(module, published):
@@ -65,7 +66,7 @@ def test_a_step_lowers_the_loss(name):
 def test_the_number_of_parameters_of_sequences():
     """Tai et al. (2015), Table 1, counts what composes: neither embeddings nor heads; their two directions share weights."""
     with torch.device("meta"):
-        words, trees = models.Tagger(30, 5, n_cells=168), models.TreeTagger(30, 5, n_cells=150)
+        words, trees = networks.Tagger(30, 5, n_cells=168), networks.TreeTagger(30, 5, n_cells=150)
     assert count(words.cells) == 2 * 315_840
     assert count(trees.leaf) + count(trees.inner) == pytest.approx(316_800, rel=0.003)  # each gate has one bias, theirs two
 
@@ -84,7 +85,9 @@ def test_a_step_is_the_same_compiled_and_in_bfloat16(name, way):
     assert found.loss != plain.loss or way == "torch.compile"
 
 
-@pytest.mark.parametrize("build", [lambda width: models.ResNet18(width=width), lambda width: models.Darknet19(width=width)])
+@pytest.mark.parametrize(
+    "build", [lambda width: networks.ResNet18(width=width), lambda width: networks.Darknet19(width=width)]
+)
 def test_a_quarter_of_the_width_has_a_sixteenth_of_the_weights(build):
     with torch.device("meta"):
         ratio = count(build(1.0)) / count(build(0.25))
@@ -94,13 +97,13 @@ def test_a_quarter_of_the_width_has_a_sixteenth_of_the_weights(build):
 @pytest.mark.parametrize("width", [0.0, -1.0, float("nan")])
 def test_widths_that_are_none(width):
     with pytest.raises(ValueError, match="`width`"):
-        models.M3(width=width)
+        networks.M3(width=width)
 
 
 @pytest.mark.parametrize("depth", [4, 11, 27])
 def test_depths_that_are_none(depth):
     with pytest.raises(ValueError, match=r"`depth` should be 10, 16, 22, 28, \.\.\. \(6 n \+ 4\)"):
-        models.WideResNet(depth, 1)
+        networks.WideResNet(depth, 1)
 
 
 def listing_1(mu, sigma, labels, margin):
@@ -152,7 +155,7 @@ class TestPredictedSigma:
     def test_the_head_gives_mu_and_a_step_changes_both(self):
         torch.manual_seed(0)
         body, head, rows, labels = nn.Linear(6, 8), nn.Linear(8, 4), torch.randn(20, 6), torch.randint(0, 4, (20,))
-        module = models.PredictedSigma(body, head, least=0.0)
+        module = networks.PredictedSigma(body, head, least=0.0)
         mu, sigma = module(rows)
         torch.testing.assert_close(mu, head(body(rows)))
         torch.testing.assert_close(sigma, torch.ones(20))
@@ -163,7 +166,7 @@ class TestPredictedSigma:
     def test_a_step_is_the_same_compiled_and_in_bfloat16(self, way):
         torch.manual_seed(0)
         module, rows, labels = (
-            models.PredictedSigma(nn.Linear(6, 8), nn.Linear(8, 4)),
+            networks.PredictedSigma(nn.Linear(6, 8), nn.Linear(8, 4)),
             torch.randn(20, 6),
             torch.arange(20) % 4,
         )
@@ -174,7 +177,7 @@ class TestPredictedSigma:
 class TestTagger:
     def test_filling_changes_no_word(self):
         torch.manual_seed(0)
-        module = models.Tagger(30, 4, n_dimensions=8, n_cells=5)
+        module = networks.Tagger(30, 4, n_dimensions=8, n_cells=5)
         words = torch.randint(1, 30, (3, 6))
         words[1, 4:] = 0
         scores = module(words).reshape(3, 6, 4)
@@ -184,7 +187,7 @@ class TestTagger:
 
     def test_known_embeddings(self):
         vectors = torch.randn(30, 8)
-        module = models.Tagger(30, 4, vectors=vectors)
+        module = networks.Tagger(30, 4, vectors=vectors)
         assert torch.equal(module.embedding.weight, vectors)
         assert module.embedding.weight.requires_grad
 
@@ -211,7 +214,7 @@ def forest():
 class TestTreeTagger:
     def test_all_at_once_is_as_node_by_node(self):
         torch.manual_seed(0)
-        module = models.TreeTagger(30, 4, n_dimensions=8, n_cells=5).double()
+        module = networks.TreeTagger(30, 4, n_dimensions=8, n_cells=5).double()
         trees = [tree(seed) for seed in range(4)]
         scores = module(join_trees(trees))
         torch.testing.assert_close(scores, torch.cat([self.one_by_one(module, one) for one in trees]))
@@ -228,7 +231,7 @@ class TestTreeTagger:
 
     def test_gradients(self):
         torch.manual_seed(0)
-        module = models.TreeTagger(30, 2, n_dimensions=3, n_cells=2).double()
+        module = networks.TreeTagger(30, 2, n_dimensions=3, n_cells=2).double()
         trees = tree(0)
 
         def scores(weight):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from metricfit._errors import DataError
-from metricfit.datasets._content import open_content, read_member
+from reproductions.lab.datasets._content import open_content, read_member
 
 
 def read_lines(file: str | Path, expected: str, encoding: str = "utf-8", member: str = "") -> list[str]:

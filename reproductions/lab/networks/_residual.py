@@ -7,7 +7,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from metricfit.models._parts import conv_norm, scaled, start_by_he
+from reproductions.lab.networks._parts import conv_norm, scaled, start_by_he
 
 
 class WideResNet(nn.Module):

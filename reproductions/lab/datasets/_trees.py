@@ -11,9 +11,9 @@ from torch import Tensor
 
 from metricfit._errors import DataError
 from metricfit._printable import quoted
-from metricfit.datasets._lines import read_lines
-from metricfit.datasets._vocabulary import PADDING, Vocabulary
-from metricfit.models import Trees
+from reproductions.lab.datasets._lines import read_lines
+from reproductions.lab.datasets._vocabulary import PADDING, Vocabulary
+from reproductions.lab.networks import Trees
 
 N_LABELS = 5  # very negative, negative, neutral, positive, very positive
 _SIGN = re.compile(r"\([ \t]*[^() \t]*|\)|[^() \t]+")  # ( with its label, ), or a word; some have a no-break space
@@ -34,7 +34,7 @@ class LabelledTree:
         return [word for word in self.words if word is not None]
 
     def numbered(self, vocabulary: Vocabulary) -> Trees:
-        """The input of :class:`metricfit.models.TreeTagger`; the labels belong to its nodes in the same order."""
+        """The input of :class:`reproductions.lab.networks.TreeTagger`; the labels belong to its nodes in the same order."""
         return self.with_numbers(vocabulary.numbers(self.leaves()))
 
     def with_numbers(self, leaves: Tensor) -> Trees:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from metricfit._checks import check_option
 from metricfit._errors import DataError
-from metricfit.datasets._content import first_existing, open_content
+from reproductions.lab.datasets._content import first_existing, open_content
 
 SIZE, N_CLASSES = 32, 10
 MOST_IMAGES = 10**6

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from metricfit._errors import DataError
-from metricfit.datasets._content import open_content
+from reproductions.lab.datasets._content import open_content
 
 MOST_BYTES, MOST_FILES = 2**20, 200_000
 

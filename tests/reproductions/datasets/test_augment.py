@@ -6,9 +6,9 @@ import torch
 from PIL import Image, ImageEnhance, ImageOps
 from torch import nn
 
-from metricfit.datasets import augmentation
-from metricfit.datasets._augment import _changes
 from metricfit.training import Batches, Trainer
+from reproductions.lab.datasets import augmentation
+from reproductions.lab.datasets._augment import _changes
 
 
 def images(n=64, channels=3, size=32):
