@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 import metricfit as mf
-from metricfit.objectives import ClassificationLoss, CrossEntropyLoss
+from metricfit.losses import ClassificationLoss, CrossEntropyLoss
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 LINKS = ("linear", "log", "leaky", "leaky(3)", "power(0.3)")

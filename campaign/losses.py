@@ -18,8 +18,8 @@ import metricfit as mf
 from campaign._loss_cases import Case, draw_case, draw_scores, laid_out, pick
 from campaign._tally import Outcome, Tally
 from metricfit.links import Linear
+from metricfit.losses import PerRow
 from metricfit.numerics import fused
-from metricfit.objectives._objective import PerRow
 
 BAD_SHARE = 0.03  # of the cases are about bad input
 NO_MORE_SHARE = 0.4  # of the others check value and gradient only, which is cheaper

@@ -95,6 +95,12 @@ class Smoothing(nn.Module, ABC):
         scores, width = self._prepare(scores, ends, scale)
         return self._log_label(scores, labels, margin, width)
 
+    def label_checked(
+        self, scores: Tensor, ends: Ends, labels: Tensor, margin: float | None = None, scale: Width | None = None
+    ) -> Tensor:
+        scores, width = self._prepare(scores, ends, scale)
+        return self._label(scores, labels, margin, width)
+
     def forward(self, scores: Tensor) -> Tensor:
         return self.assign(scores)
 
@@ -107,6 +113,9 @@ class Smoothing(nn.Module, ABC):
 
     def _assign(self, scores: Tensor, width: Width) -> Tensor:
         return self._log_assign(scores, width).exp()
+
+    def _label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Width) -> Tensor:
+        return self._log_label(scores, labels, margin, width).exp()
 
     def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Width) -> Tensor:
         gaps = label_gaps(scores, labels, margin)

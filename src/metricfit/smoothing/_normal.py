@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import check_option
-from metricfit.numerics._safe import safe_log
+from metricfit.numerics import NormalLogWin, NormalWinAll, safe_log
 from metricfit.scores import label_gaps
 from metricfit.smoothing._base import Smoothing, Width, as_column, subtract_best
-from metricfit.smoothing._race_ops import NormalLogWin, NormalWinAll
 from metricfit.smoothing._sampled import genz_log_label, monte_carlo_assign
 
 METHODS = ("quadrature", "genz", "monte_carlo")

@@ -7,9 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metricfit.numerics._orthant import log_orthant, log_orthant_slope
-from metricfit.numerics._race import LARGEST_GAP, clip_gaps
-from metricfit.smoothing._race_ops import forbid_second_derivative
+from metricfit.numerics import LARGEST_GAP, clip_gaps, forbid_second_derivative, log_orthant, log_orthant_slope
 
 
 def genz_log_label(gaps: Tensor, labels: Tensor, samples: int, generator: torch.Generator | None) -> Tensor:

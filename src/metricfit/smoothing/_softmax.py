@@ -30,6 +30,11 @@ class Softmax(Smoothing):
     def _assign(self, scores: Tensor, width: Width) -> Tensor:
         return _over_width(scores, width).softmax(1)
 
+    def _label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Width) -> Tensor:
+        if margin is not None:
+            return super()._label(scores, labels, margin, width)
+        return self._assign(scores, width).gather(1, labels[:, None]).squeeze(1)
+
     def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Width) -> Tensor:
         if margin is not None:
             return super()._log_label(scores, labels, margin, width)

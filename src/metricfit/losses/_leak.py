@@ -12,43 +12,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from metricfit._checks import check_nonnegative, check_shape
-from metricfit.objectives._objective import Objective, PerRow
-from metricfit.objectives._rows import AnyRows, LabelRows
-
-
-@dataclass(frozen=True)
-class CrossEntropy(PerRow):
-    """Cross-entropy of the scores; ``class_weight`` (k,) multiplies the weights of the rows."""
-
-    class_weight: Tensor | None = None
-
-    def losses(self, rows: AnyRows) -> Tensor:
-        weight = self._class_weight(rows)
-        if isinstance(rows, LabelRows):
-            losses = F.cross_entropy(rows.bounded(), rows.labels, reduction="none")
-            return rows.weighted(losses if weight is None else losses * weight[rows.labels])
-        shares = rows.shares if weight is None else rows.shares * weight
-        return -(shares * rows.bounded().log_softmax(1)).sum(1)
-
-    def statistics(self, rows: AnyRows) -> Tensor:
-        weight = self._class_weight(rows)
-        if weight is None:
-            return super().statistics(rows)
-        counted = rows.weighted(weight[rows.labels]) if isinstance(rows, LabelRows) else rows.shares * weight
-        return torch.stack([rows.finite(self.losses(rows).sum()), counted.sum()])
-
-    def loss(self, rows: AnyRows) -> Tensor:
-        return super().loss(rows) if self.class_weight is None else self.value(self.statistics(rows))
-
-    def _class_weight(self, rows: AnyRows) -> Tensor | None:
-        if self.class_weight is None:
-            return None
-        check_shape(self.class_weight, rows.scores.shape[1:], "leak_weight")
-        check_nonnegative(self.class_weight, "leak_weight")
-        return self.class_weight.to(rows.scores)
+from metricfit.losses._baselines import CrossEntropy
+from metricfit.losses._objectives import Objective, PerRow
+from metricfit.losses._rows import AnyRows
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,15 @@ from metricfit._checks import (
     check_finite,
     check_floating,
     check_label_ends,
+    check_nonnegative,
     check_shape,
     check_tensor,
     extremes,
 )
-from metricfit.confusion import one_hot
-from metricfit.objectives._weights import as_weights, check_total
+from metricfit.confusion import one_hot, sums_by_class
 from metricfit.scores import bounded_scores, saturate, working_precision
 
+_ORDINARY = (1e-6, 1e6)  # weights that no dtype makes huge or tiny
 _ROUNDED = 0.01  # by which a sum of class probabilities may differ from one, in half precision too
 _SMALL = {dtype: torch.finfo(dtype).max ** 0.5 for dtype in (torch.float32, torch.float64)}
 
@@ -61,6 +62,14 @@ class LabelRows(ScoreRows):
     """Every row has one label."""
 
     labels: Tensor  # (n,)
+
+    def support(self) -> Tensor:
+        """The sum of the weights of each class, (k,)."""
+        n_classes = self.scores.shape[1]
+        if self.weight is None and self.ends is not None:  # values can be read, as they cannot under vmap
+            return torch.bincount(self.labels, minlength=n_classes).to(self.scores.dtype)
+        weight = torch.ones_like(self.scores[:, 0]) if self.weight is None else self.weight
+        return sums_by_class(weight, self.labels, n_classes)
 
 
 @dataclass(frozen=True)
@@ -141,7 +150,8 @@ def as_rows(
     if largest > 1.0:
         check_total(largest, scores)
     _check_label_layout(target, input, shape)
-    labels, used_weight = _used_labels(target.reshape(-1).long(), row_weight, ignore_index, n_classes, scores)
+    labels = target.long() if target.ndim == 1 else target.reshape(-1).long()
+    labels, used_weight = _used_labels(labels, row_weight, ignore_index, n_classes, scores)
     label_weight = _times_class_weight(used_weight, weight, labels)
     if label_smoothing:
         return ShareRows(scores, label_weight, scale, shape, ends, weighted_shares(one_hot(labels, scores), used_weight))
@@ -180,6 +190,8 @@ def _check_shares(target: Tensor, class_dim: int) -> None:
 
 
 def _flatten(tensor: Tensor, class_dim: int) -> Tensor:
+    if tensor.ndim == 2:  # rows already, and each operator would be a node of the graph
+        return tensor
     return tensor.movedim(class_dim, -1).reshape(-1, tensor.shape[class_dim])
 
 
@@ -199,4 +211,31 @@ def _check_label_layout(target: Tensor, input: Tensor, shape: torch.Size) -> Non
     if target.shape != shape:
         raise ValueError(
             f"`target` should have shape {tuple(shape)} for `input` of shape {tuple(input.shape)}, got {tuple(target.shape)}."
+        )
+
+
+def as_weights(weights: Tensor, name: str, like: Tensor, only_ratios: bool) -> tuple[Tensor, float, bool]:
+    """Weights in the dtype of ``like``; an upper limit of them, 1 if not known; and whether some may be far from 1.
+
+    If only ratios of weights count, as in a weighted mean, extreme weights are first divided by the largest of them.
+
+    >>> as_weights(torch.tensor([1e300, 5e299], dtype=torch.float64), "weight", torch.zeros(1), True)
+    (tensor([1.0000, 0.5000]), 1.0, True)
+    """
+    ends = check_nonnegative(weights, name)
+    largest = 1.0 if ends is None else ends[1]
+    is_extreme = ends is None or not _ORDINARY[0] <= ends[0] <= ends[1] <= _ORDINARY[1]
+    if only_ratios and largest > 0.0 and not _ORDINARY[0] <= largest <= _ORDINARY[1]:
+        weights, largest = weights / largest, 1.0
+    check_total(largest, like)
+    return weights.to(like), largest, is_extreme
+
+
+def check_total(largest: float, like: Tensor) -> None:
+    """Raise a ValueError if the rows of ``like`` (n, k), each of this weight, have a total far beyond what its dtype holds."""
+    limit = torch.finfo(like.dtype).max ** 0.5  # gradients are such totals over the width of a smoothing
+    if largest * len(like) > limit:
+        raise ValueError(
+            f"The weights of {len(like)} rows should sum to less than {limit:.0e} for scores of {like.dtype}, "
+            f"got weights of up to {largest:g}. Divide them by the largest of them."
         )

@@ -16,10 +16,9 @@ from torch import Tensor
 from metricfit._checks import Ends, check_flag, check_number, check_shape, extremes
 from metricfit.confusion import exact_product, labels_confusion, shares_confusion, sums_by_class
 from metricfit.links import Linear, Link
-from metricfit.metrics import Cost, Custom, Metric
-from metricfit.metrics._base import Counts, CountsMetric, needs_counts_only, occurs
-from metricfit.numerics._safe import safe_divide, safe_log
-from metricfit.objectives._rows import AnyRows, LabelRows, ShareRows
+from metricfit.losses._rows import AnyRows, LabelRows, ShareRows
+from metricfit.metrics import Cost, Counts, CountsMetric, Custom, Metric, needs_counts_only, occurs
+from metricfit.numerics import safe_divide, safe_log
 from metricfit.scores import label_gaps, limit_gradient, normalize_scores
 from metricfit.smoothing import Smoothing
 
@@ -108,6 +107,9 @@ class Assigner:
         scores = limit_gradient(scores) if rows.extreme else scores  # it is subtracted from its mean
         return scores, extremes(scores)
 
+    def label(self, rows: LabelRows) -> Tensor:
+        return self.smoothing.label_checked(*self.scores(rows), rows.labels, self.margin, rows.scale)
+
     def log_label(self, rows: LabelRows) -> Tensor:
         return self.smoothing.log_label_checked(*self.scores(rows), rows.labels, self.margin, rows.scale)
 
@@ -140,6 +142,8 @@ class Hits(PerRow):
 
     def losses(self, rows: AnyRows) -> Tensor:
         if isinstance(rows, LabelRows):
+            if isinstance(self.link, Linear):
+                return rows.weighted(1.0 - self.assigner.label(rows))
             log_p = self.assigner.log_label(rows)
             return rows.weighted(rows.finite(self.link(log_p.exp(), log_p)))
         if isinstance(self.link, Linear):  # one integral for all classes; logarithms need one per class
@@ -248,8 +252,7 @@ class CountsObjective(Objective):
         if isinstance(rows, LabelRows):
             assignment = rows.weighted(assignment)
             hits = sums_by_class(assignment.gather(1, rows.labels[:, None]).squeeze(1), rows.labels, n_classes)
-            weight = torch.ones_like(assignment[:, 0]) if rows.weight is None else rows.weight
-            support, predicted = sums_by_class(weight, rows.labels, n_classes), assignment.sum(0)
+            support, predicted = rows.support(), assignment.sum(0)
         else:
             hits, support = (rows.shares * assignment).sum(0), rows.shares.sum(0)
             predicted = (rows.shares.sum(1, keepdim=True) * assignment).sum(0)

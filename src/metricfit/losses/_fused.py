@@ -1,6 +1,6 @@
 """Accuracy under normal noise as one operator, for the plain case.
 
-The pipeline in :mod:`metricfit.objectives._objective` computes the same loss by about forty small operators, each with its own
+The pipeline in :mod:`metricfit.losses._objectives` computes the same loss by about forty small operators, each with its own
 node in the graph. For a batch of 256 and a few classes, these operators take longer than the integral.
 """
 
@@ -15,10 +15,9 @@ import torch
 from torch import Tensor
 
 from metricfit.links import Leaky, Linear, Link, Log, Power
-from metricfit.numerics import fused
-from metricfit.objectives._objective import Hits, Objective
+from metricfit.losses._objectives import Hits, Objective
+from metricfit.numerics import forbid_second_derivative, fused
 from metricfit.smoothing import Normal
-from metricfit.smoothing._race_ops import forbid_second_derivative
 
 
 def fused_loss(

@@ -8,8 +8,8 @@ import torch
 from torch.nn import functional as F
 
 import metricfit as mf
+from metricfit.losses import CrossEntropyLoss
 from metricfit.numerics import fused
-from metricfit.objectives import CrossEntropyLoss
 
 PATHS = {"fused": contextlib.nullcontext, "plain": fused.disable}
 DTYPES = [torch.float64, torch.float32, torch.bfloat16]
