@@ -86,7 +86,7 @@ def commands(random: Random, folder: Path) -> list[Job]:
 def read_model(folder: Path) -> object:
     """What decides its predictions, and the names of all files; the report has the time in it."""
     names = sorted(path.name for path in folder.iterdir())
-    return names, [(folder / name).read_bytes() for name in ("weights.safetensors", "table.json")]
+    return names, [(folder / name).read_bytes() for name in ("arrays.safetensors", "table.json")]
 
 
 def lay_out(job: Job, place: Path) -> None:

@@ -9,8 +9,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import metricfit as mf
-from metricfit.models import Tagger, Trees, TreeTagger, join_trees
 from metricfit.training import Batches, Trainer
+from reproductions.lab.networks import Tagger, Trees, TreeTagger, join_trees
 
 PADDING = -100
 

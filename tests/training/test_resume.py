@@ -13,12 +13,9 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 import metricfit as mf
 from metricfit.training import Batches, Trainer, anneal
-from metricfit.training._checkpoint import read_state, write_state
 from tests.processes import PATIENCE, run_counted, run_killed
 from tests.training import killed_worker
-from tests.training.test_checkpoints import drop, put, same
-
-LIMIT = 2**24
+from tests.training.test_checkpoints import same
 
 
 def data(n=70):
@@ -121,55 +118,19 @@ def test_after_every_epoch(tmp_path):
     """The last checkpoint has the best weights, the others the last ones."""
     trainer = made(Kept)
     trainer.fit(BATCHES["Batches"](), data(), epochs=3, patience=9, checkpoint=tmp_path / "checkpoint")
-    states = [read_state(tmp_path / f"checkpoint{number}", LIMIT) for number in range(1, 5)]
+    states = [torch.load(tmp_path / f"checkpoint{number}", weights_only=True) for number in range(1, 5)]
     assert [state["epoch"] for state in states] == [1, 2, 3, 3]
-    assert all(state["unfinished"] is None for state in states)
+    assert all(state["processes"][0]["epoch"] is None for state in states)
     assert same(states[3]["module"], dict(trainer.best))
 
 
-class TestCrafted:
+class TestInTheMiddleOfAnEpoch:
     @pytest.fixture
     def file(self, tmp_path):
         trainer = made(Kept)
         options = {"start": 0.5, "patience": 9, "epochs": 2}
         anneal(trainer, BATCHES["Batches"](), data(), **options, checkpoint=tmp_path / "checkpoint", checkpoint_every=4)
         return tmp_path / "checkpoint2"  # after eight steps: one of the second epoch
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            (put("unfinished", [1]), "the unfinished epoch should be a dictionary"),
-            (put("stop_by", "chance"), "'stop_by' should be one of ('metric', 'loss'), got chance"),
-            (drop("unfinished", "total"), "the unfinished epoch lacks 'total'"),
-            (put("unfinished", "more", 1), "the unfinished epoch has 'more'"),
-            (put("unfinished", "total", "1"), "a float as 'total'"),
-            (put("unfinished", "n_rows", -1), "'n_rows' should be a count, got -1"),
-            (put("unfinished", "n_batches", 1.5), "'n_batches' should be a count, got 1.5"),
-            (put("unfinished", "n_batches", 10**9), "1000000000 batches, and there are 7 here"),
-            (put("unfinished", "lr", -1.0), "a finite 'lr' that is not negative, got -1.0"),
-            (put("unfinished", "scale", float("inf")), "a finite 'scale'"),
-            (put("unfinished", "random", torch.zeros(7)), "the random state"),
-            (put("annealing", 0.5), "the annealing should be a dictionary"),
-            (drop("annealing", "before"), "the annealing lacks 'before'"),
-            (put("annealing", "temperature", 0.0), "a temperature that is positive and finite"),
-            (put("annealing", "temperature", float("nan")), "a temperature that is positive and finite"),
-            (put("annealing", "without_gain", True), "'without_gain' should be a count"),
-            (put("annealing", "before", (0.5,)), "'before' should be two floats"),
-            (put("annealing", "before", (0.5, 0.5)), "'before' should be the value of a row"),
-        ],
-    )
-    def test_change(self, file, change, message):
-        state = read_state(file, LIMIT)
-        assert state["unfinished"]["n_batches"] == 1
-        change(state)
-        write_state(file, state)
-        trainer, batches = made(), BATCHES["Batches"]()
-        before = end_of(trainer)
-        with pytest.raises(ValueError, match="Nothing was changed") as found:
-            trainer.load(file, batches)
-        assert message in str(found.value)
-        assert same(end_of(trainer), before)
-        assert trainer.unfinished is trainer.annealing is None
 
     def test_without_its_batches(self, file):
         with pytest.raises(ValueError, match=r"in the middle of an epoch and needs its batches, `load\(file, batches\)`"):

@@ -11,8 +11,8 @@ from torch.optim import lr_scheduler
 
 import metricfit as mf
 from metricfit import schedules
-from metricfit.models import Tagger, Trees, TreeTagger
 from metricfit.training import Batches, Trainer
+from reproductions.lab.networks import Tagger, Trees, TreeTagger
 
 CPU = {"accelerator": "cpu", "devices": 1}
 

@@ -2,9 +2,6 @@
 
 import inspect
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,8 @@ from torch import nn
 import metricfit as mf
 from metricfit import schedules
 from metricfit.training import Batches, Trainer, anneal
-from metricfit.training._state import value_of
+from reproductions.lab import networks
+from tests.training.torchrun import run_in_two
 
 CPU = {"accelerator": "cpu", "devices": 1}
 
@@ -208,7 +206,7 @@ class TestAnnealing:
         temperatures = list(dict.fromkeys(row["scale"] for row in history))
         assert temperatures == pytest.approx([0.2 * 0.5**k for k in range(len(temperatures))])
         values = [row["metric"] if rule == "metric" else -row["held_out_loss"] for row in history]
-        chosen = max(index for index, row in enumerate(history) if value_of(row, rule) >= trainer.best_value)
+        chosen = trainer.best_epoch - 1
         assert values[chosen] == max(values)
         kept = trainer.scores(held_out[0]), held_out[1]
         assert trainer.score(*kept) == pytest.approx(history[chosen]["metric"])
@@ -245,7 +243,7 @@ class TestAnnealing:
 class TestPredictedSigma:
     def made(self, seed=0, **options):
         torch.manual_seed(seed)
-        module = mf.models.PredictedSigma(nn.Sequential(nn.Linear(5, 8), nn.ReLU()), nn.Linear(8, 3))
+        module = networks.PredictedSigma(nn.Sequential(nn.Linear(5, 8), nn.ReLU()), nn.Linear(8, 3))
         optimizer = torch.optim.SGD(module.parameters(), lr=0.05, momentum=0.9)
         return module, Trainer(module, mf.ExactLoss(margin=0.5), optimizer, fabric=Fabric(**CPU), **options)
 
@@ -326,12 +324,9 @@ def test_a_checkpoint_goes_on_as_if_nothing_had_happened(tmp_path, seconds, loss
 
 @pytest.mark.slow
 def test_two_processes_train_as_one(tmp_path):
-    worker = Path(__file__).with_name("distributed_worker.py")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(worker), str(tmp_path)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    found = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
-    assert found.returncode == 0, found.stderr
-    assert found.stderr.count("agrees") == found.stderr.count(": 15 losses, largest difference") == 2
+    code, _, errors = run_in_two(tmp_path, Path(__file__).with_name("distributed_worker.py"), tmp_path)
+    assert code == 0, errors
+    assert errors.count("agrees") == errors.count(": 15 losses, largest difference") == 2
 
 
 class TestBatches:

@@ -4,9 +4,9 @@ from metricfit._extras import require
 
 require("lightning_fabric", "train", "metricfit.training")
 
-from metricfit._errors import ProcessLostError
 from metricfit.training._anneal import anneal
-from metricfit.training._batches import Batches
+from metricfit.training._data import Batches, HeldOut
+from metricfit.training._distributed import Fabric
 from metricfit.training._trainer import Trainer
 
-__all__ = ["Batches", "ProcessLostError", "Trainer", "anneal"]
+__all__ = ["Batches", "Fabric", "HeldOut", "Trainer", "anneal"]

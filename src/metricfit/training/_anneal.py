@@ -11,8 +11,7 @@ from typing import Any
 
 from metricfit import schedules
 from metricfit._checks import check_number
-from metricfit.training._held_out import HeldOut
-from metricfit.training._position import Annealing
+from metricfit.training._data import HeldOut
 from metricfit.training._trainer import Row, Trainer
 
 
@@ -51,8 +50,9 @@ def anneal(
     try:
         while current is not None or (without_gain < give_up_after and trainer.epoch < epochs):
             if current is None:
-                current, trainer.since_best = Annealing(temperature, without_gain, trainer.best_value), 0
-            trainer.annealing, trainer.scale = current, schedules.constant(current.temperature)
+                current = {"temperature": temperature, "without_gain": without_gain, "best_before": trainer.best_value}
+                trainer.since_best = 0
+            trainer.annealing, trainer.scale = current, schedules.constant(current["temperature"])
             trainer.fit(  # ends with the best weights so far
                 batches,
                 held_out,
@@ -62,8 +62,8 @@ def anneal(
                 checkpoint=checkpoint,
                 checkpoint_every=checkpoint_every,
             )
-            without_gain = 0 if trainer.best_value > current.before else current.without_gain + 1
-            temperature, current = current.temperature * rate, None
+            without_gain = 0 if trainer.best_value > current["best_before"] else current["without_gain"] + 1
+            temperature, current = current["temperature"] * rate, None
     finally:
         trainer.annealing = None
     return trainer.history

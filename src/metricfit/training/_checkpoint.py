@@ -1,150 +1,112 @@
-"""The file of a checkpoint: numbers and tensors, no code, and a checksum over all of it.
-
-It has two lines, the format's name and the SHA-256 of the rest. Then comes a line of JSON, the state with a place for every
-tensor. Then come the tensors as safetensors, whose header has to match the bytes that are there: a reader allocates no more.
-"""
+"""Checkpoints by Fabric, with the random numbers and the position in the rows of each process."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import copy
+import pickle
+import zipfile
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import safetensors.torch
 import torch
-from torch import Tensor
+from torch import nn
+from torch.optim.lr_scheduler import LRScheduler
 
-from metricfit._files import UnfitFileError, open_regular
+from metricfit._files import new_file
 from metricfit._printable import printable
+from metricfit.training._distributed import check_all_load, gather
+from metricfit.training._epoch import Epoch, State, batches_state
 
-FORMAT = b"metricfit checkpoint 1"
-CHECKSUM = 64  # letters
-# what the readers of JSON and safetensors raise for content that is not theirs
-UNREADABLE = (
-    AssertionError,
-    KeyError,
-    OverflowError,
-    RecursionError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    safetensors.SafetensorError,
-)
+if TYPE_CHECKING:
+    from metricfit.training._trainer import Trainer
+
+PLAIN = ("step", "epoch", "since_best", "history", "best", "best_value", "stop_by", "annealing")  # the same in all processes
+LONGEST = 300  # letters of an error: torch lists every weight that does not fit
 
 
-def write_state(file: Path, state: Any) -> None:
-    """Write a tree of dictionaries, lists, tuples, tensors, texts and numbers."""
-    tree, numbers = to_bytes(state)
-    digest = hashlib.sha256(tree)
-    digest.update(numbers)
-    with file.open("wb") as out:
-        out.writelines((FORMAT, b"\n", digest.hexdigest().encode(), b"\n", tree, numbers))
+def save_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
+    """Write the state; the first process writes it for all."""
+    fabric, epoch = trainer.fabric, trainer.unfinished
+    position = {
+        "random": torch.get_rng_state(),
+        "batches": batches_state(batches) if epoch is None else epoch.batches,
+        "epoch": None if epoch is None else epoch.state_dict(),
+    }
+    state = _parts(trainer) | {name: getattr(trainer, name) for name in PLAIN}
+    state["processes"] = gather(fabric, position)
+    with new_file(file, overwrite=True) if fabric.is_global_zero else nullcontext(file) as temporary:
+        fabric.save(temporary, state)
+        if fabric.is_global_zero:
+            _check_can_be_loaded(temporary)
+    fabric.barrier()  # no process reads it before it has its name
 
 
-def read_state(file: Path, limit: int) -> Any:
-    """Read what :func:`write_state` wrote; a ValueError says what is wrong with the file."""
-    with _opened(file, limit) as opened:
-        name, checksum = opened.readline(len(FORMAT) + 1), opened.readline(CHECKSUM + 1)
-        if name[:2] == b"PK":
-            raise ValueError("an earlier version wrote it, without a checksum; train again, or load it with that version")
-        if name != FORMAT + b"\n":
-            raise ValueError("it is not a checkpoint of metricfit")
-        tree, numbers = opened.readline(limit), opened.read(limit)
-    digest = hashlib.sha256(tree)
-    digest.update(numbers)
-    if digest.hexdigest().encode() + b"\n" != checksum:
-        raise ValueError("its checksum does not match: it is damaged or incomplete; take an earlier one")
-    return from_bytes(tree, numbers)
-
-
-def to_bytes(state: Any) -> tuple[bytes, bytes]:
-    """A tree as a line of JSON, and its tensors as safetensors."""
-    tensors: dict[str, Tensor] = {}
-    tree = json.dumps(_encode(state, tensors, set(), "")).encode()
+def load_trainer(trainer: Trainer, file: Path, batches: Any) -> None:
+    """Load what :func:`save_trainer` wrote; a ValueError says in one line why a file cannot be loaded."""
+    fabric = trainer.fabric
+    check_all_load(fabric)
     try:
-        return tree + b"\n", safetensors.torch.save(tensors)
-    except (KeyError, ValueError, safetensors.SafetensorError) as error:
-        kinds = sorted({str(tensor.dtype) for tensor in tensors.values()})
-        raise TypeError(f"A checkpoint should hold dense tensors of usual dtypes, got {', '.join(kinds)}: {error}.") from error
+        _check_archive(file)
+        state = fabric.load(file, _parts(trainer), weights_only=True)
+        processes = state.pop("processes")
+        position = processes[fabric.global_rank if len(processes) == fabric.world_size else 0]
+        _load_position(trainer, position, batches)
+        for name in PLAIN:
+            setattr(trainer, name, state.pop(name))
+        if state:
+            raise ValueError(f"it has a state of {', '.join(map(repr, state))}, and this trainer has none")
+    except OSError:
+        raise
+    except Exception as error:  # a file of something else may raise anything
+        raise ValueError(f"{file} cannot be loaded: {_reason(error)}.") from error
 
 
-def from_bytes(tree: bytes, numbers: bytes) -> Any:
-    """The tree that :func:`to_bytes` was given."""
-    try:
-        tensors = safetensors.torch.load(numbers)
-        state = _decode(json.loads(tree), tensors)
-    except UNREADABLE as error:
-        raise ValueError(f"its content cannot be read ({one_line(error)})") from error
-    if tensors:
-        raise ValueError(f"it has {len(tensors)} tensors without a place")
-    return state
+def _parts(trainer: Trainer) -> State:
+    """What has a state of its own, by the name in a checkpoint."""
+    parts: State = {"module": trainer.module, "optimizer": trainer.optimizer}
+    if isinstance(trainer.loss, nn.Module):
+        parts["loss"] = trainer.loss
+    if trainer.normalizer is not None:
+        parts["normalizer"] = trainer.normalizer
+    if isinstance(trainer.lr, LRScheduler):
+        parts["schedule"] = trainer.lr
+    return parts
 
 
-def one_line(value: Any) -> str:
-    """What a file or an error says, printable and cut to a line."""
-    text = printable(" ".join(str(value).split()))
-    return text if len(text) <= 150 else f"{text[:147]}..."
+def _load_position(trainer: Trainer, position: State, batches: Any) -> None:
+    epoch, start = position["epoch"], position["batches"]
+    if not hasattr(batches, "load_state_dict"):
+        if epoch is not None and start is not None:
+            raise ValueError("it is in the middle of an epoch and needs its batches, `load(file, batches)`")
+    elif start is None:
+        raise ValueError("it was saved without these batches, `save(file, batches)`")
+    else:
+        batches.load_state_dict(copy.deepcopy(start))
+    trainer.unfinished = None if epoch is None else Epoch.from_state_dict(epoch, trainer.fabric.device)
+    torch.set_rng_state(position["random"])
 
 
-@contextmanager
-def _opened(file: Path, limit: int) -> Iterator[BinaryIO]:
-    try:
-        with open_regular(file, limit) as opened:
-            yield opened
-    except UnfitFileError as error:
-        raise ValueError(error.strerror) from error
+def _check_can_be_loaded(file: Path) -> None:
+    """Raise a TypeError now, and not when it is loaded, if the state of a loss or of batches has objects of other types."""
+    if unsafe := torch.serialization.get_unsafe_globals_in_checkpoint(file):
+        raise TypeError(
+            f"A checkpoint should hold tensors, numbers, texts, lists and dictionaries, got {', '.join(sorted(unsafe))}. "
+            "Convert them in `state_dict`, such as a number of numpy by `float()`."
+        )
 
 
-def _encode(value: Any, tensors: dict[str, Tensor], seen: set[int], where: str) -> Any:
-    """JSON for a tree; its tensors are collected, each with memory of its own."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Tensor):
-        tensor, name = value.detach().to("cpu").contiguous(), str(len(tensors))
-        memory = tensor.untyped_storage().data_ptr()
-        tensors[name] = tensor.clone() if memory in seen else tensor
-        seen.add(memory)
-        return {"tensor": name}
-    if isinstance(value, list | tuple):
-        items = [_encode(item, tensors, seen, f"{where}[{place}]") for place, item in enumerate(value)]
-        return items if isinstance(value, list) else {"tuple": items}
-    if isinstance(value, Mapping) and all(type(key) in (str, int) for key in value):
-        return {"dict": [[key, _encode(item, tensors, seen, f"{where}.{key}")] for key, item in value.items()]}
-    raise TypeError(
-        f"A checkpoint should hold tensors, numbers, texts, lists and dictionaries, got {type(value)} at {where[1:]!r}."
-    )
+def _check_archive(file: Path) -> None:
+    """Compare the checksums in the file, which torch does not."""
+    with zipfile.ZipFile(file) as archive:
+        if archive.testzip() is not None:
+            raise zipfile.BadZipFile
 
 
-def _decode(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """The tree again; every tensor has one place only, for two would share memory."""
-    if isinstance(value, list):
-        return [_decode(item, tensors) for item in value]
-    if not isinstance(value, dict):
-        return value
-    ((kind, content),) = value.items()
-    if kind == "tensor":
-        return tensors.pop(content)
-    if kind == "tuple":
-        return tuple(_decode(item, tensors) for item in content)
-    if kind != "dict":
-        raise ValueError(f"unknown kind {kind!r}")
-    found = {key: _decode(item, tensors) for key, item in content}
-    if len(found) < len(content) or not all(type(key) in (str, int) for key in found):
-        raise ValueError("a name is there twice, or is no text")
-    return found
-
-
-def is_finite(tensor: Tensor) -> bool:
-    """Whether a tensor has no NaN and no infinity."""
-    if not tensor.numel() or not (tensor.is_floating_point() or tensor.is_complex()):
-        return True
-    if tensor.dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        return all(map(math.isfinite, map(float, torch.aminmax(tensor))))  # one pass, no copy
-    return bool(torch.isfinite(tensor if tensor.is_complex() else tensor.float()).all())
+def _reason(error: Exception) -> str:
+    if isinstance(error, zipfile.BadZipFile):
+        return "it is damaged or incomplete, or not a checkpoint of this version"
+    if isinstance(error, pickle.UnpicklingError):
+        return "it has objects other than tensors, numbers, texts, lists and dictionaries"
+    text = printable(" ".join(str(error.args[0] if error.args else error).split())).rstrip(".")
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."

@@ -1,7 +1,10 @@
 """One step: the gradient of the joint loss of a group of batches, and the move of the weights.
 
 A group of several batches takes two passes, see :func:`metricfit.accumulate_gradients`. An optimizer such as SAM asks for the
-gradient twice, at the weights and beside them; both times with the same random numbers, and running averages move once.
+gradient twice, at the weights and close to them; both times with the same random numbers, and running averages move once.
+
+A module returns scores, or scores and the standard deviation of the noise on them (EXACT, Eq. 8 and Figure 2). Both travel as
+one tensor, sigma behind the last class, so that batches of them are joined, filtered and differentiated alike.
 """
 
 from __future__ import annotations
@@ -13,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from metricfit.objectives._accumulate import two_passes
-from metricfit.objectives._replay import remember
-from metricfit.training._held_out import used_rows
+from metricfit.losses import remember, two_passes
+from metricfit.scores import binary_scores
+from metricfit.training._data import used_rows
 
 if TYPE_CHECKING:
     from metricfit.training._trainer import Trainer
@@ -24,24 +27,24 @@ LIVE = 0.01  # a gradient is live if it exceeds this fraction of the largest in 
 
 
 @dataclass(frozen=True)
-class Taken:
-    """A step that was taken; the gradient is that at the weights before it, and is measured where it was asked for."""
+class Step:
+    """What a step reports; the gradient is that at the weights before it, and is measured only on request."""
 
     loss: Tensor
     gradient_norm: float = math.nan
     live: float = math.nan  # share of the rows with a live gradient
 
 
-def take_step(trainer: Trainer, group: list[Any], scale: float | None, measure: bool) -> Taken:
+def take_step(trainer: Trainer, group: list[Any], scale: float | None, measure: bool) -> Step:
     """Compute the gradient of the group's joint loss, and move the weights."""
     if not trainer.takes_two_steps:
-        taken = _compute_gradient(trainer, group, scale, measure)
+        step = _compute_gradient(trainer, group, scale, measure)
         _adjust_gradient(trainer)
         trainer.optimizer.step()
-        return taken
+        return step
     stateful = [one for one in (trainer.module, trainer.loss) if isinstance(one, nn.Module)]
     repeat = remember(*stateful)
-    taken = _compute_gradient(trainer, group, scale, measure)
+    step = _compute_gradient(trainer, group, scale, measure)
     keep = remember(*stateful)
 
     def second_pass() -> Tensor:
@@ -52,7 +55,7 @@ def take_step(trainer: Trainer, group: list[Any], scale: float | None, measure: 
 
     trainer.optimizer.step(second_pass)
     keep()
-    return taken
+    return step
 
 
 def takes_two_steps(optimizer: Any) -> bool:
@@ -60,7 +63,7 @@ def takes_two_steps(optimizer: Any) -> bool:
     return hasattr(optimizer, "first_step") and hasattr(optimizer, "second_step")
 
 
-def _compute_gradient(trainer: Trainer, group: list[Any], scale: float | None, measure: bool) -> Taken:
+def _compute_gradient(trainer: Trainer, group: list[Any], scale: float | None, measure: bool) -> Step:
     trainer.optimizer.zero_grad()
     if len(group) == 1:
         ((features, labels, *weight),) = group
@@ -80,8 +83,8 @@ def _compute_gradient(trainer: Trainer, group: list[Any], scale: float | None, m
             lambda: trainer.fabric.no_backward_sync(trainer.module),
         )
     if not measure:
-        return Taken(loss.detach())
-    return Taken(loss.detach(), _gradient_norm(trainer.module), _live_share(gradient, labels, trainer.ignore_index))
+        return Step(loss.detach())
+    return Step(loss.detach(), _gradient_norm(trainer.module), _live_share(gradient, labels, trainer.ignore_index))
 
 
 def _adjust_gradient(trainer: Trainer) -> None:
@@ -103,3 +106,36 @@ def _live_share(gradient: Tensor | None, labels: Tensor, ignore_index: int) -> f
 def _gradient_norm(module: nn.Module) -> float:
     gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
     return float(torch.nn.utils.get_total_norm(gradients)) if gradients else math.nan
+
+
+def join_outputs(found: Any) -> tuple[Tensor, bool]:
+    """Scores (n, k, ...), or scores with sigma as one more entry of dimension 1; and whether it has a sigma.
+
+    >>> join_outputs((torch.zeros(2, 3), torch.tensor([1.0, 0.5])))
+    (tensor([[0.0000, 0.0000, 0.0000, 1.0000],
+            [0.0000, 0.0000, 0.0000, 0.5000]]), True)
+    """
+    if isinstance(found, Tensor):
+        return _two_columns(found), False
+    if isinstance(found, tuple) and len(found) == 2 and all(isinstance(one, Tensor) for one in found):
+        scores, sigma = _two_columns(found[0]), found[1]
+        if sigma.shape == scores.shape[:1] + scores.shape[2:]:
+            return torch.cat([scores, sigma.unsqueeze(1).to(scores)], 1), True
+        raise ValueError(
+            f"`module` should return scores and one sigma per row, got shapes {tuple(scores.shape)} and {tuple(sigma.shape)}. "
+            "Try `sigma.squeeze(1)`."
+        )
+    raise TypeError(f"`module` should return scores (n, k), or scores and sigma (n,), got {_named(found)}.")
+
+
+def split_outputs(outputs: Tensor, has_sigma: bool) -> tuple[Tensor, Tensor | None]:
+    """The scores, and sigma where there is one."""
+    return (outputs[:, :-1], outputs[:, -1]) if has_sigma else (outputs, None)
+
+
+def _two_columns(scores: Tensor) -> Tensor:
+    return binary_scores(scores) if scores.ndim == 2 and scores.shape[1] == 1 else scores
+
+
+def _named(found: Any) -> str:
+    return f"a tuple of {len(found)}" if isinstance(found, tuple) else f"a {type(found).__name__}"

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from metricfit import metrics
 from metricfit._checks import check_number, check_option
@@ -21,25 +21,22 @@ from metricfit._progress import Progress
 from metricfit.gradients import GradientNormalizer
 from metricfit.schedules import Schedule
 from metricfit.smoothing import Smoothing
-from metricfit.training._batches import count_batches
-from metricfit.training._fabric import Fabric
-from metricfit.training._held_out import (
+from metricfit.training._checkpoint import load_trainer, save_trainer
+from metricfit.training._data import (
     IGNORED,
     HeldOut,
     Score,
     collect_rows,
+    count_batches,
     count_rows,
     held_out_batches,
     score_function,
 )
-from metricfit.training._lost import Saved, end_named, lost_process_named
-from metricfit.training._outputs import join_outputs, split_outputs
-from metricfit.training._position import Annealing, Epoch, begin_epoch, remaining_batches
-from metricfit.training._rate import Rate, check_rate
-from metricfit.training._resume import load_trainer, save_trainer
-from metricfit.training._state import RULES, UNBEATEN, value_of
-from metricfit.training._step import take_step, takes_two_steps
-from metricfit.training._together import check_start, in_step, sums_over_processes
+from metricfit.training._distributed import Fabric, in_step, sums_over_processes
+from metricfit.training._epoch import Epoch
+from metricfit.training._step import join_outputs, split_outputs, take_step, takes_two_steps
+
+RULES = ("metric", "loss")  # by which the best weights are found, and training stops
 
 Row = dict[str, Any]
 
@@ -51,7 +48,7 @@ class Trainer:
 
     Args:
         module: maps the first item of a batch to scores (n, k) or (n, k, d1, ...), or (n, 1) for two classes. It may return
-            scores and the standard deviation of the noise on them, (n,), such as :class:`metricfit.models.PredictedSigma`.
+            scores and the standard deviation of the noise on them, (n,).
         loss: called with scores and labels, the weights if batches have them, and ``scale=`` if there is a schedule or the
             module returns a standard deviation.
         optimizer: of the module's parameters. SAM and ASAM of ``pytorch_optimizer`` get both of their gradients.
@@ -85,7 +82,7 @@ class Trainer:
         *,
         metric: metrics.MetricLike = "accuracy",
         score: Score | None = None,
-        lr: Rate | None = None,
+        lr: Schedule | LRScheduler | None = None,
         scale: Schedule | None = None,
         normalizer: GradientNormalizer | None = None,
         clip: float | None = None,
@@ -94,7 +91,7 @@ class Trainer:
         progress: Progress | None = None,
         name: str = "training",
     ) -> None:
-        check_rate(lr, optimizer)
+        _check_schedule(lr, optimizer)
         self.accumulate = int(check_number(accumulate, "accumulate", 1))
         self.takes_two_steps = takes_two_steps(optimizer)
         self.fabric = fabric or Fabric(devices=1)
@@ -107,12 +104,11 @@ class Trainer:
         self.step, self.epoch, self.since_best = 0, 0, 0
         self.history: list[Row] = []
         self.best: dict[str, Tensor] | None = None
-        self.best_value = UNBEATEN
+        self.best_value = (-math.inf, -math.inf)
         self.stop_by: str | None = None  # of the first fit
         self.predicts_sigma = False
         self.unfinished: Epoch | None = None
-        self.annealing: Annealing | None = None
-        self.saved: Saved | None = None  # the last checkpoint
+        self.annealing: dict[str, Any] | None = None  # the temperature that :func:`anneal` is at
 
     def fit(
         self,
@@ -153,25 +149,23 @@ class Trainer:
         def after_step() -> None:
             save_if(checkpoint_every is not None and self.step % checkpoint_every == 0)
 
-        with lost_process_named(self), end_named(self):
-            are_even = check_start(self, batches)
-            while self.epoch < epochs and not (self.since_best >= (patience or math.inf) and self.epoch >= least_epochs):
-                row = self._train_epoch(batches, after_step, are_even)
-                row |= self._evaluate(judged, row["scale"])
-                self.history.append(row)
-                self.epoch += 1
-                self.since_best += 1
-                value = value_of(row, stop_by)
-                if value > self.best_value:
-                    self.best_value, self.since_best = value, 0
-                    if patience is not None:
-                        self.best = copy.deepcopy(self.module.state_dict())
-                best = row["metric"] if stop_by == "loss" else max(self.best_value[0], row["metric"])
-                self.progress.step(f"{self.name}, epoch {self.epoch}", best)
-                save_if(checkpoint_every is None)
-            if self.best is not None:
-                self.module.load_state_dict(self.best)
-            save_if(True)
+        while self.epoch < epochs and not (self.since_best >= (patience or math.inf) and self.epoch >= least_epochs):
+            row = self._train_epoch(batches, after_step)
+            row |= self._evaluate(judged, row["scale"])
+            self.history.append(row)
+            self.epoch += 1
+            self.since_best += 1
+            value = _value_of(row, stop_by)
+            if value > self.best_value:
+                self.best_value, self.since_best = value, 0
+                if patience is not None:
+                    self.best = copy.deepcopy(self.module.state_dict())
+            best = row["metric"] if stop_by == "loss" else max(self.best_value[0], row["metric"])
+            self.progress.step(f"{self.name}, epoch {self.epoch}", best)
+            save_if(checkpoint_every is None)
+        if self.best is not None:
+            self.module.load_state_dict(self.best)
+        save_if(True)
         return self.history
 
     def scores(self, features: Any) -> Tensor:
@@ -184,7 +178,7 @@ class Trainer:
         return split_outputs(outputs, self.predicts_sigma)[0], labels
 
     def outputs(self, features: Any) -> Tensor:
-        """What the module returns, as one tensor: see :func:`metricfit.training._outputs.join_outputs`."""
+        """What the module returns, as one tensor: see :func:`metricfit.training._step.join_outputs`."""
         found, self.predicts_sigma = join_outputs(self.module(features))
         return found
 
@@ -197,42 +191,43 @@ class Trainer:
             raise ValueError(f"`scale` should be None for a module that returns its own sigma, got a schedule at {scale:g}.")
         return self.loss(scores, labels, *weight, scale=sigma)
 
+    @property
+    def best_epoch(self) -> int:
+        """The number of the best epoch so far, from 1; with ``patience``, the one whose weights a fit ends with."""
+        return 1 + [_value_of(row, self.stop_by) for row in self.history].index(self.best_value)
+
     def save(self, file: str | Path, batches: Any = None) -> None:
         """Save what is needed to continue: weights, optimizer, loss, schedule, random state, history, and the batches' state.
 
         In the middle of an epoch, or of an annealing, it also saves how far these are.
 
-        The file has a checksum and no code. With several processes all of them call this, and the first one writes.
+        Fabric writes the file, under another name until it is complete. All processes call this, and the first one writes.
         """
-        with lost_process_named(self):
-            save_trainer(self, Path(file), batches)
+        save_trainer(self, Path(file), batches)
 
     def load(self, file: str | Path, batches: Any = None) -> None:
-        """Restore what :meth:`save` wrote; the file cannot execute code.
+        """Restore what :meth:`save` wrote; the file cannot execute code (``weights_only=True`` of torch).
 
-        A ValueError says why a file cannot be loaded: it is damaged, or its names, shapes, dtypes or numbers are not those of
-        this trainer. Then the trainer, the batches and torch's random state are as before, in all processes.
+        A ValueError says why a file cannot be loaded: it is damaged, or of another module, optimizer or loss. Make a new
+        trainer then, because the parts that fit may be loaded already.
         """
-        with lost_process_named(self):
-            load_trainer(self, Path(file), batches)
+        load_trainer(self, Path(file), batches)
 
-    def _train_epoch(self, batches: Iterable[Any], after_step: Callable[[], None], are_even: bool) -> Row:
-        """One epoch, or the rest of one that a checkpoint left unfinished; ``are_even`` as :func:`check_start` returns it."""
+    def _train_epoch(self, batches: Iterable[Any], after_step: Callable[[], None]) -> Row:
+        """One epoch, or the rest of one that a checkpoint left unfinished."""
         self.module.train()
-        if self.unfinished is None:
-            epoch, remaining = begin_epoch(batches, self.fabric.device)
-        else:
-            epoch, remaining = self.unfinished, remaining_batches(self.unfinished, batches)
+        epoch = self.unfinished or Epoch.begin(batches, self.fabric.device)
         n_batches = count_batches(batches)
-        groups = _in_groups(remaining, self.accumulate)
+        n_steps = None if n_batches is None else math.ceil(n_batches / self.accumulate)
+        groups = in_step(self.fabric, _in_groups(epoch.remaining(batches), self.accumulate), self.step, n_steps)
         self.unfinished = epoch
         try:
-            for group in map(self._to_device, groups if are_even else in_step(self.fabric, groups)):
+            for group in map(self._to_device, groups):
                 self._set_rate()
-                scale = None if self.scale is None else self.scale(self.step)
+                scale = None if self.scale is None else float(self.scale(self.step))
                 epoch.n_batches += len(group)
-                taken = take_step(self, group, scale, measure=epoch.n_batches == n_batches)
-                epoch.add(taken, sum(count_rows(labels, self.ignore_index) for _, labels, *_ in group), scale, self._rate())
+                step = take_step(self, group, scale, measure=epoch.n_batches == n_batches)
+                epoch.add(step, sum(count_rows(labels, self.ignore_index) for _, labels, *_ in group), scale, self._rate())
                 self.step += 1
                 if isinstance(self.lr, LRScheduler):
                     self.lr.step()
@@ -244,7 +239,7 @@ class Trainer:
     def _set_rate(self) -> None:
         if self.lr is not None and not isinstance(self.lr, LRScheduler):
             for group in self.optimizer.param_groups:
-                group["lr"] = self.lr(self.step)
+                group["lr"] = float(self.lr(self.step))
 
     def _rate(self) -> float:
         return float(self.optimizer.param_groups[0]["lr"])
@@ -282,6 +277,19 @@ class Trainer:
     def _to_device(self, data: Any) -> Any:
         """What a module takes, on its device; on a CPU it is there already, and the search for tensors takes time."""
         return data if self.fabric.device.type == "cpu" else self.fabric.to_device(data)
+
+
+def _value_of(row: Row, rule: str | None) -> tuple[float, float]:
+    """What makes an epoch better than another: its metric, then its surrogate; or its held-out loss, then its metric."""
+    return (-row["held_out_loss"], row["metric"]) if rule == "loss" else (row["metric"], -row["surrogate"])
+
+
+def _check_schedule(lr: Schedule | LRScheduler | None, optimizer: Optimizer) -> None:
+    """Raise a ValueError unless this schedule can be advanced after every step."""
+    if isinstance(lr, ReduceLROnPlateau):
+        raise ValueError("`lr` should depend on the step alone, got ReduceLROnPlateau, which needs a metric.")
+    if isinstance(lr, LRScheduler) and lr.optimizer is not optimizer:
+        raise ValueError("`lr` should be a schedule of this `optimizer`, got one of another optimizer.")
 
 
 @contextlib.contextmanager
