@@ -24,14 +24,13 @@ ROOT = Path(__file__).parents[1]
 HARD = {"narwhals", "numpy", "safetensors", "scikit-learn", "scipy", "torch"}
 EXTRAS = {
     "cli": {"charset-normalizer", "jinja2", "markupsafe", "pyarrow", "rich", "typer"},
-    "train": {"lightning-fabric"},
+    "train": {"lightning-fabric", "torch"},
     "fast": {"numba"},
     "excel": {"python-calamine"},
-    "images": {"kornia", "pillow"},
     "own": {"skops"},
     "cluster": {"dask", "distributed"},
     "sam": {"pytorch-optimizer"},
-    "trees": {"xgboost"},
+    "trees": {"xgboost", "skops"},
 }
 NOT_IN_ALL = {"trees"}  # large
 ABSENT = ("typer", "rich", "pyarrow", "charset_normalizer", "lightning_fabric", "numba", "pandas", "matplotlib")

@@ -1,25 +1,27 @@
 """``model.json``, the description of a saved model: plain data that is read without torch or scikit-learn.
 
-It has a checksum of every other file of the model and one of itself. They find accidents. They are no signature: whoever makes
-a folder can make them fit, so everything else is checked too.
+It has a checksum of every other file of the model and one of itself. They find accidents. They are not a signature: anybody
+can make a folder whose checksums fit.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metricfit._files import read_regular
 
-FORMAT, VERSION = "metricfit model", 5
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FORMAT, VERSION = "metricfit model", 6
 JSON_FILE = "model.json"
-MOST_BYTES = {"xgboost.json": 2**28, ".json": 2**26, ".txt": 2**28, ".html": 2**28}  # of a file, by the end of its name
-MOST_BYTES_OF_ARRAYS = 2**32  # they take as much memory as the file is large
+MOST_BYTES = 2**33  # of a file, which takes as much memory
 
 
 class DamagedError(ValueError):
@@ -32,11 +34,32 @@ def check(right: object, problem: str) -> None:
         raise DamagedError(problem)
 
 
+def check_tensor(tensor: Any, dtype: str, shape: Sequence[int | None], finite: bool = True) -> None:
+    """Raise a :class:`DamagedError` unless a saved tensor has this type, shape (None is any length) and finite numbers."""
+    fits = len(tensor.shape) == len(shape) and all(want in (None, n) for want, n in zip(shape, tensor.shape, strict=True))
+    check(fits, "the shapes of its parts do not fit each other")
+    check(str(tensor.dtype) == f"torch.{dtype}", f"numbers have the type {tensor.dtype}, expected {dtype}")
+    check(not (finite and tensor.is_floating_point()) or tensor.isfinite().all(), "a number is not finite")
+
+
+def checked_array(tensor: Any, dtype: str, shape: Sequence[int | None], finite: bool = True) -> NDArray[Any]:
+    """The array of a saved tensor, checked by :func:`check_tensor`."""
+    check_tensor(tensor, dtype, shape, finite)
+    return tensor.numpy()
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """An object of another library inside plain data. skops writes it, and builds it only if its types are trusted."""
+
+    content: Any
+
+
 def read_description(folder: Path) -> dict[str, Any]:
     """The description of the model in a folder; a ValueError says what is wrong with it."""
     file = folder / JSON_FILE
     try:
-        found = parse_json(read_regular(file, most_bytes(JSON_FILE)))
+        found = parse_json(read_regular(file, MOST_BYTES))
     except FileNotFoundError:
         raise ValueError(f"{folder} holds no metricfit model: there is no {JSON_FILE} in it.") from None
     except (OSError, ValueError) as error:
@@ -90,7 +113,7 @@ class SavedFiles:
     def read(self, name: str) -> bytes:
         check(name in self.checksums, f"{name} is missing")
         try:
-            content = read_regular(self.folder / name, most_bytes(name))
+            content = read_regular(self.folder / name, MOST_BYTES)
         except OSError as error:
             raise DamagedError(f"{name} cannot be read: {_reason(error)}") from error
         check(checksum(content) == self.checksums[name], f"{name} is not the file that was saved")
@@ -108,11 +131,6 @@ class SavedFiles:
         """Read every file; a :class:`DamagedError` names the first that is not the one that was saved."""
         for name in self.checksums:
             self.read(name)
-
-
-def most_bytes(name: str) -> int:
-    """How large a file of this name may be."""
-    return next((most for end, most in MOST_BYTES.items() if name.endswith(end)), MOST_BYTES_OF_ARRAYS)
 
 
 def parse_json(content: bytes) -> Any:

@@ -175,26 +175,6 @@ class TestModelsThatAreNot:
         with pytest.raises(ValueError, match=r"holds no metricfit model: there is no model\.json"):
             MetricClassifier.load(tmp_path)
 
-    @pytest.mark.parametrize("text", ["{", "[]", '{"format": "other", "version": 1}'])
-    def test_a_foreign_description(self, folder, text):
-        (folder / "model.json").write_text(text)
-        with pytest.raises(ValueError, match="is not the description of a metricfit model"):
-            MetricClassifier.load(folder)
-
-    def test_a_newer_version(self, folder):
-        found = json.loads((folder / "model.json").read_text())
-        (folder / "model.json").write_text(json.dumps({**found, "version": 99}))
-        with pytest.raises(ValueError, match="newer metricfit"):
-            MetricClassifier.load(folder)
-
-    @pytest.mark.parametrize("file", ["weights.safetensors", "preprocessor.json"])
-    @pytest.mark.parametrize("damage", ["missing", "truncated"])
-    def test_damaged(self, folder, file, damage):
-        path = folder / file
-        path.unlink() if damage == "missing" else path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-        with pytest.raises(ValueError, match="holds a damaged model"):
-            MetricClassifier.load(folder)
-
     @pytest.mark.parametrize(
         "change", [{"metric": {"type": "Nothing", "fields": {}}}, {"params": {"hidden": {}}}, {"classes": 3}]
     )
@@ -249,7 +229,7 @@ def test_a_transformer_of_your_own(tmp_path):
     estimator = MetricClassifier(preprocess=Odd(n_quantiles=20), method="threshold", random_state=0).fit(features, target)
     with pytest.warns(UserWarning, match="cannot hold preprocess: after loading"):
         estimator.save(tmp_path / "model")
-    with pytest.raises(ValueError, match=r"types tests\.estimators\.test_data\.Odd\. If you trust them"):
+    with pytest.raises(ValueError, match=r"types tests\.estimators\.test_data\.Odd\. If you trust these"):
         MetricClassifier.load(tmp_path / "model")
     loaded = MetricClassifier.load(tmp_path / "model", trusted=(f"{__name__}.Odd",))
     assert (loaded.decision_function(features) == estimator.decision_function(features)).all()

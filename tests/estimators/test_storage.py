@@ -1,18 +1,13 @@
 """Models as files: the same predictions to the last bit, and no pickle."""
 
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    ExtraTreesClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -20,10 +15,17 @@ from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
 from metricfit import MetricClassifier
-from metricfit.learners import _boosters
+from metricfit.estimators._storage import UntrustedError
 from tests.estimators.test_data import pandas_frame, table
 
 N_CLASSES = [2, 3]
+LIGHTGBM = ("collections.OrderedDict", "lightgbm.basic.Booster", "lightgbm.sklearn.LGBMClassifier")
+XGBOOST = ("xgboost.core.Booster", "xgboost.sklearn.XGBClassifier")
+TREE = ("sklearn.tree._tree.Tree",)
+
+
+class Own(DecisionTreeClassifier):
+    """A type that no library knows."""
 
 
 def rows(n_classes=2, n=180, seed=0):
@@ -58,6 +60,13 @@ def xgboost(**options):
     return XGBClassifier(**{"n_estimators": 4, "n_jobs": 1} | options)
 
 
+def catboost():
+    pytest.importorskip("catboost")
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(iterations=4, verbose=False, thread_count=1, allow_writing_files=False)
+
+
 def assert_same(one, other, data):
     assert (one.decision_function(data) == other.decision_function(data)).all()
     assert (one.predict_proba(data) == other.predict_proba(data)).all()
@@ -89,63 +98,45 @@ class TestRoundTrip:
     @pytest.mark.parametrize(
         "make",
         [
-            lightgbm,
-            xgboost,
-            lambda: lightgbm(boosting_type="rf", bagging_freq=1, bagging_fraction=0.5),
-            lambda: xgboost(missing=0.0, gamma=0.5),
-            lambda: RandomForestClassifier(5),
             lambda: ExtraTreesClassifier(5),
-            lambda: DecisionTreeClassifier(max_leaf_nodes=6),
             lambda: HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5),
             lambda: HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5, categorical_features=[0]),
-            lambda: [lightgbm(), "linear", RandomForestClassifier(5)],
         ],
     )
-    def test_estimators(self, make, n_classes, tmp_path):
+    def test_estimators_of_scikit_learn(self, make, n_classes, tmp_path):
         estimator, features = fit(make(), n_classes)
         assert_round_trip(estimator, features, tmp_path)
 
     @pytest.mark.parametrize("n_classes", N_CLASSES)
-    def test_sets_of_categories_in_lightgbm(self, n_classes):
-        features, labels = rows(n_classes)
-        model = lightgbm(min_data_per_group=1, cat_smooth=0, max_cat_to_onehot=1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(features, labels, categorical_feature=[0])
-        text = _boosters.lightgbm_text(model, n_classes)
-        assert "cat_threshold" in text
-        restored = _boosters.restore_lightgbm(text, 5, n_classes)
-        assert (restored.predict_proba(features) == model.predict_proba(features)).all()
-        for old, new in (
-            ("cat_boundaries=0 1", "cat_boundaries=0 9"),
-            ("num_cat=1", "num_cat=7"),
-            ("cat_threshold=", "cat_threshold=-"),
-        ):
-            with pytest.raises(TypeError):
-                _boosters.restore_lightgbm(text.replace(old, new, 1), 5, n_classes)
-
-    @pytest.mark.parametrize("make", [lightgbm, xgboost])
-    def test_only_trees_of_that_library(self, make, tmp_path):
-        """The library itself can open the file."""
-        estimator, _ = fit(make())
-        estimator.save(tmp_path / "model")
-        if make is lightgbm:
-            from lightgbm import Booster
-
-            assert Booster(model_file=tmp_path / "model" / "lightgbm.txt").num_trees() == 4
-        else:
-            from xgboost import Booster
-
-            assert Booster(model_file=tmp_path / "model" / "xgboost.json").num_boosted_rounds() == 4
+    @pytest.mark.parametrize(
+        ("make", "trusted"),
+        [
+            (lightgbm, LIGHTGBM),
+            (xgboost, XGBOOST),
+            (lambda: xgboost(booster="dart", missing=0.0), XGBOOST),
+            (catboost, ("catboost.core.CatBoostClassifier",)),
+            (lambda: RandomForestClassifier(5), TREE),
+            (lambda: Own(max_leaf_nodes=6), (f"{__name__}.Own", *TREE)),
+            (lambda: make_pipeline(StandardScaler(), lightgbm()), LIGHTGBM),
+            (lambda: make_pipeline(SimpleImputer(), StandardScaler(), SVC()), ("numpy.dtype",)),
+            (lambda: [lightgbm(), "linear", RandomForestClassifier(5)], (*LIGHTGBM, *TREE)),
+        ],
+    )
+    def test_estimators_of_types_that_you_trust(self, make, trusted, n_classes, tmp_path):
+        estimator, features = fit(make(), n_classes)
+        assert_round_trip(estimator, features, tmp_path, trusted=trusted)
+        with pytest.raises(UntrustedError, match=re.escape(f"pass trusted={tuple(sorted(trusted))!r}")) as caught:
+            MetricClassifier.load(tmp_path / "one", trusted=trusted[1:])
+        assert "\n" not in str(caught.value)
 
     def test_an_estimator_comes_back_in_words(self, tmp_path):
         estimator, features = fit([DecisionTreeClassifier(max_depth=3), "linear"])
         estimator.save(tmp_path / "model")
-        loaded = MetricClassifier.load(tmp_path / "model")
+        loaded = MetricClassifier.load(tmp_path / "model", trusted=TREE)
         assert loaded.model == ["DecisionTreeClassifier(max_depth=3)", "linear"]
         with pytest.raises(ValueError, match=r"`model` should be .*got 'DecisionTreeClassifier"):
             loaded.fit(*rows())
-        again = MetricClassifier.load(tmp_path / "model", model=estimator.model)
+        again = MetricClassifier.load(tmp_path / "model", model=estimator.model, trusted=TREE)
         assert_same(again, estimator, features)
         assert_same(again.fit(*rows()), estimator, features)
 
@@ -172,7 +163,8 @@ class TestRoundTrip:
         halves = [(list(range(90, 180)), list(range(90))), (list(range(90)), list(range(90, 180)))]
         for name, model in {"boosting": "boosting", "list": ["linear", lightgbm(), xgboost()]}.items():
             estimator = MetricClassifier("f1_macro", model=model, cv=halves, method="threshold", random_state=0)
-            assert_round_trip(estimator.fit(features, labels), features, tmp_path / name)
+            trusted = {} if name == "boosting" else {"trusted": (*LIGHTGBM, *XGBOOST)}
+            assert_round_trip(estimator.fit(features, labels), features, tmp_path / name, **trusted)
 
     def test_notes(self, tmp_path):
         features, labels = load_iris(return_X_y=True)
@@ -189,29 +181,9 @@ class TestRoundTrip:
         assert (np.concatenate(chunks) == estimator.predict_proba(features)).all()
 
 
-class TestRefusedAtSave:
-    @pytest.mark.parametrize(
-        ("make", "reason"),
-        [
-            (SVC, "SVC cannot be saved without pickle. "),
-            (lambda: AdaBoostClassifier(n_estimators=3), "AdaBoostClassifier cannot be saved without pickle. "),
-            (lambda: make_pipeline(StandardScaler(), DecisionTreeClassifier()), "Pipeline cannot be saved without pickle. "),
-            (lambda: ["linear", SVC()], "SVC cannot be saved without pickle. "),
-            (lambda: Own(max_depth=3), "Own cannot be saved without pickle. "),
-            (lambda: lightgbm(linear_tree=True), "This LGBMClassifier cannot be saved without pickle: leaf_coeff"),
-            (lambda: xgboost(booster="dart"), "This XGBClassifier cannot be saved without pickle: the booster is dart"),
-        ],
-    )
-    def test_in_one_line(self, make, reason, tmp_path):
-        features, labels = rows()
-        options = {"method": "threshold", "random_state": 0, "cv": 2}
-        estimator = MetricClassifier("f1", model=make(), **options).fit(np.nan_to_num(features), labels)
-        with pytest.raises(TypeError, match=re.escape(reason)) as caught:
-            estimator.save(tmp_path / "model")
-        assert "model='boosting'" in str(caught.value)
-        assert "\n" not in str(caught.value)
-        assert not list(tmp_path.iterdir())
-
-
-class Own(DecisionTreeClassifier):
-    """A subclass may do anything, so it is not what the table means."""
+def test_without_skops_it_says_what_to_install(monkeypatch, tmp_path):
+    estimator, _ = fit(lightgbm())
+    monkeypatch.setattr("metricfit._extras.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"needs the package skops: pip install 'metricfit\[own\]'"):
+        estimator.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())

@@ -1,6 +1,31 @@
 """Estimators for scikit-learn."""
 
+from metricfit.estimators._checks import check_label_types, check_target
 from metricfit.estimators._classifier import MetricClassifier
+from metricfit.estimators._decision import OutOfReachError
+from metricfit.estimators._kinds import CATEGORIES, DATES, DISTINCT_TEXT, NUMBERS, TEXT, is_missing, kind_of
 from metricfit.estimators._offset_classifier import OffsetClassifier
+from metricfit.estimators._preprocess import MAX_CATEGORIES, MIN_FREQUENCY
+from metricfit.estimators._shared import SharedFits, Wanted
+from metricfit.estimators._storage import UntrustedError, save
 
-__all__ = ["MetricClassifier", "OffsetClassifier"]
+__all__ = [
+    "CATEGORIES",
+    "DATES",
+    "DISTINCT_TEXT",
+    "MAX_CATEGORIES",
+    "MIN_FREQUENCY",
+    "NUMBERS",
+    "TEXT",
+    "MetricClassifier",
+    "OffsetClassifier",
+    "OutOfReachError",
+    "SharedFits",
+    "UntrustedError",
+    "Wanted",
+    "check_label_types",
+    "check_target",
+    "is_missing",
+    "kind_of",
+    "save",
+]

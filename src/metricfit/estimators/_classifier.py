@@ -42,7 +42,7 @@ from metricfit.learners import (
     takes_gaps,
     takes_sparse,
 )
-from metricfit.metrics._resolve import order_of, resolve_metric
+from metricfit.metrics import order_of, resolve_metric
 from metricfit.selection import Fitted, fit_method
 
 SMOOTHINGS = ("auto", "normal", "softmax")
@@ -226,7 +226,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
     def save(self, folder: str | Path) -> None:
         """Write the fitted model into a new folder, without pickle: see :meth:`load`.
 
-        Linear models, networks, scikit-learn's trees and forests, LightGBM and XGBoost can be saved; a TypeError names others.
+        An estimator or a transformer of yours is written by skops: ``pip install 'metricfit[own]'``.
         """
         from metricfit.estimators._storage import save
 
@@ -235,11 +235,12 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | Path, *, model: Any = None, metric: Any = None, trusted: tuple[str, ...] = ()) -> Self:
-        """Read a model from a folder. Its predictions are the same to the last bit. Loading runs no code from the files.
+        """Read a model from a folder. Its predictions are the same to the last bit. Models that have a name run no code.
 
-        Pass what a file cannot hold as you passed it to the estimator: your own network, or a list with it, as ``model``, a
-        function as ``metric``, and the types of your own preprocessor as ``trusted``. Trees need nothing. A loaded classifier
-        has an estimator of yours in words only; to fit it again, pass the estimator as ``model``.
+        If the folder has an estimator or a transformer of yours, such as ``LGBMClassifier`` or a Pipeline, skops builds it.
+        Name the types that skops does not trust by itself as ``trusted``; the error lists them. Pass what a file cannot hold
+        as you passed it to the estimator: your own network, or a list with it, as ``model``, and a function as ``metric``.
+        ``model`` of a loaded classifier has an estimator of yours in words; to fit it again, pass the estimator as ``model``.
         """
         from metricfit.estimators._storage import load
 

@@ -19,8 +19,8 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions import LEAST_PROBABILITY, fit_calibrated_offsets, fit_offsets
 from metricfit.estimators._checks import check_cv_argument, check_target, check_weight, read_splits
 from metricfit.estimators._decision import DecidesByScores
-from metricfit.learners._estimator_model import class_scores, spread_classes
-from metricfit.metrics._resolve import order_of, resolve_metric
+from metricfit.learners import class_scores, spread_classes
+from metricfit.metrics import order_of, resolve_metric
 
 
 def _has_probabilities(self: OffsetClassifier) -> bool:

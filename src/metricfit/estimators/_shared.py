@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from metricfit.estimators._classifier import MetricClassifier
 from metricfit.learners import EnsembleLearner, History, Learner, Task, Trained
 from metricfit.methods import MethodLike
-from metricfit.metrics import Metric, MetricLike
-from metricfit.metrics._resolve import Resolved
+from metricfit.metrics import Metric, MetricLike, Resolved
 from metricfit.selection import fit_method, starts_at_cross_entropy
 
 

@@ -1,108 +1,112 @@
-"""A fitted ``MetricClassifier`` as a folder of files that hold data and no code.
+"""A fitted ``MetricClassifier`` as a folder of files.
 
-``weights.safetensors`` has the numbers of linear models and networks, ``preprocessor.json`` what was learned about columns,
-``*trees.safetensors``, ``*lightgbm.txt`` and ``*xgboost.json`` have trees, ``model.json`` has all the rest, and the checksums
-of the other files. Everything is checked before anything is built from it. A transformer of the user's own is kept by skops,
-which builds only types that the user names.
+``model.json`` describes the model and has the checksums of the other files, ``arrays.safetensors`` has its numbers. Both hold
+data and no code, and are checked before a model is built from them. An estimator or a transformer of the user's own is a file
+of skops, which builds only types that it knows or that the user trusts.
 """
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from zipfile import ZIP_DEFLATED
 
 import numpy as np
 import sklearn
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save_file
+from torch import Tensor
 
-from metricfit import _skops, metrics
+from metricfit import methods, metrics
 from metricfit._description import (
     FORMAT,
     JSON_FILE,
+    MOST_BYTES,
     VERSION,
+    Foreign,
     SavedFiles,
     check,
     checksum,
     description_text,
-    most_bytes,
     other_version,
     read_description,
 )
+from metricfit._extras import require
 from metricfit._files import new_folder
 from metricfit._table import Table
-from metricfit.estimators._entries import (
-    method_description,
-    metric_description,
-    plain_params,
-    restore_classes,
-    restore_method,
-    restore_metric,
-    restore_order,
-    restore_params,
-    to_json,
-)
-from metricfit.estimators._feature_names import feature_names
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._plain import keep_transformer, restore_transformer
-from metricfit.estimators._preprocess import TableTransformer
-from metricfit.learners import COLUMNS, GIVEN, MATRIX, LinearModel, NotInFileError, Shape, Stored, restore_model
-from metricfit.methods import NOISY_LABELS
-from metricfit.metrics import Metric
+from metricfit.learners import COLUMNS, GIVEN, MATRIX, LinearModel, NotInFileError, Restorer
+from metricfit.methods import NOISY_LABELS, Choice, Method
+from metricfit.metrics import Custom, Metric, resolve_metric
 
-WEIGHTS_FILE, PREPROCESSOR_FILE, OWN_FILE = "weights.safetensors", "preprocessor.json", "preprocessor.skops"
-MAX_COLUMNS = 2**22  # of a table, and of what is made from it
+ARRAYS_FILE, SKOPS_SUFFIX = "arrays.safetensors", ".skops"
+ARRAY, SKOPS = "array", "skops"  # keys in place of an array and of an object
+MAX_COLUMNS = 2**22
 FRAME_LIBRARIES = ("", "pandas", "polars", "pyarrow", "modin", "cudf")
-NO_FORM, NO_FIT = "a form of the table is not known", "the shapes of its parts do not fit each other"
+CLASS_TYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8", "|O")  # and texts
+TYPES: dict[str, tuple[type, ...]] = {  # of the entries that are read to build a model
+    **dict.fromkeys(("params", "metric", "classes", "n_inputs", "preprocessor", "model", "method"), (dict,)),
+    **dict.fromkeys(("class_order", "forms", "notes", "candidates", "history"), (list,)),
+    **dict.fromkeys(("learner", "frame_library"), (str,)),
+    "metric": (dict, type(None)),
+    "feature_names_in": (list, type(None)),
+    "n_features_in": (int,),
+    "temperature": (float,),
+}
+_METRICS = {name: getattr(metrics, name) for name in metrics.__all__ if isinstance(getattr(metrics, name), type)}
 
 
-def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Write a model into a new folder, with further text files if given."""
-    parts = estimator.model_.parts()
-    description = _description(estimator)
+class UntrustedError(ValueError):
+    """A folder holds objects of types that the user has to trust first."""
+
+    def __init__(self, folder: Path, types: Collection[str], trusted: Collection[str]) -> None:
+        self.types = tuple(sorted({*types, *trusted}))
+        super().__init__(
+            f"{folder} holds objects of the types {', '.join(sorted(types))}. If you trust these types and the author of the "
+            f"folder, pass trusted={self.types!r}."
+        )
+
+
+def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingProxyType({})) -> tuple[str, ...]:
+    """Write a model into a new folder, with further text files if given; the types that ``load`` will ask to trust."""
+    arrays: dict[str, Tensor] = {}
+    objects: dict[str, Any] = {}
+    description = _split(_describe(estimator), "", arrays, objects)
     with new_folder(folder) as beside:
-        save_file(parts.tensors, beside / WEIGHTS_FILE)
-        for name, write in parts.files.items():
-            write(beside / name)
-        _write_preprocessor(estimator.preprocessor_, beside)
+        save_file(arrays, beside / ARRAYS_FILE)
+        untrusted = {name for file, one in objects.items() for name in _write_object(one, beside / file)}
         for name, text in beside_it.items():
             (beside / name).write_text(text, encoding="utf-8")
         checksums = {file.name: checksum(file.read_bytes()) for file in sorted(beside.iterdir())}
-        written = {**description, "model": parts.description, "sha256": checksums}
-        (beside / JSON_FILE).write_text(description_text(written), encoding="utf-8")
+        (beside / JSON_FILE).write_text(description_text({**description, "sha256": checksums}), encoding="utf-8")
         for file in beside.iterdir():
-            _check_size(file)
+            if (size := file.stat().st_size) > MOST_BYTES:
+                raise ValueError(
+                    f"{file.name} would have {size:,} bytes, at most {MOST_BYTES:,} are read. Fit a smaller model."
+                )
+    return tuple(sorted(untrusted))
 
 
-def _check_size(file: Path) -> None:
-    size, most = file.stat().st_size, most_bytes(file.name)
-    if size > most:
-        raise ValueError(f"{file.name} would have {size:,} bytes, at most {most:,} are read. Fit a smaller model.")
-
-
-def _write_preprocessor(reader: FormReader, beside: Path) -> None:
-    if reader.transformers and reader.automatic:
-        kept = {form: keep_transformer(one) for form, one in reader.transformers.items()}
-        (beside / PREPROCESSOR_FILE).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
-    elif reader.transformers:
-        _skops.write(reader.transformers[MATRIX], beside / OWN_FILE)
-
-
-def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
+def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: Collection[str]) -> Any:
     """Read a model; a ValueError says what is wrong with a folder that holds none, or half of one."""
     found = read_description(folder)
     if other := other_version(found):
         warnings.warn(other, stacklevel=3)
     try:
-        return _load_parts(cls, folder, found, model, metric, trusted)
-    except (NotInFileError, _skops.UntrustedError, ImportError):
+        _check_description(found)
+        files = SavedFiles(folder, found["sha256"])
+        arrays = load_tensors(files.read(ARRAYS_FILE))
+        return _restore(cls, _join(found, arrays, _read_objects(files, trusted)), model, metric)
+    except (NotInFileError, UntrustedError, ImportError):
         raise
     except Exception as error:  # libraries raise all kinds of errors for damaged files
         missing = f"{error} is missing" if isinstance(error, KeyError) else ""
@@ -110,114 +114,247 @@ def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: tuple[str, ..
         raise ValueError(f"{folder} holds a damaged model: {reason}") from error
 
 
-def _load_parts(cls: Any, folder: Path, found: dict[str, Any], model: Any, metric: Any, trusted: tuple[str, ...]) -> Any:
-    _check_description(found)
-    estimator = cls(**restore_params(found, model, metric))
-    estimator.classes_ = restore_classes(found["classes"])
-    estimator.n_features_in_, estimator.n_inputs_ = found["n_features_in"], found["n_inputs"]
-    estimator.learner_, estimator.notes_, estimator.forms_ = found["learner"], tuple(found["notes"]), found["forms"]
-    names = found["feature_names_in"]
-    if names is not None:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-    estimator.reads_frames_, estimator.frame_library_ = found["reads_frames"], found["frame_library"]
-    estimator.pos_label_, estimator.class_order_ = restore_order(found, estimator.classes_)
-    estimator.metric_ = restore_metric(found["metric"], metric, estimator.classes_, estimator.class_order_)
-    files = SavedFiles(folder, found["sha256"])
-    estimator.preprocessor_ = _read_preprocessor(files, found, trusted)
-    _check_widths(estimator.preprocessor_, estimator.n_inputs_)
-    stored = Stored(found["model"], load_tensors(files.read(WEIGHTS_FILE)), files.read)
-    shape = Shape(estimator.n_inputs_, estimator.forms_[0], len(estimator.classes_))
-    estimator.model_ = restore_model(stored, model, shape)
-    estimator.offsets_ = estimator.model_.offsets
-    if isinstance(estimator.model_, LinearModel):
-        estimator.coef_, estimator.intercept_ = estimator.model_.weight.T, estimator.model_.intercept
-    for name in ("temperature", "n_iter", "C"):
-        setattr(estimator, f"{name}_", found[name])
-    estimator.method_ = restore_method(found["method"], NOISY_LABELS if estimator.noisy_labels else estimator.method)
-    estimator.chosen_ = estimator.method_.name
-    estimator.candidates_, estimator.history_ = Table(found["candidates"]), Table(found["history"])
-    return estimator
-
-
-def _check_description(found: Mapping[str, Any]) -> None:
-    """Raise a DamagedError if a part of the description is not of the kind that :func:`_description` writes."""
-    temperature, names, n_columns = found["temperature"], found["feature_names_in"], found["n_features_in"]
-    check(type(temperature) is float and math.isfinite(temperature) and temperature > 0.0, "`temperature` is not positive")
-    check(_are(found["notes"], str) and isinstance(found["learner"], str), "`learner` and `notes` should be texts")
-    check(_are(found["candidates"], dict) and _are(found["history"], dict), "`candidates` and `history` should be rows")
-    check(_are(found["forms"], str) and found["forms"], "`forms` should be texts")
-    check(set(found["forms"]) <= {COLUMNS, GIVEN, MATRIX}, NO_FORM)
-    check(isinstance(found["n_inputs"], dict) and set(found["n_inputs"]) >= set(found["forms"]), "`n_inputs` has other forms")
-    for number in (n_columns, *found["n_inputs"].values()):
-        check(type(number) is int and 0 < number <= MAX_COLUMNS, "a number of columns is out of range")
-    check(names is None or (_are(names, str) and len(names) == n_columns), "the names of the columns are missing")
-    check(found["frame_library"] in FRAME_LIBRARIES, "the library of the table is not known")
-    check(found["reads_frames"] is (found["frame_library"] != ""), NO_FORM)
-    check(isinstance(found["preprocessor"], dict) and type(found["preprocessor"]["automatic"]) is bool, "a form is missing")
-
-
-def _are(values: Any, kind: type) -> bool:
-    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
-
-
-def _description(estimator: Any) -> dict[str, Any]:
+def _describe(estimator: Any) -> dict[str, Any]:
+    """Plain data, with arrays and objects of other libraries inside."""
     kinds = {type(label) for label in estimator.classes_.tolist()}
     if not kinds <= {bool, int, float, str}:
         raise TypeError(f"Labels of type {min(kind.__name__ for kind in kinds)} cannot be saved; use strings or numbers.")
-    names = getattr(estimator, "feature_names_in_", None)
+    names, reader = getattr(estimator, "feature_names_in_", None), estimator.preprocessor_
     return {
         "format": FORMAT,
         "version": VERSION,
         "metricfit": version("metricfit"),
         "scikit-learn": sklearn.__version__,
         "torch": torch.__version__,
-        "params": plain_params(estimator),
+        "params": _plain_params(estimator),
         "metric_name": metrics.name_of(estimator.metric),
-        "metric": metric_description(estimator.metric_),
-        "given_metric": metric_description(estimator.metric) if isinstance(estimator.metric, Metric) else None,
-        "pos_label": to_json(estimator.pos_label_),
-        "class_order": to_json(estimator.class_order_),
+        "metric": _metric_to_plain(estimator.metric_),
+        "given_metric": _metric_to_plain(estimator.metric) if isinstance(estimator.metric, Metric) else None,
+        "pos_label": _to_json(estimator.pos_label_),
+        "class_order": _to_json(estimator.class_order_),
         "classes": {"dtype": estimator.classes_.dtype.str, "values": estimator.classes_.tolist()},
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": None if names is None else names.tolist(),
         "n_inputs": estimator.n_inputs_,
-        "reads_frames": estimator.reads_frames_,
         "frame_library": estimator.frame_library_,
         "preprocessor": {
-            "forms": sorted(estimator.preprocessor_.transformers),
-            "automatic": estimator.preprocessor_.automatic,
+            "automatic": reader.automatic,
+            "transformers": {
+                form: keep_transformer(one) if reader.automatic else Foreign(one) for form, one in reader.transformers.items()
+            },
         },
         "learner": estimator.learner_,
         "notes": list(estimator.notes_),
         "forms": list(estimator.forms_),
-        "temperature": estimator.temperature_,
-        "method": method_description(estimator.method_),
+        "temperature": float(estimator.temperature_),
+        "method": {name: getattr(estimator.method_, name) for name in ("name", "title", "summary", "papers")},
         "n_iter": estimator.n_iter_,
         "C": estimator.C_,
         "candidates": list(estimator.candidates_),
         "history": list(estimator.history_),
+        "model": estimator.model_.to_plain(),
     }
 
 
-def _read_preprocessor(files: SavedFiles, found: Mapping[str, Any], trusted: tuple[str, ...]) -> FormReader:
-    forms, automatic = found["preprocessor"]["forms"], found["preprocessor"]["automatic"]
-    check(_are(forms, str) and set(forms) <= {COLUMNS, MATRIX}, NO_FORM)
+def _check_description(found: Mapping[str, Any]) -> None:
+    """Raise a DamagedError if an entry is missing, or not of the kind that :func:`_describe` writes."""
+    for name, kinds in TYPES.items():
+        check(name in found, f"`{name}` is missing")
+        check(type(found[name]) in kinds, f"`{name}` should be of the type {kinds[0].__name__}")
+    names, n_columns, temperature = found["feature_names_in"], found["n_features_in"], found["temperature"]
+    check(0.0 < temperature < math.inf, "`temperature` should be positive")
+    check(0 < n_columns <= MAX_COLUMNS, f"`n_features_in` should be at most {MAX_COLUMNS:,}")
+    check(names is None or len(names) == n_columns, "the names of the columns are missing")
+    check(found["frame_library"] in FRAME_LIBRARIES, "the library of the table is not known")
+    check(found["forms"] and set(found["forms"]) <= {COLUMNS, GIVEN, MATRIX}, "`forms` should be forms of the table")
+
+
+def _restore(cls: Any, found: dict[str, Any], model: Any, metric: Any) -> Any:
+    estimator = cls(**_restore_params(found, model, metric))
+    estimator.classes_ = _restore_classes(found["classes"])
+    known, positive, order = estimator.classes_.tolist(), found["pos_label"], found["class_order"]
+    check(positive is None or positive in known, "the positive class is not one of the classes")
+    check(not order or sorted(order) == sorted(known), "the order has other classes")
+    estimator.pos_label_, estimator.class_order_ = positive, order
+    estimator.metric_ = _restore_metric(found["metric"], metric, estimator.classes_, order)
+    for name in ("n_features_in", "n_inputs", "learner", "forms", "frame_library", "temperature", "n_iter", "C"):
+        setattr(estimator, f"{name}_", found[name])
+    estimator.notes_, estimator.reads_frames_ = tuple(found["notes"]), found["frame_library"] != ""
+    if found["feature_names_in"] is not None:
+        estimator.feature_names_in_ = np.array(found["feature_names_in"], dtype=object)
+    estimator.preprocessor_ = _restore_reader(found)
+    estimator.model_ = Restorer(found["n_inputs"], found["forms"][0], len(known), model).model(found["model"])
+    estimator.offsets_ = estimator.model_.offsets
+    if isinstance(estimator.model_, LinearModel):
+        estimator.coef_, estimator.intercept_ = estimator.model_.weight.T, estimator.model_.intercept
+    estimator.method_ = _restore_method(found["method"], NOISY_LABELS if estimator.noisy_labels else estimator.method)
+    estimator.chosen_ = estimator.method_.name
+    estimator.candidates_, estimator.history_ = Table(found["candidates"]), Table(found["history"])
+    return estimator
+
+
+def _restore_reader(found: Mapping[str, Any]) -> FormReader:
+    automatic, transformers = found["preprocessor"]["automatic"], found["preprocessor"]["transformers"]
     names, n_columns = found["feature_names_in"], found["n_features_in"]
-    columns = [f"x{place}" for place in range(n_columns)] if names is None else names
-    if not forms:
-        return FormReader({}, columns, automatic)
-    if not automatic:
-        return FormReader({MATRIX: _skops.read(files.read(OWN_FILE), OWN_FILE, trusted)}, columns, automatic)
-    kept = files.read_json(PREPROCESSOR_FILE)
-    check(isinstance(kept, dict) and sorted(kept) == forms, f"{PREPROCESSOR_FILE} has other forms")
-    transformers = {form: restore_transformer(one, form, n_columns) for form, one in kept.items()}
-    check(all(isinstance(one, TableTransformer) == found["reads_frames"] for one in transformers.values()), NO_FORM)
-    return FormReader(transformers, columns)
+    columns = [f"x{index}" for index in range(n_columns)] if names is None else names
+    if automatic:
+        transformers = {form: restore_transformer(one, form, n_columns) for form, one in transformers.items()}
+    return FormReader(transformers, columns, automatic)
 
 
-def _check_widths(reader: FormReader, n_inputs: Mapping[str, int]) -> None:
-    """Raise a DamagedError if a form has another number of columns than the model reads."""
-    if reader.transformers and not reader.automatic:  # the user's own knows its width only when it reads rows
-        return
-    for form, width in n_inputs.items():
-        check(len(feature_names(reader.transformers.get(form), reader.columns)) == width, NO_FIT)
+def _restore_classes(found: Mapping[str, Any]) -> NDArray[Any]:
+    """Two or more different labels of one type."""
+    values, dtype = found["values"], found["dtype"]
+    kinds = {type(value) for value in values}
+    check(len(kinds) == 1 and kinds <= {bool, int, float, str}, "the classes should be texts or numbers")
+    check(len(set(values)) == len(values) >= 2, "a class is there twice")
+    if kinds == {str} and dtype.startswith("<U"):
+        return np.array(values)
+    check(dtype in CLASS_TYPES, f"classes of the type {dtype!r} are not known")
+    classes = np.array(values, dtype=dtype)
+    check(classes.tolist() == values, f"the classes are not of the type {dtype!r}")
+    return classes
+
+
+def _plain_params(estimator: Any) -> dict[str, Any]:
+    """Parameters that JSON can hold; a warning names the others."""
+    params, left_out = {}, []
+    for name, value in estimator.get_params(deep=False).items():
+        if isinstance(value, Method | Choice) and methods.is_registered(value):
+            value = value.name
+        if name == "model":
+            value = _model_in_words(value)
+        try:
+            params[name] = _to_json(value)
+        except TypeError:
+            if name != "metric":  # stored otherwise, or passed again
+                left_out.append(name)
+    if left_out:
+        warnings.warn(f"A model file cannot hold {', '.join(left_out)}: after loading these are defaults.", stacklevel=5)
+    return params
+
+
+def _model_in_words(model: Any) -> Any:
+    """The name of a model as it is, any other in words: the fitted model is in the files, but it cannot be fitted again."""
+    if isinstance(model, list | tuple):
+        return [_model_in_words(one) for one in model]
+    if isinstance(model, str):
+        return model
+    return " ".join(repr(model).split()) if hasattr(model, "get_params") else getattr(model, "__name__", type(model).__name__)
+
+
+def _restore_params(found: dict[str, Any], model: Any, metric: Any) -> dict[str, Any]:
+    params = {name: _from_json(value) for name, value in found["params"].items()}
+    params["model"] = found["params"]["model"]  # a list stays one
+    if metric is not None:
+        params["metric"] = metric
+    elif "metric" not in params and found["given_metric"] is not None:
+        params["metric"] = _metric_from_plain(found["given_metric"])
+    return params if model is None else {**params, "model": model}
+
+
+def _restore_method(plain: dict[str, Any], given: Any) -> Method:
+    """The registered method of that name, or else what the file says about it; predictions do not need it."""
+    return methods.find(plain["name"], given) or Method(**{**plain, "papers": tuple(plain["papers"])})
+
+
+def _metric_to_plain(metric: Metric) -> dict[str, Any] | None:
+    """A metric by the name of its class and its fields; a function cannot be stored."""
+    if isinstance(metric, Custom) or type(metric).__name__ not in _METRICS:
+        return None
+    fields = {item.name: _to_json(getattr(metric, item.name)) for item in dataclasses.fields(metric) if item.init}  # type: ignore[arg-type]
+    return {"type": type(metric).__name__, "fields": fields}
+
+
+def _metric_from_plain(plain: dict[str, Any]) -> Metric:
+    check(plain["type"] in _METRICS, f"the metric {plain['type']!r} is not known")
+    return _METRICS[plain["type"]](**{name: _from_json(value) for name, value in plain["fields"].items()})
+
+
+def _restore_metric(plain: dict[str, Any] | None, given: Any, classes: Any, order: list[Any]) -> Metric:
+    """The metric for the classes in the order of the file; a function has to be given."""
+    if plain is not None:
+        return _metric_from_plain(plain)
+    if given is None:
+        return metrics.get(_not_stored)
+    return resolve_metric(given, None, None, classes, order or None).metric
+
+
+def _not_stored(matrix: torch.Tensor) -> torch.Tensor:
+    raise ValueError("The metric was a function, which a model file cannot hold: pass it to load as `metric=` to score.")
+
+
+def _split(value: Any, name: str, arrays: dict[str, Tensor], objects: dict[str, Any]) -> Any:
+    """Data as JSON has them: arrays and objects move to dictionaries, and their names take their place."""
+    inside = f"{name}." if name else ""
+    if isinstance(value, dict):
+        return {key: _split(item, f"{inside}{key}", arrays, objects) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_split(item, f"{inside}{index}", arrays, objects) for index, item in enumerate(value)]
+    if isinstance(value, np.ndarray | Tensor):
+        arrays[name] = torch.as_tensor(value).contiguous().clone()  # safetensors takes no tensors that share memory
+        return {ARRAY: name}
+    if isinstance(value, Foreign):
+        objects[f"{name}{SKOPS_SUFFIX}"] = value.content
+        return {SKOPS: f"{name}{SKOPS_SUFFIX}"}
+    return value
+
+
+def _join(value: Any, arrays: Mapping[str, Tensor], objects: Mapping[str, Any]) -> Any:
+    """The inverse of :func:`_split`."""
+    if isinstance(value, list):
+        return [_join(item, arrays, objects) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {ARRAY}:
+        return arrays[value[ARRAY]]
+    if value.keys() == {SKOPS}:
+        return objects[value[SKOPS]]
+    return {key: _join(item, arrays, objects) for key, item in value.items()}
+
+
+def _write_object(content: Any, file: Path) -> list[str]:
+    """Write a file of skops; the types in it that a user has to trust."""
+    skops = _skops()
+    skops.dump(content, file, compression=ZIP_DEFLATED, compresslevel=1)
+    return skops.get_untrusted_types(file=file)
+
+
+def _read_objects(files: SavedFiles, trusted: Collection[str]) -> dict[str, Any]:
+    """The objects in files of skops; an :class:`UntrustedError` names all types to trust, before any object is built."""
+    contents = {name: files.read(name) for name in files.checksums if name.endswith(SKOPS_SUFFIX)}
+    if not contents:
+        return {}
+    skops = _skops()
+    untrusted = {kind for content in contents.values() for kind in skops.get_untrusted_types(data=content)} - set(trusted)
+    if untrusted:
+        raise UntrustedError(files.folder, untrusted, trusted)
+    return {name: skops.loads(content, trusted=list(trusted)) for name, content in contents.items()}
+
+
+def _skops() -> Any:
+    require("skops", "own", "an estimator or a transformer of your own in a saved model")
+    from skops import io
+
+    return io
+
+
+def _to_json(value: Any) -> Any:
+    """Numbers, texts, sequences and dictionaries as JSON holds them; a TypeError for anything else."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, tuple | list):
+        return [_to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {"pairs": [[_to_json(key), _to_json(item)] for key, item in value.items()]}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"{value!r} cannot be stored as JSON.")
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_from_json(item) for item in value)
+    if isinstance(value, dict):
+        return {_from_json(key): _from_json(item) for key, item in value["pairs"]}
+    return value

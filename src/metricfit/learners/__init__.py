@@ -2,12 +2,12 @@
 
 from metricfit.learners._catalogue import MODELS, Given, build_learner, members_left_out, takes_gaps, takes_sparse
 from metricfit.learners._ensemble import EnsembleLearner
+from metricfit.learners._estimator_model import class_scores, spread_classes
 from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._linear_model import LinearModel
 from metricfit.learners._mean_model import MAX_MEMBERS, MeanModel
-from metricfit.learners._parts import Parts, Stored
-from metricfit.learners._restore import NotInFileError, Shape, restore_model
+from metricfit.learners._restore import NotInFileError, Restorer
 from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, Forms, TrainingRows
 from metricfit.learners._task import Fold, History, Model, Task, Trained
 
@@ -29,15 +29,14 @@ __all__ = [
     "MetricLearner",
     "Model",
     "NotInFileError",
-    "Parts",
-    "Shape",
-    "Stored",
+    "Restorer",
     "Task",
     "Trained",
     "TrainingRows",
     "build_learner",
+    "class_scores",
     "members_left_out",
-    "restore_model",
+    "spread_classes",
     "takes_gaps",
     "takes_sparse",
 ]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import log_softmax
 
+from metricfit._description import check
 from metricfit._typing import Floats
 from metricfit.learners._learner import Learner
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._linear_model import LinearModel
-from metricfit.learners._parts import Parts
 from metricfit.learners._rows import Forms
 from metricfit.learners._task import Task, Trained
+
+if TYPE_CHECKING:
+    from metricfit.learners._restore import Restorer
 
 HEAD_STRENGTHS = tuple(10.0**power for power in range(-3, 3))
 LEAST_LOG = float(np.log(1e-4))  # log-probability that a head reads: trees say 0 and 1 too easily
@@ -76,10 +79,22 @@ class EnsembleModel:
     def with_offsets(self, offsets: Floats) -> EnsembleModel:
         return replace(self, head=self.head.with_offsets(offsets))
 
-    def parts(self) -> Parts:
-        """What a file keeps; the head comes last."""
-        description = {"kind": "ensemble", "names": list(self.names), "forms": list(self.forms)}
-        return Parts(description).holding([*self.members, self.head])
+    def to_plain(self) -> dict[str, Any]:
+        members = [model.to_plain() for model in self.members]
+        described = {"names": list(self.names), "forms": list(self.forms)}
+        return {"kind": "ensemble", **described, "members": members, "head": self.head.to_plain()}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any], to: Restorer) -> EnsembleModel:
+        names, forms, members = plain["names"], plain["forms"], plain["members"]
+        check(len(names) == len(forms) == len(members), "the names of its members do not fit")
+        models = [
+            to.member(index, len(members), form).model(one)
+            for index, (form, one) in enumerate(zip(forms, members, strict=True))
+        ]
+        n_scores = len(members) * (1 if to.n_classes == 2 else to.n_classes)
+        head = LinearModel.from_plain(plain["head"], replace(to, n_inputs={"": n_scores}, form=""))
+        return cls(tuple(models), tuple(names), tuple(forms), head)
 
 
 def _in_form(features: Any, form: str) -> Any:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from joblib import parallel_config
 
+from metricfit._description import Foreign, check, checked_array
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import NEVER, log_probabilities
-from metricfit.learners._formats import keep_estimator
 from metricfit.learners._linear_model import spread_columns
-from metricfit.learners._parts import Parts
+from metricfit.learners._tree_arrays import trees_from_plain, trees_to_plain
+
+if TYPE_CHECKING:
+    from metricfit.learners._restore import Restorer
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,19 @@ class EstimatorModel:
     def with_offsets(self, offsets: Floats) -> EstimatorModel:
         return replace(self, offsets=offsets - offsets.mean())
 
-    def parts(self) -> Parts:
-        """What a file keeps; a TypeError for an estimator that no format can hold."""
-        description, files = keep_estimator(self.estimator, len(self.seen))
-        arrays = {"seen": self.seen, "offsets": self.offsets}
-        tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
-        return Parts({"kind": "estimator", **description}, tensors, files)
+    def to_plain(self) -> dict[str, Any]:
+        """The trees that we build are arrays; skops keeps the estimators of users."""
+        estimator = trees_to_plain(self.estimator) or Foreign(self.estimator)
+        return {"kind": "estimator", "estimator": estimator, "seen": self.seen, "offsets": self.offsets}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any], to: Restorer) -> EstimatorModel:
+        seen, estimator = checked_array(plain["seen"], "int64", (None,)), plain["estimator"]
+        fits = len(seen) > 0 and seen[0] >= 0 and seen[-1] < to.n_classes and (np.diff(seen) > 0).all()
+        check(fits, "the classes of a model do not fit")
+        if isinstance(estimator, dict):
+            estimator = trees_from_plain(estimator, to.width, len(seen))
+        return cls(estimator, seen, to.offsets(plain))
 
 
 def class_scores(estimator: Any, features: Any) -> Floats:

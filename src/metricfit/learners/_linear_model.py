@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
+from metricfit._description import checked_array
 from metricfit._typing import Floats
-from metricfit.learners._parts import Parts, checked_numbers
+
+if TYPE_CHECKING:
+    from metricfit.learners._restore import Restorer
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,14 @@ class LinearModel:
     def with_offsets(self, offsets: Floats) -> LinearModel:
         return LinearModel(self.weight, self.intercept, offsets - offsets.mean())
 
-    def parts(self) -> Parts:
-        """What a file keeps."""
-        arrays = {"weight": self.weight, "intercept": self.intercept, "offsets": self.offsets}
-        return Parts(
-            {"kind": "linear"}, {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
-        )
+    def to_plain(self) -> dict[str, Any]:
+        return {"kind": "linear", "weight": self.weight, "intercept": self.intercept, "offsets": self.offsets}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any], to: Restorer) -> LinearModel:
+        n_columns = 1 if to.n_classes == 2 else to.n_classes
+        shapes = {"weight": (to.width, n_columns), "intercept": (n_columns,), "offsets": (to.n_classes,)}
+        return cls(*(checked_array(plain[name], "float64", shape) for name, shape in shapes.items()))
 
     @classmethod
     def random(cls, n_features: int, n_classes: int, seed: int) -> LinearModel:
@@ -40,12 +44,6 @@ class LinearModel:
         n_columns, bound = 1 if n_classes == 2 else n_classes, 1.0 / np.sqrt(max(n_features, 1))
         drawn = np.random.default_rng(seed).uniform(-bound, bound, (n_features + 1, n_columns))
         return cls(drawn[:-1], drawn[-1], np.zeros(n_classes))
-
-    @classmethod
-    def from_tensors(cls, tensors: dict[str, torch.Tensor], n_inputs: int, n_classes: int) -> LinearModel:
-        n_columns = 1 if n_classes == 2 else n_classes
-        shapes = {"weight": (n_inputs, n_columns), "intercept": (n_columns,), "offsets": (n_classes,)}
-        return cls(*(checked_numbers(tensors[name], shape) for name, shape in shapes.items()))
 
 
 def spread_columns(columns: Floats) -> Floats:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from scipy.special import log_softmax
 
+from metricfit._description import check
 from metricfit._typing import Floats
 from metricfit.decisions import NEVER
-from metricfit.learners._parts import Parts
 
-MAX_MEMBERS = 1000  # that a file may have
+if TYPE_CHECKING:
+    from metricfit.learners._restore import Restorer
+
+MAX_MEMBERS = 1000
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class MeanModel:
     def with_offsets(self, offsets: Floats) -> MeanModel:
         return replace(self, offsets=offsets - offsets.mean())
 
-    def parts(self) -> Parts:
-        """What a file keeps."""
-        return Parts({"kind": "mean"}, {"offsets": torch.from_numpy(self.offsets.copy())}).holding(self.models)
+    def to_plain(self) -> dict[str, Any]:
+        return {"kind": "mean", "models": [model.to_plain() for model in self.models], "offsets": self.offsets}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any], to: Restorer) -> MeanModel:
+        check(plain["models"], "it has no models")
+        return cls(tuple(to.model(one) for one in plain["models"]), to.offsets(plain))

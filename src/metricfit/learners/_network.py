@@ -35,8 +35,7 @@ from metricfit.learners._rows import TrainingRows
 from metricfit.learners._task import Fold
 from metricfit.methods import CROSS_ENTROPY, SCRATCH, Method, find
 from metricfit.smoothing import Hard, Normal, Softmax, SoftSet
-from metricfit.training import Batches, Trainer, anneal
-from metricfit.training._fabric import Fabric
+from metricfit.training import Batches, Fabric, Trainer, anneal
 
 FLOOR = 0.01  # of the gradient normaliser, as in the code of EXACT's authors
 _GLOBAL_GENERATOR = threading.RLock()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -15,12 +14,12 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from metricfit._checks import check_option
-from metricfit._description import check
+from metricfit._description import check, check_tensor
 from metricfit._typing import Floats
 from metricfit.learners._linear_model import spread_columns
-from metricfit.learners._parts import Parts, check_tensor, checked_numbers
 
-MAX_LAYERS = 1000  # that a file may have
+if TYPE_CHECKING:
+    from metricfit.learners._restore import Restorer
 
 
 @dataclass(frozen=True)
@@ -51,38 +50,28 @@ class NetworkModel:
     def with_offsets(self, offsets: Floats) -> NetworkModel:
         return replace(self, offsets=offsets)
 
-    def parts(self) -> Parts:
-        """What a file keeps: the numbers of the module. A user's own module has to be passed again."""
+    def to_plain(self) -> dict[str, Any]:
+        """The numbers of the module. A user's own module has to be passed again."""
         sizes = None if self.hidden_layer_sizes is None else list(self.hidden_layer_sizes)
-        state = {f"module.{name}": tensor.contiguous().clone() for name, tensor in self.module.state_dict().items()}
-        offsets = torch.from_numpy(self.offsets.copy())
-        return Parts({"kind": "network", "hidden_layer_sizes": sizes}, {**state, "offsets": offsets})
+        module = dict(self.module.state_dict())
+        return {"kind": "network", "hidden_layer_sizes": sizes, "module": module, "offsets": self.offsets}
 
     @classmethod
-    def from_tensors(cls, tensors: dict[str, Tensor], module: nn.Module, n_classes: int) -> NetworkModel:
-        """A user's own module with these numbers; a DamagedError if they are not its own."""
-        offsets = checked_numbers(tensors.pop("offsets"), (n_classes,))
-        own, given = module.state_dict(), {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
-        check(own.keys() == given.keys(), "the parts of the network do not fit `model`")
-        for name, tensor in own.items():
-            check_tensor(given[name], tensor.dtype, tensor.shape)
-        module.load_state_dict(given)
-        return cls(module.eval(), offsets)
-
-    @classmethod
-    def from_sizes(cls, tensors: dict[str, Tensor], sizes: Sequence[int], n_features: int, n_classes: int) -> NetworkModel:
-        """A network from :func:`build_mlp`. It is built after its numbers are known to be there."""
-        check(isinstance(sizes, list) and all(type(size) is int and size > 0 for size in sizes), "a layer has no size")
-        check(len(sizes) <= MAX_LAYERS, f"it has {len(sizes):,} layers, at most {MAX_LAYERS:,} are read")
-        widths = [n_features, *sizes, n_classes]
-        for place, (n_in, n_out) in enumerate(pairwise(widths)):
-            for name, shape in (("weight", (n_out, n_in)), ("bias", (n_out,))):
-                check_tensor(tensors[f"module.{2 * place}.{name}"], torch.float32, shape)
-        with torch.device("meta"):  # no memory, and no random numbers
-            module = build_mlp(n_features, n_classes, tuple(sizes))
-        offsets = checked_numbers(tensors.pop("offsets"), (n_classes,))
-        module.load_state_dict({name.removeprefix("module."): tensor for name, tensor in tensors.items()}, assign=True)
-        return cls(module.eval(), offsets, tuple(sizes))
+    def from_plain(cls, plain: dict[str, Any], to: Restorer) -> NetworkModel:
+        """A network from :func:`build_mlp`, or the user's own module, with these numbers."""
+        sizes, numbers = plain["hidden_layer_sizes"], plain["module"]
+        if sizes is None:
+            module = build_module(to.given_network(), to.width, to.n_classes, ())
+        else:
+            check(len(numbers) == 2 * len(sizes) + 2, "layers of the network are missing")
+            with torch.device("meta"):  # no memory, and no random numbers
+                module = build_mlp(to.width, to.n_classes, tuple(sizes))
+        expected = module.state_dict()
+        check(expected.keys() == numbers.keys(), "the parts of the network do not fit `model`")
+        for name, tensor in expected.items():
+            check_tensor(numbers[name], str(tensor.dtype).removeprefix("torch."), tensor.shape, finite=sizes is not None)
+        module.load_state_dict(numbers, assign=sizes is not None)
+        return cls(module.eval(), to.offsets(plain), None if sizes is None else tuple(sizes))
 
 
 def build_mlp(n_features: int, n_classes: int, hidden_layer_sizes: tuple[int, ...]) -> nn.Sequential:

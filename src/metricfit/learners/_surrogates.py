@@ -19,13 +19,12 @@ from torch import Tensor
 
 from metricfit import links
 from metricfit._typing import Floats
-from metricfit.decisions._smoothed import normal_of_two, softmax_and_normalizer, softmax_of_any
+from metricfit.decisions import normal_of_two, softmax_and_normalizer, softmax_of_any
 from metricfit.learners._rows import TrainingRows
 from metricfit.links import Linear
+from metricfit.losses import LabelRows, MetricLoss
 from metricfit.methods import Method
 from metricfit.metrics import Metric
-from metricfit.objectives import MetricLoss
-from metricfit.objectives._rows import LabelRows
 from metricfit.smoothing import Normal, Smoothing, Softmax
 
 # scores (n, k) and offsets (k,) to the value and its derivative by each

@@ -12,7 +12,6 @@ import numpy as np
 from metricfit._parallel import parallel, runs_here
 from metricfit._progress import Progress
 from metricfit._typing import Floats, Ints
-from metricfit.learners._parts import Parts
 from metricfit.learners._rows import TrainingRows, take_rows
 from metricfit.metrics import Metric
 
@@ -33,8 +32,8 @@ class Model(Protocol):
 
     def with_offsets(self, offsets: Floats) -> Any: ...
 
-    def parts(self) -> Parts:
-        """What a file keeps."""
+    def to_plain(self) -> dict[str, Any]:
+        """What a file keeps: data as JSON has them, and arrays."""
 
 
 @dataclass(frozen=True)
