@@ -11,10 +11,8 @@ ROOT = Path(__file__).parents[1]
 SLOW = (
     "tests/benchmarks",
     "tests/campaign",
-    "tests/datasets",
-    "tests/models",
     "tests/numerics/test_fused_cache.py",
-    "tests/objectives/test_distributed.py",
+    "tests/losses/test_distributed.py",
     "tests/report/test_page.py",  # in a browser
     "tests/reproductions",
     "tests/test_cluster.py",
@@ -23,7 +21,6 @@ SLOW = (
     "tests/test_packaging.py",
     "tests/test_ray.py",
     "tests/test_sweep.py",
-    "tests/training/test_lost.py",
     "tests/training/test_processes.py",
 )
 

@@ -15,15 +15,14 @@ from metricfit._words import did_you_mean
 if TYPE_CHECKING:
     from importlib.metadata import version
 
-    from metricfit import datasets, functional, links, methods, metrics, models, schedules, smoothing, training
+    from metricfit import functional, links, methods, metrics, schedules, smoothing, training
     from metricfit._checks import set_validation
     from metricfit.comparison import compare
     from metricfit.confusion import confusion_matrix
     from metricfit.decisions import decide, tune_offsets
     from metricfit.estimators import MetricClassifier, OffsetClassifier
     from metricfit.gradients import GradientNormalizer
-    from metricfit.methods import Method
-    from metricfit.objectives import (
+    from metricfit.losses import (
         DiceLoss,
         EastLoss,
         ExactLoss,
@@ -33,24 +32,25 @@ if TYPE_CHECKING:
         MetricLoss,
         accumulate_gradients,
     )
+    from metricfit.methods import Method
     from metricfit.scores import binary_scores
     from metricfit.shards import fit_shards
 
     __version__ = version("metricfit")
 
 _HOME = {
-    "DiceLoss": "objectives",
-    "EastLoss": "objectives",
-    "ExactLoss": "objectives",
-    "ExpectedErrorLoss": "objectives",
+    "DiceLoss": "losses",
+    "EastLoss": "losses",
+    "ExactLoss": "losses",
+    "ExpectedErrorLoss": "losses",
     "GradientNormalizer": "gradients",
-    "HingeLoss": "objectives",
-    "LeakyExpectedErrorLoss": "objectives",
+    "HingeLoss": "losses",
+    "LeakyExpectedErrorLoss": "losses",
     "Method": "methods",
     "MetricClassifier": "estimators",
-    "MetricLoss": "objectives",
+    "MetricLoss": "losses",
     "OffsetClassifier": "estimators",
-    "accumulate_gradients": "objectives",
+    "accumulate_gradients": "losses",
     "binary_scores": "scores",
     "compare": "comparison",
     "confusion_matrix": "confusion",
@@ -59,7 +59,7 @@ _HOME = {
     "set_validation": "_checks",
     "tune_offsets": "decisions",
 }
-_MODULES = ("datasets", "functional", "links", "methods", "metrics", "models", "schedules", "smoothing", "training")
+_MODULES = ("functional", "links", "methods", "metrics", "schedules", "smoothing", "training")
 
 __all__ = [
     "DiceLoss",
@@ -78,14 +78,12 @@ __all__ = [
     "binary_scores",
     "compare",
     "confusion_matrix",
-    "datasets",
     "decide",
     "fit_shards",
     "functional",
     "links",
     "methods",
     "metrics",
-    "models",
     "schedules",
     "set_validation",
     "smoothing",

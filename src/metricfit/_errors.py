@@ -17,7 +17,3 @@ class ClusterError(RuntimeError):
 
 class PartialError(RuntimeError):
     """A command was interrupted, and has printed what was finished: exit code 130."""
-
-
-class ProcessLostError(RuntimeError):
-    """Another process of a training ended, or cannot be reached. No command trains in several processes; scripts do."""

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import os
 import shutil
 import stat
 import tempfile
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from metricfit._errors import DataError
-
-LARGE = 2**28  # bytes: what a compressed file of any size may hold
-MOST_TIMES = 100  # a larger file may hold this many times its size; tables reach 5 to 30
-_BLOCK = 2**20
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 NAME_KEPT = 40  # letters of a name that its temporary name has, since a file system limits the length of names
 
@@ -49,46 +42,6 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
 def _check_regular(path: Path, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise UnfitFileError(errno.EINVAL, "Not a regular file", str(path))
-
-
-def is_bomb(size: int, stored: int) -> bool:
-    """Whether ``size`` bytes in a file of ``stored`` bytes are too many."""
-    return size > LARGE and size > MOST_TIMES * stored
-
-
-def describe_bomb(size: int, stored: int) -> str:
-    return f"holds more than {size / 2**20:,.0f} MB in {max(1, round(stored / 1024)):,} KB."
-
-
-class BoundedGzip(gzip.GzipFile):
-    """A gzipped file for reading that refuses to decompress to far more than its size.
-
-    With ``file``, which is the open file of this path, it reads from there.
-    """
-
-    def __init__(self, path: Path, file: BinaryIO | None = None) -> None:
-        super().__init__(path, "rb", fileobj=file)
-        self._path, self._stored = path, path.stat().st_size
-
-    def read(self, size: int | None = -1) -> bytes:
-        if size is not None and size >= 0:
-            return self._checked(super().read, size)
-        blocks = []
-        while block := self.read(_BLOCK):
-            blocks.append(block)
-        return b"".join(blocks)
-
-    def read1(self, size: int = -1) -> bytes:
-        return self._checked(super().read1, size)
-
-    def _checked(self, read: Callable[[int], bytes], size: int) -> bytes:
-        try:
-            block = read(size)
-        except (zlib.error, EOFError) as error:
-            raise gzip.BadGzipFile(f"the compressed data are damaged: {error}") from error
-        if is_bomb(self.tell(), self._stored):
-            raise DataError(f"{self._path} {describe_bomb(self.tell(), self._stored)} Decompress it first if this is right.")
-        return block
 
 
 def check_free(path: Path, or_else: str = "delete it first", overwrite: bool = False) -> None:

@@ -1,12 +1,11 @@
-"""Sums over the processes of a training run, and what each of them has."""
+"""Sums over the processes of a training run."""
 
 from __future__ import annotations
 
-import torch
 import torch.distributed as dist
 from torch import Tensor
 
-__all__ = ["gather_over_processes", "sum_over_processes", "world_size"]
+__all__ = ["sum_over_processes", "world_size"]
 
 
 _AVAILABLE = dist.is_available()
@@ -22,10 +21,3 @@ def sum_over_processes(tensor: Tensor) -> Tensor:
     total = tensor.detach().clone()
     dist.all_reduce(total)
     return total
-
-
-def gather_over_processes(tensor: Tensor) -> Tensor:
-    """The tensors of all processes, which have the same shape, with one row for each process."""
-    parts = [torch.empty_like(tensor) for _ in range(world_size())]
-    dist.all_gather(parts, tensor.contiguous())
-    return torch.stack(parts)

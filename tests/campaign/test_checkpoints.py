@@ -1,4 +1,4 @@
-"""The campaign's checkpoints: a few cases are fine, and a load that is too trusting is found."""
+"""The campaign of checkpoints notices a load that does nothing, fails, says too much, or runs code."""
 
 import pickle
 from collections import Counter
@@ -10,7 +10,6 @@ import pytest
 from campaign import checkpoints
 from campaign._tally import FINE, Outcome
 from metricfit.training import Trainer
-from metricfit.training._checkpoint import write_state
 
 N_ATTACKS = len(checkpoints.ATTACKS)
 
@@ -25,46 +24,29 @@ def outcomes(folder, n_cases=N_ATTACKS):
 def test_a_few_cases(tmp_path):
     counts = outcomes(tmp_path, 2 * N_ATTACKS)
     assert set(counts) == set(FINE)
-    assert counts[Outcome.ANSWERED] >= 4  # values, and files that were written again
+    assert counts[Outcome.ANSWERED] >= 2  # files that are as they were
+    assert counts[Outcome.REFUSED] >= 6
 
 
-def test_the_same_seed_draws_the_same_cases(tmp_path, monkeypatch):
-    found = []
-    monkeypatch.setattr(
-        checkpoints, "_judge", lambda run, file, must, ran, what: found.append(what) or (Outcome.REFUSED, what)
-    )
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        outcomes(tmp_path / name)
-    assert found[:N_ATTACKS] == found[N_ATTACKS:]
+def do_nothing(self, file, batches=None):
+    pass
 
 
-def test_without_a_checksum_and_checks(tmp_path, monkeypatch):
-    monkeypatch.setattr("metricfit.training._resume._check", lambda *args: None)
-    counts = outcomes(tmp_path)
-    assert counts[Outcome.WRONG] >= 1
+def fail(self, file, batches=None):
+    raise KeyError(file)
+
+
+def say_two_lines(self, file, batches=None):
+    raise ValueError(f"{file} cannot be loaded:\nwhatever.")
 
 
 @pytest.mark.parametrize(
-    ("load", "outcome"),
-    [
-        (lambda self, file, batches=None: None, Outcome.WRONG),
-        (lambda self, file, batches=None: {}["x"], Outcome.TRACEBACK),
-    ],
-    ids=["does nothing", "raises something"],
+    ("load", "outcome"), [(do_nothing, Outcome.WRONG), (fail, Outcome.TRACEBACK), (say_two_lines, Outcome.WRONG)]
 )
-def test_a_load_that(tmp_path, monkeypatch, load, outcome):
-    monkeypatch.setattr(Trainer, "load", load)
+def test_a_load_that_does_not_keep_the_rules(tmp_path, monkeypatch, load, outcome):
+    load_first = iter([Trainer.load])
+    monkeypatch.setattr(Trainer, "load", lambda *arguments: next(load_first, load)(*arguments))
     assert outcomes(tmp_path) == Counter({outcome: N_ATTACKS})
-
-
-def test_a_load_that_changes_before_it_refuses(tmp_path, monkeypatch):
-    def load(self, file, batches=None):
-        self.step += 1
-        raise ValueError(f"{file} cannot be loaded.")
-
-    monkeypatch.setattr(Trainer, "load", load)
-    assert outcomes(tmp_path) == Counter({Outcome.WRONG: N_ATTACKS})
 
 
 def test_a_load_that_runs_code(tmp_path, monkeypatch):
@@ -78,14 +60,19 @@ def test_a_load_that_runs_code(tmp_path, monkeypatch):
         file.write_bytes(pickle.dumps(checkpoints._Attack(ran)))
         return "bare"
 
-    monkeypatch.setattr(Trainer, "load", load)
-    monkeypatch.setattr(checkpoints, "ATTACKS", (("code", attack, True),))
+    load_first = iter([Trainer.load])
+    monkeypatch.setattr(Trainer, "load", lambda *arguments: next(load_first, load)(*arguments))
+    monkeypatch.setattr(checkpoints, "ATTACKS", (("code", attack),))
     assert outcomes(tmp_path, 2) == Counter({Outcome.CODE: 2})
 
 
-def test_same_is_about_bits(tmp_path):
+def test_without_checksums(tmp_path, monkeypatch):
+    """Torch alone loads damaged weights."""
+    monkeypatch.setattr("metricfit.training._checkpoint._check_archive", lambda file: None)
+    assert outcomes(tmp_path, 40 * N_ATTACKS)[Outcome.WRONG] >= 1
+
+
+def test_same_is_about_bits():
     state = checkpoints.Run(0).state()
     assert checkpoints.same(state, checkpoints.Run(0).state())
     assert not checkpoints.same(state, checkpoints.Run(1).state())
-    write_state(tmp_path / "file", state)
-    assert checkpoints.same(state, checkpoints.read_state(tmp_path / "file", checkpoints.LIMIT))

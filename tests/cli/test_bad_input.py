@@ -196,7 +196,7 @@ def test_no_model(run, good, tmp_path):
     check(run("inspect", "none"), 2, "Folder none does not exist.", tmp_path)
 
 
-FILES = ["model.json", "weights.safetensors", "preprocessor.json", "table.json"]
+FILES = ["model.json", "arrays.safetensors", "table.json"]
 
 
 class Harm:
@@ -229,10 +229,9 @@ def test_a_pickle_in_place_of_the_scores_is_refused_too(run, fitted, tmp_path):
     assert not (tmp_path / "harmed").exists()
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "preprocessor.json"])
-def test_a_model_with_a_missing_file(run, fitted, good, tmp_path, name):
+def test_a_model_with_a_missing_file(run, fitted, good, tmp_path):
     shutil.copytree(fitted, tmp_path / "model")
-    (tmp_path / "model" / name).unlink()
+    (tmp_path / "model" / "arrays.safetensors").unlink()
     code, _, err = run("predict", "model", good)
     assert code == 1
     assert err.startswith("metricfit: model holds a damaged model: ")
@@ -264,7 +263,6 @@ def test_columns_that_are_not_those_of_the_model(run, fitted, good, tmp_path):
         ("model.json", {"temperature": -1.0}),
         ("model.json", {"classes": {"dtype": "<U4", "values": ["sick", "well", "dead"]}}),
         ("model.json", {"preprocessor": False}),
-        ("model.json", {"reads_frames": False}),
         ("model.json", {"feature_names_in": ["a", "b", "c"]}),
         ("model.json", {"n_inputs": 7}),
         ("table.json", {"columns": []}),

@@ -93,12 +93,11 @@ def test_without_a_header_and_by_number(run, table):
 
 def test_fit_writes_a_whole_model(run, fitted):
     assert sorted(file.name for file in fitted.iterdir()) == [
+        "arrays.safetensors",
         "model.json",
-        "preprocessor.json",
         "report.html",
         "scores.json",
         "table.json",
-        "weights.safetensors",
     ]
     assert [path.name for path in fitted.parent.iterdir() if path.name.startswith(".")] == []
     classifier = mf.MetricClassifier.load(fitted)

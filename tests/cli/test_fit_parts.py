@@ -41,8 +41,23 @@ def test_trees_are_fitted_and_predict(run, files):
     assert "Fitted to all rows: XGBClassifier, threshold for f1" in out
     assert "one of 5 folds, whose rows a first model held out" in out
     assert "Training on 151 rows: 100 rounds" in err
-    code, out, _ = run("predict", str(files / "model"), str(files / "part-2.parquet"))
+    types = "xgboost.core.Booster,xgboost.sklearn.XGBClassifier"
+    assert f"To predict with it, pass --trusted {types}\n" in out
+    code, out, err = run("predict", str(files / "model"), str(files / "part-2.parquet"))
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.endswith(f"If you trust these types and the author of the folder, pass --trusted {types}.\n")
+    code, out, _ = run("predict", str(files / "model"), str(files / "part-2.parquet"), "--trusted", types)
     assert (code, len(out.splitlines())) == (0, 91)
+
+
+def test_trees_without_the_package_that_saves_them_are_refused_first(run, files, monkeypatch):
+    from metricfit import _extras
+
+    find = _extras.find_spec
+    monkeypatch.setattr(_extras, "find_spec", lambda name: None if name == "skops" else find(name))
+    code, _, err = run("fit", str(files / "part-*.parquet"), "--out", str(files / "model"), "--model", "xgboost")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "--model xgboost needs the package skops: pip install 'metricfit[trees]'" in err
 
 
 def test_trees_of_one_table_in_memory_have_another_name(run, files):

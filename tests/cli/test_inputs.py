@@ -12,7 +12,7 @@ import pytest
 from metricfit._errors import DataError, UsageError
 from metricfit.cli._demo import QUESTIONS
 from metricfit.cli._inputs import Asked, read_inputs
-from metricfit.metrics import Cost
+from metricfit.metrics import Cost, resolve_metric
 
 LEVELS = ["low", "medium", "high", "very high"]
 
@@ -96,11 +96,18 @@ class TestPositiveClass:
     def test_the_last_of_a_given_order(self, loans):
         assert read(loans, classes="bad,good").judged.pos_label == "good"
 
-    def test_numbers_too(self, tmp_path):
+    @pytest.mark.parametrize("dtype", [int, float])
+    def test_the_larger_of_two_numbers_as_in_python(self, tmp_path, dtype, capsys):
         table = frame()
-        table["level"] = (np.arange(120) % 5 != 0).astype(int)
+        table["level"] = (np.arange(120) % 5 != 0).astype(dtype)
         table.to_csv(tmp_path / "t.csv", index=False)
-        assert read(tmp_path / "t.csv").judged.pos_label == 0
+        table.to_parquet(tmp_path / "t.parquet")
+        for name in ("t.csv", "t.parquet"):
+            found = read(tmp_path / name).judged.pos_label
+            assert found == 1
+            assert isinstance(found, int)
+            assert "The positive class for f1 is 1, the larger number." in capsys.readouterr().err
+        assert resolve_metric("f1", None, None, np.array([0, 1]), None, np.array([24, 96])).positive == 1
 
     def test_it_does_not_apply_to_many_classes(self, levels):
         with pytest.raises(UsageError, match="does not apply to f1_macro with 4 classes"):

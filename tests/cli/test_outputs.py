@@ -300,11 +300,3 @@ def test_a_number_that_overflows_in_the_model_names_row_and_column(run, good, ta
     assert [line.count(",,") for line in out.splitlines()] == [0, 0, 1, 0, 0]
     assert "nan" not in out.lower()
     assert "row 3, column 'age' is too far" in err
-
-
-def test_an_endless_stdin_is_refused_by_its_start(fitted):
-    command = [sys.executable, "-m", "metricfit", "predict", fitted, "-"]
-    with Path("/dev/zero").open("rb") as zeros:
-        done = subprocess.run(command, stdin=zeros, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith("metricfit: stdin looks like a binary file.")

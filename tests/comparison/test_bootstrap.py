@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score
 
 from metricfit import metrics
 from metricfit.comparison import compare
-from metricfit.comparison._bootstrap import FEWEST_TEST_ROWS, TestScores, percentile_estimate, resample_scores
+from metricfit.comparison._statistics import FEWEST_TEST_ROWS, TestScores, percentile_estimate, resample_scores
 
 LINEAR = {"models": ["linear"], "methods": ["threshold"]}
 
@@ -33,7 +33,7 @@ def test_the_same_rows_for_all_and_in_small_parts(monkeypatch):
     predicted = {"a": labels, "b": labels.copy(), "c": np.roll(labels, 1)}
     whole = resample_scores(metrics.get("f1_macro"), predicted, labels, 3, 0, 50)
     np.testing.assert_array_equal(whole["a"], whole["b"])
-    monkeypatch.setattr("metricfit.comparison._bootstrap.MOST_NUMBERS", 100)
+    monkeypatch.setattr("metricfit.comparison._statistics.MOST_NUMBERS", 100)
     parts = resample_scores(metrics.get("f1_macro"), predicted, labels, 3, 0, 50)
     np.testing.assert_allclose(parts["c"], whole["c"])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metricfit.comparison._effects import coefficients_of, join_pairs
+from metricfit.comparison._features import coefficients_of, join_pairs
 from metricfit.estimators import MetricClassifier
 
 

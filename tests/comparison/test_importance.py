@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array, csr_matrix, issparse
 
 from metricfit.comparison import compare
-from metricfit.comparison._importance import MOST_ROWS, _shuffled, importance_of
+from metricfit.comparison._features import MOST_ROWS, _shuffle, importance_of
 from metricfit.estimators import MetricClassifier
 
 NAMES = ["noise", "decides", "helps"]
@@ -44,9 +44,9 @@ def test_one_column_is_shuffled_and_the_table_given_stays(kind):
     given = TABLES[kind](features.copy())
     expected = features.copy()
     expected[:, 1] = features[order, 1]
-    np.testing.assert_array_equal(as_array(_shuffled(given, 1, order)), expected)
+    np.testing.assert_array_equal(as_array(_shuffle(given, 1, order)), expected)
     np.testing.assert_array_equal(as_array(given), features)
-    assert type(_shuffled(given, 1, order)) is type(given)
+    assert type(_shuffle(given, 1, order)) is type(given)
 
 
 @pytest.mark.parametrize("kind", TABLES)

@@ -15,7 +15,7 @@ from metricfit._errors import DataError, UsageError
 from metricfit._extras import MissingExtraError
 from metricfit.data import Column, TableSchema, input_file, layout_of, read_chunks, read_table, split_target
 from metricfit.data import _raw as reading
-from metricfit.data._cells import column_of
+from metricfit.data._objects import column_of
 from tests.data.workbook import write_workbook
 
 ROWS = [

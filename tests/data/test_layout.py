@@ -2,15 +2,17 @@
 
 import gzip
 import os
+import zipfile
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from metricfit._errors import DataError, UsageError
-from metricfit.data import layout_of
+from metricfit.data import _source, layout_of
 from metricfit.data import read_table as read_table_for
-from metricfit.data._kind import READS
+from metricfit.data._source import READS
 
 
 def read_table(path, layout):
@@ -167,13 +169,10 @@ def test_quoted_cells_may_hold_anything(tmp_path):
         (bytes(range(1, 256)) * 9, DataError, f"looks like a binary file. {READS}"),  # no zero byte
         (b"a,b\n\x01\x02\x03\x04,5\n", DataError, "looks like a binary file."),
         (b"\x80\x04\x95 a pickle", DataError, "looks like a Python pickle."),
-        (b"%PDF-1.7 and more", DataError, "looks like a PDF file."),
-        (b"\x89PNG\r\n and more", DataError, "looks like a PNG image."),
-        (b"SQLite format 3\0 and more", DataError, "looks like an SQLite database."),
-        (b"\x89HDF\r\n\x1a\n and more", DataError, "looks like an HDF5 file."),
+        (b"%PDF-1.7\n\0 and more", DataError, "looks like a binary file."),
         (b"ARROW1\0\0 and more", DataError, "looks like an Arrow (Feather) file."),
-        (gzip.compress(b"%PDF-1.7 and more", mtime=0), DataError, "looks like a PDF file."),
-        (b"<!DOCTYPE html>\n<html>", DataError, "looks like an HTML page."),
+        (b"<!DOCTYPE html>\n<html>", DataError, "looks like an HTML or XML page."),
+        (gzip.compress(b"PK\x03\x04", mtime=0), DataError, "is an Excel or zip file compressed by gzip. Decompress it first."),
         (b"% made by hand\n@RELATION beans\n", DataError, "is an ARFF file without a line @data."),
     ],
 )
@@ -183,6 +182,45 @@ def test_bad_files(tmp_path, content, error, message):
     with pytest.raises(error) as caught:
         layout_of(path)
     assert message in str(caught.value)
+
+
+def test_a_zip_archive_and_a_large_workbook_are_refused(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
+        archive.writestr("table.csv", "a,b\n1,2\n")
+    with pytest.raises(DataError, match=r"looks like a zip archive.*Unpack it first"):
+        layout_of(tmp_path / "archive.zip")
+    monkeypatch.setattr(_source, "MOST_UNPACKED", 10)
+    with zipfile.ZipFile(tmp_path / "large.xlsx", "w") as archive:
+        archive.writestr("xl/workbook.xml", "more than ten bytes")
+    with pytest.raises(DataError, match=r"large.xlsx holds 0.0 GB, too much for a workbook. Save the table as CSV."):
+        layout_of(tmp_path / "large.xlsx")
+
+
+@pytest.mark.parametrize("harm", ["cut", "flipped"])
+@pytest.mark.parametrize("row", ["{},x\n", '{"a": 1, "b": "x"}\n'])
+def test_damaged_gzip_is_one_line(tmp_path, harm, row):
+    path, random = tmp_path / "table.gz", np.random.default_rng(0)
+    rows = (row.replace("{}", str(n)).replace("1,", f"{n},") for n in random.integers(10**9, size=30_000))
+    whole = gzip.compress("".join(["a,b\n"] * row.startswith("{}") + list(rows)).encode())
+    middle = len(whole) // 2
+    path.write_bytes(whole[:middle] if harm == "cut" else whole[:middle] + b"\xff\x00\xff\x00" + whole[middle + 4 :])
+    with pytest.raises(DataError, match=r"table.gz cannot be read: "):
+        layout_of(path)
+
+
+def test_lines_that_end_in_cr(tmp_path):
+    path = tmp_path / "old.csv"
+    path.write_bytes(b"a,b\r" + b"1.5,x\r2.5,y\r" * 10**5)
+    table = read_table(path, layout_of(path))
+    assert table.num_rows == 2 * 10**5
+    assert table.slice(0, 2).to_pylist() == [{"a": 1.5, "b": "x"}, {"a": 2.5, "b": "y"}]
+
+
+def test_a_row_longer_than_a_block_is_one_line(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"a,b\n1,x\n2," + b"y" * 2**24 + b"\n3,x\n")
+    with pytest.raises(DataError, match=r"table\.csv"):
+        read_table(path, layout_of(path))
 
 
 def test_files_that_are_none(tmp_path):

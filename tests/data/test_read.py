@@ -196,7 +196,7 @@ def labelled(labels):
         (["a", "b"] * 3, "U"),
         (["None", "Some"] * 3, "U"),
         (["007", "042"] * 3, "U"),
-        (["1.0", "2.0"] * 3, "U"),
+        (["1.0", "2.5"] * 3, "U"),
         (["TRUE", "FALSE"] * 3, "U"),
         ([0.0, 1.0] * 3, "i"),
         ([True, False] * 3, "b"),
@@ -212,6 +212,7 @@ def test_labels_are_kept_as_they_were(labels, kind):
 
 def test_labels_that_are_written_as_whole_numbers_are_these():
     assert labelled(["-1", "10", "2"] * 3).labels.tolist() == [-1, 10, 2] * 3
+    assert labelled(["0.0", "1.0", "2"] * 3).labels.tolist() == [0, 1, 2] * 3  # as in Parquet
     assert labelled([0.5, 1.5] * 3).labels.tolist() == ["0.5", "1.5"] * 3
 
 

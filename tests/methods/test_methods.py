@@ -16,9 +16,9 @@ import metricfit as mf
 from metricfit import methods, metrics
 from metricfit.cli import app, run_app
 from metricfit.comparison import compare
+from metricfit.losses import CrossEntropyLoss
 from metricfit.methods import Choice, Method
 from metricfit.methods._registry import REGISTRY
-from metricfit.objectives import CrossEntropyLoss
 from metricfit.report import Run, page
 from metricfit.smoothing import Normal, Softmax, SoftSet
 

@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from metricfit.comparison import compare
-from metricfit.comparison._effects import Effect
+from metricfit.comparison._features import Effect
 from metricfit.estimators import MetricClassifier
 from metricfit.profile import ColumnProfile, TableProfile
 from metricfit.report import Run, page

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metricfit.comparison._effects import Effect
+from metricfit.comparison._features import Effect
 from metricfit.profile import ColumnProfile, TableProfile
 from metricfit.report import _data as data
 from metricfit.report import _heatmap as heatmap

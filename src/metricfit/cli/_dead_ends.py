@@ -53,7 +53,7 @@ def _check_groups(labels: NDArray[Any], groups: NDArray[Any], folds: int, repeat
 def _check_time(labels: NDArray[Any], time: NDArray[Any], folds: int) -> None:
     import numpy as np
 
-    from metricfit.comparison._splits import check_training_classes, plan_time
+    from metricfit.comparison import check_training_classes, plan_time
 
     classes, codes = np.unique(labels, return_inverse=True)
     try:
@@ -78,7 +78,7 @@ def _are_too_few(possible: int, wanted: int) -> bool:
 
 
 def _fewest_scores() -> int:
-    from metricfit.comparison._statistics import FEWEST_SCORES
+    from metricfit.comparison import FEWEST_SCORES
 
     return FEWEST_SCORES
 

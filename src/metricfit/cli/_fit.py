@@ -68,10 +68,8 @@ def fit(
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
     from metricfit.cli._next import after_fit
     from metricfit.cli._show import show_comparison
-    from metricfit.comparison import compare
-    from metricfit.comparison._contenders import method_of_fit
-    from metricfit.estimators import MetricClassifier
-    from metricfit.estimators._storage import save
+    from metricfit.comparison import compare, method_of_fit
+    from metricfit.estimators import MetricClassifier, save
     from metricfit.report import Run, page
 
     if model == IN_PARTS:
@@ -138,7 +136,7 @@ def _folds(inputs: Inputs, seed: int) -> Any:
     """Folds that keep the groups together, where there are any."""
     import numpy as np
 
-    from metricfit.comparison._splits import INNER_FOLDS, folds_of_groups
+    from metricfit.comparison import INNER_FOLDS, folds_of_groups
 
     if inputs.groups is None:
         return INNER_FOLDS
@@ -148,7 +146,7 @@ def _folds(inputs: Inputs, seed: int) -> Any:
 
 def _compared_models(model: str) -> list[str] | None:
     """The default models and the one to fit. Who asks for the linear model wants no trees: it is compared alone."""
-    from metricfit.comparison._contenders import DEFAULT_MODELS
+    from metricfit.comparison import DEFAULT_MODELS
 
     if model == "auto":
         return None

@@ -18,7 +18,7 @@ from metricfit.cli._workers import workers
 
 if TYPE_CHECKING:
     from metricfit.estimators import MetricClassifier
-    from metricfit.shards._files import Files
+    from metricfit.shards import Files
 
 _COLUMNS = {"dropped": "drop", "numeric": "numeric", "categorical": "categorical"}  # arguments and options
 IN_PARTS = "xgboost"  # the model of trees for files that are read in parts, and for these alone
@@ -42,7 +42,7 @@ def fit_in_parts(given: Mapping[str, Any]) -> None:
     """Fit a model and write it to a folder; ``given`` are the options of ``fit``."""
     from metricfit._files import check_free
     from metricfit.cli._model import TABLE_FILE
-    from metricfit.estimators._storage import save
+    from metricfit.estimators import save
 
     _check_given(given)
     check_free(given["out"])
@@ -50,28 +50,28 @@ def fit_in_parts(given: Mapping[str, Any]) -> None:
         files, classifier = _fit(given, n_jobs)
     table = {"target": files.target, **files.schema.as_json()}
     with options.ignore_warnings():
-        save(classifier, given["out"], {TABLE_FILE: json.dumps(table, indent=1)})
+        untrusted = save(classifier, given["out"], {TABLE_FILE: json.dumps(table, indent=1)})
     if given["as_json"]:
         about = {"learner": classifier.learner_, "chosen": classifier.chosen_, "notes": list(classifier.notes_)}
-        print(json.dumps({"model": str(given["out"]), **about, "candidates": list(classifier.candidates_)}, indent=1))
+        more = {"candidates": list(classifier.candidates_), "trusted": untrusted}
+        print(json.dumps({"model": str(given["out"]), **about, **more}, indent=1))
         return
     for line in f"Fitted to all rows: {classifier.summary()}".splitlines():
         print(printable(line))
     print(f"Model, without a report: {given['out']}")
+    if untrusted:
+        print(f"To predict with it, pass --trusted {','.join(untrusted)}")
 
 
 def _fit(given: Mapping[str, Any], n_jobs: int | None) -> tuple[Files, MetricClassifier]:
     """The files that were read, and the model."""
     from metricfit.estimators import MetricClassifier
-    from metricfit.shards._files import check_scratch, find_files, open_files
-    from metricfit.shards._fit import fit_files
-    from metricfit.shards._labels import read_all_labels
-    from metricfit.shards._workers import shard_map
+    from metricfit.shards import check_scratch, find_files, fit_files, open_files, read_all_labels, shard_map
 
     asked = Asked.among({**given, "data": given["data"][0]})
     check_options(asked)
     check_scratch(given["scratch"])
-    columns = {into: _split_names(given[name]) for into, name in _COLUMNS.items()}
+    columns = {into: options.split_names(given[name]) for into, name in _COLUMNS.items()}
     files = open_files(find_files(given["data"]), asked.target, say=options.say, **columns)
     labels = read_all_labels(files, asked.merge_rare, options.say)
     say_contents(files.name, files.schema, files.target, labels.classes, labels.counts)
@@ -97,16 +97,13 @@ def _check_given(given: Mapping[str, Any]) -> None:
             f"{IN_PARTS}, or one file with a sample of the rows."
         )
     if given["model"] == IN_PARTS:
-        require("xgboost", "trees", f"--model {IN_PARTS}")
+        for package in ("xgboost", "skops"):  # skops saves it
+            require(package, "trees", f"--model {IN_PARTS}")
     for name, default in NOT_IN_PARTS.items():
         if given[name] != default:
             raise UsageError(
                 f"--{name.replace('_', '-')} does not apply to files that are read in parts. Leave it out, or pass one file."
             )
-
-
-def _split_names(given: Sequence[str] | None) -> list[str]:
-    return [name.strip() for one in given or () for name in one.split(",")]
 
 
 def _tell() -> Callable[[str], None]:

@@ -228,6 +228,7 @@ def _order_to_keep(asked: Asked, classes: NDArray[Any], known: Sequence[Any] | N
 
 def check_metric(asked: Asked, classes: NDArray[Any], counts: NDArray[Any], known: Sequence[Any] | None = None) -> Judged:
     """Metric, positive class and order of the classes, ``known`` if the file has it; more than two make "f1" "f1_macro"."""
+    from metricfit import metrics
     from metricfit.data import label_like
 
     order = _parse_order(asked.classes, classes) if asked.classes is not None else list(known or ()) or None
@@ -247,8 +248,8 @@ def check_metric(asked: Asked, classes: NDArray[Any], counts: NDArray[Any], know
         return Judged(name, None, order, notes)
     why = ""
     if label is None:
-        label = order[-1] if order else classes.tolist()[int(counts[0] >= counts[1])]
-        why = "the last of the order" if order else "the rarer one" if counts[0] != counts[1] else "the larger of equals"
+        index, why = metrics.positive_of(classes, counts)
+        label, why = (order[-1], "the last of the order") if order else (classes.tolist()[index], why)
         why = f", {why}. Pass --positive to change this"
     notes += (f"The positive class for {name} is {label!r}{why}.",)
     return Judged(name, label, None, notes)

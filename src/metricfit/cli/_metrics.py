@@ -9,7 +9,7 @@ from metricfit.cli import _options as options
 
 def metrics(as_json: options.AsJson = False) -> None:
     """List the names for --metric."""
-    from metricfit.metrics._registry import REGISTRY
+    from metricfit.metrics import REGISTRY
 
     if as_json:
         print(json.dumps({name: entry.about for name, entry in REGISTRY.items()}, indent=1))

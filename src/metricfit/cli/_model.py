@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metricfit._description import DamagedError, SavedFiles, check, read_description
 from metricfit._errors import DataError, UsageError
+from metricfit._extras import MissingExtraError
 
 if TYPE_CHECKING:
     from metricfit.data import Column, TableSchema
@@ -26,15 +28,21 @@ class Model:
     scores: dict[str, Any]
 
 
-def open_model(folder: Path) -> Model:
-    """Open a model without running any code from the folder; a missing or invalid file is an error."""
+def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
+    """Open a model; a missing or invalid file is an error, and so is an object of a type that is not ``trusted``."""
     from metricfit.data import TableSchema
-    from metricfit.estimators import MetricClassifier
+    from metricfit.estimators import MetricClassifier, UntrustedError
 
     if not folder.is_dir():
         raise UsageError(f"Folder {folder} does not exist.")
     try:
-        classifier = MetricClassifier.load(folder)
+        classifier = MetricClassifier.load(folder, trusted=tuple(trusted))
+    except UntrustedError as error:
+        raise DataError(str(error).replace(f"trusted={error.types!r}", f"--trusted {','.join(error.types)}")) from error
+    except MissingExtraError:
+        raise
+    except ImportError as error:
+        raise DataError(f"{folder} holds an estimator of a package that is not installed: {error}.") from error
     except ValueError as error:
         raise DataError(str(error)) from error
     _, files = describe(folder)

@@ -37,8 +37,7 @@ def after_compare(command: Callable[..., None], given: Mapping[str, Any], compar
 
     A metric that is best for a constant answer chooses nothing: then it is `compare` by another metric.
     """
-    from metricfit.comparison._contenders import fit_options
-    from metricfit.comparison._verdict import better_metric
+    from metricfit.comparison import better_metric, fit_options
 
     recommended, metric = comparison.verdict.recommended, better_metric(comparison)
     if metric is not None:

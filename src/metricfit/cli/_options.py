@@ -51,7 +51,11 @@ CostOption = Annotated[
     ),
 ]
 Positive = Annotated[
-    str | None, typer.Option(help="Positive class for f1, precision and similar metrics.", show_default="the rarer of two")
+    str | None,
+    typer.Option(
+        help="Positive class for f1, precision and similar metrics.",
+        show_default="the larger of two numbers, the rarer of two names",
+    ),
 ]
 Classes = Annotated[
     str | None,
@@ -222,6 +226,11 @@ def ignore_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def split_names(given: Sequence[str] | None) -> list[str]:
+    """The names of an option that can be repeated, separated by commas."""
+    return [name.strip() for one in given or () for name in one.split(",")]
 
 
 def parse_delimiter(given: str | None) -> str | None:

@@ -51,6 +51,13 @@ def predict(
             help="Refuse data that differ from the training table: new categories, other numbers, more missing values.",
         ),
     ] = False,
+    trusted: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Types that the model may be built from, if it has estimators of other packages: names, separated by commas.",
+            show_default="none",
+        ),
+    ] = None,
     header: options.ModelHeader = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -78,7 +85,7 @@ def predict(
     separator = options.parse_delimiter(delimiter)
     wanted = (tuple(keep or ()), probabilities, on_error == "skip", safe_csv, header, separator, encoding, strict)
     with workers(jobs, cluster) as n_jobs:
-        prediction = Prediction(open_model(model), model, *wanted)
+        prediction = Prediction(open_model(model, options.split_names(trusted)), model, *wanted)
         if pairs:
             predict_files(prediction, pairs, n_jobs, overwrite)
         else:

@@ -104,7 +104,7 @@ class Prediction:
 
     def _predict(self, data: Path, chunk: Chunk) -> tuple[Chunk, pa.Table]:
         """The chunk and its predictions. A row whose number overflows in the model is an error, or a problem of the row."""
-        from metricfit.estimators._decision import OutOfReachError
+        from metricfit.estimators import OutOfReachError
 
         try:
             return chunk, prediction_table(self.model, chunk, self.folder, self.probabilities)
@@ -147,7 +147,7 @@ def prediction_table(model: Model, chunk: Chunk, folder: Path, probabilities: bo
     import numpy as np
     import pyarrow as pa
 
-    from metricfit.estimators._decision import OutOfReachError
+    from metricfit.estimators import OutOfReachError
 
     classifier, features = model.classifier, chunk.features
     readable = np.setdiff1d(np.arange(features.num_rows), list(chunk.problems))

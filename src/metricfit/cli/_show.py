@@ -13,8 +13,7 @@ from rich.text import Text
 from metricfit._printable import printable
 
 if TYPE_CHECKING:
-    from metricfit.comparison import Comparison, Result
-    from metricfit.comparison._statistics import Estimate
+    from metricfit.comparison import Comparison, Estimate, Result
     from metricfit.metrics import Metric
 
 WIDE = 110  # characters, for the intervals of differences
@@ -29,20 +28,20 @@ def console() -> Console:
 
 
 def show_comparison(comparison: Comparison, next_command: str = "") -> None:
-    """Print the table of models and methods, how rows were held out, notes, warnings, the verdict, the hint and a command."""
+    """Print the table of models and methods, how rows were held out, notes, warnings, the verdict and a command."""
     screen = console()
     screen.print(_comparison_table(comparison, screen.width))
     first = comparison.evaluation[:1].upper() + comparison.evaluation[1:]
     lines = [f"{first}; {_about_intervals(comparison)}seed {comparison.seed}.", *comparison.notes]
     lines += [*(f"Warning: {warning}" for warning in comparison.warnings), comparison.verdict.sentence]
-    for line in filter(None, (*lines, comparison.hint, next_command and f"Next: {next_command}")):
+    for line in filter(None, (*lines, next_command and f"Next: {next_command}")):
         # whole lines for a file, whole words for a terminal; a command stays in one piece, so that it can be copied
         screen.print(_plain(line), soft_wrap=not screen.is_terminal or line.startswith("Next: "))
 
 
 def _comparison_table(comparison: Comparison, width: int) -> RichTable:
     """The table; a narrow one has no intervals of differences, and folds long names."""
-    from metricfit.comparison._words import metric_title
+    from metricfit.comparison import metric_title
 
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("model", overflow="fold")
@@ -88,7 +87,7 @@ def _with_interval(estimate: Estimate, sign: str = "") -> str:
 
 def _shown(estimate: Estimate, measure: Metric) -> Estimate:
     """The estimate as a person reads it: costs are positive."""
-    from metricfit.comparison._words import shown_score
+    from metricfit.comparison import shown_score
 
     low, high = sorted((shown_score(measure, estimate.low), shown_score(measure, estimate.high)))
     return replace(estimate, mean=shown_score(measure, estimate.mean), low=low, high=high)

@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from metricfit._typing import Floats, Ints
-from metricfit.comparison._bootstrap import TestScores, resample_scores
 from metricfit.comparison._contenders import CONSTANT_NAME, REFERENCE, Contender
 from metricfit.comparison._outcome import HeldOutPrediction, Outcome
 from metricfit.comparison._result import Result
 from metricfit.comparison._splits import Plan
-from metricfit.comparison._statistics import Scores, SplitScores, differences, limits_of
+from metricfit.comparison._statistics import Scores, SplitScores, TestScores, differences, limits_of, resample_scores
 from metricfit.metrics import Metric
 
 

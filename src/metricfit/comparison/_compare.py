@@ -17,7 +17,7 @@ from metricfit._progress import Progress
 from metricfit._typing import Ints
 from metricfit.comparison._collect import collect_results, score_statistics
 from metricfit.comparison._contenders import CONSTANT_NAME, DEFAULT_MODELS, REFERENCE, list_contenders
-from metricfit.comparison._effects import strongest_effects
+from metricfit.comparison._features import strongest_effects
 from metricfit.comparison._result import Comparison
 from metricfit.comparison._run import InterruptedComparison, Job, Outcomes, run_splits
 from metricfit.comparison._splits import (
@@ -33,12 +33,10 @@ from metricfit.comparison._statistics import margin_in_units
 from metricfit.comparison._trial import announce_time
 from metricfit.comparison._warnings import list_warnings
 from metricfit.comparison._words import join_labels
-from metricfit.estimators import MetricClassifier
-from metricfit.estimators._checks import check_label_types, check_target
+from metricfit.estimators import MetricClassifier, check_label_types, check_target
 from metricfit.learners import Given, members_left_out
 from metricfit.methods import MethodLike
-from metricfit.metrics import MetricLike, name_of
-from metricfit.metrics._resolve import order_of, resolve_metric
+from metricfit.metrics import MetricLike, name_of, order_of, resolve_metric
 
 TestSet = tuple[Any, ArrayLike]  # features and labels
 

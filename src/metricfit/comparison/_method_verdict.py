@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from metricfit.comparison._contenders import LINEAR
-from metricfit.comparison._statistics import Estimate
+from metricfit.comparison._statistics import BETTER, Estimate
 from metricfit.comparison._words import metric_title, score_text
 from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice
 from metricfit.metrics import Cost
@@ -24,7 +24,7 @@ def method_verdict(comparison: Comparison) -> tuple[str, str]:
     linear = [one for one in comparison.models if one.contender.model == LINEAR and one.method.name != BASELINE]
     trained = [one for one in linear if one.trained_for_metric]
     gains = [one for one in trained if one.difference.mean > 0.0]
-    better = [one for one in gains if one.difference.low > 0.0 and not one.difference.is_constant]
+    better = [one for one in gains if one.difference.evidence == BETTER and not one.difference.is_constant]
     possibly_better = [one for one in gains if one.difference.p < WEAK_LEVEL]
     plain = next((one for one in linear if one.method.name == CROSS_ENTROPY and one.difference.mean >= 0.0), None)
     enough = (

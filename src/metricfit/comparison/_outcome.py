@@ -9,8 +9,8 @@ import numpy as np
 
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
-from metricfit.comparison._effects import Coefficients
-from metricfit.decisions import hard_confusion, metric_values
+from metricfit.comparison._features import Coefficients
+from metricfit.comparison._statistics import score_of
 from metricfit.metrics import Metric
 
 MOST_ANSWERS = 50  # classes that are tried as a constant answer, the largest first
@@ -41,11 +41,6 @@ class Outcome:
     chosen: str
     coefficients: Coefficients = field(default_factory=dict)  # of the linear reference
     importance: Floats | None = None  # (columns,): what the metric loses where a column is shuffled
-
-
-def score_of(metric: Metric, predicted: Ints, labels: Ints, n_classes: int) -> float:
-    """The metric of predictions, all rows alike."""
-    return float(metric_values(metric, hard_confusion(predicted, labels, np.ones(len(labels)), n_classes)))
 
 
 def constant_outcome(metric: Metric, train: Ints, test: Ints, n_classes: int) -> Outcome:

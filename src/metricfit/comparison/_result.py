@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -13,8 +14,7 @@ from numpy.typing import NDArray
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.comparison._contenders import CONSTANT_NAME, REFERENCE, TRIVIAL, Contender
-from metricfit.comparison._effects import Effect
-from metricfit.comparison._hint import describe_hint
+from metricfit.comparison._features import Effect
 from metricfit.comparison._outcome import HeldOutPrediction
 from metricfit.comparison._statistics import Estimate, Scores, differences, no_interval
 from metricfit.comparison._verdict import Verdict, find_verdict
@@ -121,14 +121,14 @@ class Comparison:
         """All contenders except for the constant answer, from simple to complex."""
         return [result for result in self.results.values() if result.contender.model != TRIVIAL]
 
-    @property
+    @cached_property
     def main(self) -> Result:
         """The contender that the headline is about: the subject, or else the recommended model, or else the best model."""
         name = self.verdict.recommended if self.subject is None else self.subject
         highest = max(self.models, key=lambda result: result.estimate.mean)
         return highest if name is None or name == CONSTANT_NAME else self.results[name]
 
-    @property
+    @cached_property
     def choice(self) -> Result:
         """The contender that the report shows in detail: the main one, or the next best where that is the reference."""
         if self.subject is not None or self.main is not self.reference:
@@ -155,15 +155,10 @@ class Comparison:
         chosen = self.results[CONSTANT_NAME].chosen
         return f"{'always' if len(chosen) == 1 else 'mostly'} {quote(self.constant_answer)}"
 
-    @property
+    @cached_property
     def verdict(self) -> Verdict:
         """Which contender to use, and for the linear model whether training for the metric helps."""
         return find_verdict(self)
-
-    @property
-    def hint(self) -> str:
-        """What a study of other tables says about a table like this one; empty if it says nothing, or without a verdict."""
-        return "" if self.verdict.about_method == "" else describe_hint(self)
 
     @property
     def constant_in_words(self) -> str:
@@ -214,7 +209,6 @@ class Comparison:
             "headline": verdict.headline,
             "answer": verdict.answer,
             "verdict": verdict.sentence,
-            "hint": self.hint,
         }
 
     def to_frame(self) -> Any:
@@ -227,7 +221,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """The verdict and the table, for notebooks."""
-        verdict = "<br>".join(map(escape, filter(None, [*self.verdict.sentence.split("\n"), self.hint])))
+        verdict = "<br>".join(map(escape, self.verdict.sentence.split("\n")))
         said = "".join(f"<p>{escape(line)}</p>" for line in (*self.notes, *(f"Warning: {one}" for one in self.warnings)))
         return f"<p><b>{escape(self.verdict.headline)}</b></p><p>{verdict}</p>{self._printed()._repr_html_()}{said}"
 
@@ -236,7 +230,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         warnings = (f"Warning: {line}" for line in self.warnings)
-        return "\n".join([f"{self._printed()}\n", *self.notes, *warnings, *filter(None, [self.verdict.sentence, self.hint])])
+        return "\n".join([f"{self._printed()}\n", *self.notes, *warnings, self.verdict.sentence])
 
     def _chosen(self, result: Result) -> dict[str, int]:
         """How often each candidate was chosen; of the constant answer how often each label was."""

@@ -17,14 +17,13 @@ from metricfit._parallel import count_workers, parallel, runs_here
 from metricfit._progress import Progress
 from metricfit._typing import Ints
 from metricfit.comparison._contenders import REFERENCE, TRIVIAL, Contender
-from metricfit.comparison._effects import coefficients_of
-from metricfit.comparison._importance import importance_of
-from metricfit.comparison._outcome import HeldOutPrediction, Outcome, constant_outcome, score_of
+from metricfit.comparison._features import coefficients_of, importance_of
+from metricfit.comparison._outcome import HeldOutPrediction, Outcome, constant_outcome
 from metricfit.comparison._splits import Plan
-from metricfit.estimators import MetricClassifier
-from metricfit.estimators._shared import SharedFits, Wanted
+from metricfit.comparison._statistics import score_of
+from metricfit.estimators import MetricClassifier, SharedFits, Wanted
 from metricfit.methods import BASELINE, Choice
-from metricfit.metrics._resolve import Resolved
+from metricfit.metrics import Resolved
 
 if TYPE_CHECKING:
     from metricfit.comparison._result import Comparison

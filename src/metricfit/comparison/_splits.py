@@ -14,7 +14,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedGroupKFol
 
 from metricfit._typing import Ints
 from metricfit.comparison._words import plural, quote
-from metricfit.estimators._kinds import is_missing
+from metricfit.estimators import is_missing
 
 SHUFFLES = 20  # of the groups, until every class is in the training rows of every split
 INNER_FOLDS = 5  # that a fit holds out, as in ``MetricClassifier``

@@ -9,6 +9,11 @@ training rows:
 Several differences share one error level. Holm's method gives each p-value a factor, and the interval of the same difference
 has the level 0.05 divided by that factor (Serlin, "Confidence intervals and the scientific method", Journal of Experimental
 Education 61, 1993). So an interval excludes zero exactly if its p-value after Holm is below 0.05.
+
+On a test set there is a paired bootstrap over its rows (Efron and Tibshirani 1993, chapters 13 and 16). Rows are drawn with
+replacement and without regard to their classes: another test set would have other class sizes, too. All contenders see the
+same draws. The models are fitted once, so that an interval is about these models and new rows; it does not say how much
+another training set would change.
 """
 
 from __future__ import annotations
@@ -20,12 +25,18 @@ from typing import Protocol
 
 import numpy as np
 from scipy import stats
+from scipy.sparse import csr_matrix
 
-from metricfit.metrics import Cost, Metric
-from metricfit.metrics._base import Custom
+from metricfit._typing import Floats, Ints
+from metricfit.decisions import hard_confusion, metric_values
+from metricfit.metrics import Cost, Custom, Metric
 
 LEVEL = 0.05  # of intervals and of p-values after Holm
 FEWEST_SCORES = 5  # of a contender; fewer give no interval and no p-value
+FEWEST_TEST_ROWS = 30  # the same of a test set
+N_RESAMPLES = 5000  # enough for intervals that are corrected for several comparisons
+MOST_NUMBERS = 10_000_000  # in memory at once
+BETTER, WORSE, CHANCE, UNKNOWN = "better", "worse", "chance", "unknown"  # what is known of a difference
 
 Limits = tuple[float, float] | None  # the smallest and the largest possible value, if these are known
 
@@ -47,6 +58,17 @@ class Estimate:
     def known(self) -> bool:
         """Whether there is an interval; with too few scores there is none."""
         return math.isfinite(self.low) and math.isfinite(self.high)
+
+    @property
+    def evidence(self) -> str:
+        """What is known of a difference: an interval above or below zero shows one, and so does its p-value, which agrees.
+
+        >>> Estimate(0.1, 0.05, 0.15, 0.001).evidence, Estimate(0.1, -0.05, 0.25, 0.1).evidence, no_interval(0.1).evidence
+        ('better', 'chance', 'unknown')
+        """
+        if not self.known:
+            return UNKNOWN
+        return BETTER if self.low > 0.0 else WORSE if self.high < 0.0 else CHANCE
 
     @property
     def is_constant(self) -> bool:
@@ -115,6 +137,11 @@ def difference_limits(limits: Limits) -> Limits:
     return None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
 
 
+def score_of(metric: Metric, predicted: Ints, labels: Ints, n_classes: int) -> float:
+    """The metric of predictions, all rows alike."""
+    return float(metric_values(metric, hard_confusion(predicted, labels, np.ones(len(labels)), n_classes)))
+
+
 class Scores(Protocol):
     """What the scores of all contenders say: estimates of each, and of the paired difference of any two."""
 
@@ -142,6 +169,73 @@ class SplitScores:
         if len(values) < FEWEST_SCORES:
             return no_interval(float(np.mean(values)))
         return corrected_estimate(values, self.test_share, level)
+
+
+@dataclass(frozen=True)
+class TestScores:
+    """The score of every contender on the test set, and its scores on the resampled test sets."""
+
+    __test__ = False  # for pytest: not a test
+
+    scores: Mapping[str, float]
+    resampled: Mapping[str, Floats]
+    limits: Limits
+    n_rows: int
+
+    def estimate(self, name: str) -> Estimate:
+        return self._percentiles(self.scores[name], self.resampled[name], LEVEL).within(self.limits)
+
+    def difference(self, name: str, other: str, level: float = LEVEL) -> Estimate:
+        value, drawn = self.scores[name] - self.scores[other], self.resampled[name] - self.resampled[other]
+        return self._percentiles(value, drawn, level).within(difference_limits(self.limits))
+
+    def _percentiles(self, value: float, drawn: Floats, level: float) -> Estimate:
+        return percentile_estimate(value, drawn, level) if self.n_rows >= FEWEST_TEST_ROWS else no_interval(value)
+
+
+def percentile_estimate(value: float, drawn: Floats, level: float = LEVEL) -> Estimate:
+    """The percentile interval, and the p-value that belongs to it: twice the share of draws on the other side of zero.
+
+    The ends are draws. So the interval excludes zero exactly if p is below the level.
+
+    >>> percentile_estimate(0.5, np.linspace(0.0, 1.0, 1001)[1:])  # doctest: +ELLIPSIS
+    Estimate(mean=0.5, low=0.025, high=0.976, p=0.00199...)
+    """
+    ordered, n_draws = np.sort(drawn), len(drawn)
+    n_outside = max(math.ceil(level * (n_draws + 1) / 2.0 - 1.0), 1)  # on each side, with the end
+    low, high = float(ordered[n_outside - 1]), float(ordered[-n_outside])
+    beyond = float((drawn <= 0.0).sum() if value > 0.0 else (drawn >= 0.0).sum() if value < 0.0 else n_draws)
+    p = min(1.0, 2.0 * (1.0 + beyond) / (1.0 + n_draws))
+    if low == high == value:  # equal in all draws: without variance there is no test
+        p = 1.0
+    return Estimate(value, min(low, value), max(high, value), p)
+
+
+def resample_scores(
+    measure: Metric, predicted: Mapping[str, Ints], labels: Ints, n_classes: int, seed: int, n_resamples: int = N_RESAMPLES
+) -> dict[str, Floats]:
+    """The metric of every contender on each of the resampled test sets, the same sets for all.
+
+    A confusion matrix needs only how often each combination of the true class and all predictions occurs. So a draw of n rows
+    is one draw of a multinomial distribution over the distinct combinations, which are few.
+    """
+    rows = np.stack([labels, *predicted.values()], 1)
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    cells = {name: distinct[:, 0] * n_classes + distinct[:, index] for index, name in enumerate(predicted, 1)}
+    n_cells = n_classes * n_classes
+    sums = {
+        name: csr_matrix((np.ones(len(own)), (np.arange(len(own)), own)), shape=(len(own), n_cells))
+        for name, own in cells.items()
+    }
+    random, found = np.random.default_rng(seed), {name: list[Floats]() for name in predicted}
+    at_once = max(1, MOST_NUMBERS // max(len(distinct), n_cells))
+    for begin in range(0, n_resamples, at_once):
+        size = min(at_once, n_resamples - begin)
+        drawn = random.multinomial(len(labels), counts / len(labels), size=size).astype(np.float64)
+        for name, own in sums.items():
+            matrices = np.ascontiguousarray((drawn @ own).reshape(size, n_classes, n_classes))
+            found[name].append(metric_values(measure, matrices))
+    return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
 def differences(

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metricfit.comparison._bootstrap import FEWEST_TEST_ROWS
 from metricfit.comparison._contenders import contender_in_words, fit_options
 from metricfit.comparison._method_verdict import difference_in_words, interval_in_words, method_verdict
-from metricfit.comparison._statistics import FEWEST_SCORES, Estimate, limits_of
+from metricfit.comparison._statistics import BETTER, FEWEST_SCORES, FEWEST_TEST_ROWS, WORSE, Estimate, limits_of
 from metricfit.comparison._words import number_word, score_in_words, score_text, shown_score
 from metricfit.decisions import metric_values
 from metricfit.metrics import Cost, Recall
@@ -25,7 +24,7 @@ from metricfit.metrics import Cost, Recall
 if TYPE_CHECKING:
     from metricfit.comparison._result import Comparison, Result
 
-CLOSE, WORSE, UNCLEAR = "close", "worse", "unclear"
+CLOSE, UNCLEAR = "close", "unclear"
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def closeness(difference: Estimate, margin: float) -> str:
     >>> closeness(Estimate(-0.03, -0.08, 0.02, 0.2), 0.01)
     'unclear'
     """
-    return CLOSE if difference.low >= -margin else WORSE if difference.high < 0.0 else UNCLEAR
+    return CLOSE if difference.low >= -margin else WORSE if difference.evidence == WORSE else UNCLEAR
 
 
 def is_maximised_by_constant(comparison: Comparison) -> bool:
@@ -192,7 +191,7 @@ def _against_reference(best: Result, base: Result, comparison: Comparison) -> st
     ratio = best.seconds / max(base.seconds, 1e-9)
     time = f"at {ratio:.1f} times its time" if ratio >= 1.05 else "in no more time"
     gain = difference_in_words(best.difference, best.p_holm, comparison)
-    if best.difference.low > 0.0:
+    if best.difference.evidence == BETTER:
         return f" It beats {named}, by {gain}, {time}."
     return f" It is ahead of {named}, which may be chance: {gain}, {time}."
 
@@ -206,7 +205,7 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     interval = f"95 % interval {low:.4f} to {high:.4f}"
     words = f"{_named(subject, comparison)} ({interval}), on rows that neither the model nor its tuning saw."
     others = [one for one in comparison.models if one is not subject]
-    better = [one for one in others if one.above_subject.low > 0.0]
+    better = [one for one in others if one.above_subject.evidence == BETTER]
     ahead = [one for one in others if one.above_subject.mean > 0.0]
     recommended, status, headline = subject, "clear", f"{named}; no other contender is shown to be better."
     if better:
@@ -234,7 +233,7 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
 
 
 def _beats_constant(result: Result) -> bool:
-    return result.above_constant.low > 0.0
+    return result.above_constant.evidence == BETTER
 
 
 def _highest(results: Sequence[Result]) -> Result:

@@ -8,10 +8,9 @@ require("charset_normalizer", "cli", "metricfit.data")
 from metricfit.data._drift import Drift, describe_values
 from metricfit.data._layout import Layout, layout_of
 from metricfit.data._read import Chunk, read_chunks, read_table
-from metricfit.data._schema import TableSchema
+from metricfit.data._schema import Column, TableSchema
 from metricfit.data._source import input_file
 from metricfit.data._target import LabelledTable, check_classes, column_named, label_like, read_labels, split_target
-from metricfit.data._types import Column
 
 __all__ = [
     "Chunk",

@@ -12,7 +12,8 @@ from metricfit._errors import DataError, UsageError
 from metricfit._printable import quoted
 from metricfit.data._layout import Layout
 from metricfit.data._numbers import Finding, find_numbers, grouped_by_point
-from metricfit.data._types import TYPES, Column, first_code, guess_type, trim, type_name
+from metricfit.data._schema import TYPES, Column
+from metricfit.data._types import first_code, guess_type, trim, type_name
 
 MOST = 0.5  # a text column with this share of numbers gets a note
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metricfit._printable import quoted
-from metricfit.data._schema import TableSchema
-from metricfit.data._types import Column, Seen
+from metricfit.data._schema import Column, Seen, TableSchema
 
 MOST_CATEGORIES, LONGEST_CATEGORY = 1000, 200  # of a column; others are IDs or texts, whose values are new in every table
 MOST_NEW = 0.3  # share of new categories in rows from the same source, above which a new one says nothing

@@ -14,6 +14,7 @@ from functools import cache, reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None")
 SYMBOLS = "€$£¥₹₽₩₺₴₪"
 CODES = (
     *("EUR", "USD", "GBP", "JPY", "CHF", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK"),
@@ -32,6 +33,14 @@ _FORMAT = re.compile(
     rf"1(?P<group>[.,' ]?)234(?P<decimal>[.,])56"
     rf"(?: ?(?P<after>{_UNIT}))?(?P<close>\))?"
 )
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a finite number, with a decimal point or comma."""
+    try:
+        return abs(float(cell.replace(",", "."))) < float("inf")
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,19 +13,15 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from metricfit._errors import DataError
 from metricfit.data._arff import csv_lines
-from metricfit.data._bombs import check_parquet
-from metricfit.data._cells import column_of
-from metricfit.data._excel import read_sheet
-from metricfit.data._json import read_objects
 from metricfit.data._layout import Layout
-from metricfit.data._sniff import WHITESPACE, open_bytes, open_text, single_spaces
+from metricfit.data._objects import column_of, read_objects, read_sheet
+from metricfit.data._sniff import WHITESPACE, single_spaces
+from metricfit.data._source import open_bytes, open_text
 
 CHUNK_BYTES, CHUNK_LINES = 2**22, 1000
 CHUNK_ROWS, CHUNK_CELLS = 2**15, 2**20
 TEXTS = ("csv", "arff")  # formats that Arrow reads as CSV
-_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 Ragged = dict[int, str]  # a row of a chunk that has too many or too few cells, and what is wrong with it
 
@@ -39,7 +34,6 @@ def read_whole(path: Path, layout: Layout, positions: Sequence[int]) -> pa.Table
             return csv.read_csv(file, *_csv_options(layout, positions)).rename_columns(names)
     if layout.format == "parquet":
         with parquet.ParquetFile(path) as file:
-            check_parquet(path, file.metadata, whole=True)
             return _select(file.read(columns=_parquet_columns(layout, positions)), layout, positions).rename_columns(names)
     if layout.format == "excel":
         return _read_excel(path, layout, positions).rename_columns(names)
@@ -70,18 +64,6 @@ def read_batches(
         keys = [layout.raw_names[position] for position in positions]
         for table in read_objects(path, layout.compressed, layout.encoding, keys, CHUNK_ROWS):
             yield table, {}
-
-
-@contextmanager
-def data_errors(path: Path) -> Iterator[None]:
-    """Turn errors of Arrow and the system into :class:`DataError`."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, EOFError, UnicodeError) as error:
-        if ragged := _RAGGED.search(str(error)):
-            row, expected, found = ragged.groups()
-            raise DataError(f"{path}, row {row} has {found} cells, expected {expected} as in the first row.") from None
-        raise DataError(f"{path} cannot be read: {error}") from error
 
 
 def _parquet_columns(layout: Layout, positions: Sequence[int]) -> list[str] | None:
@@ -131,9 +113,9 @@ def _insert_rows(table: pa.Table, next_row: int, found: deque[Any]) -> tuple[pa.
     ragged: Ragged = {}
     while found and found[0].number - next_row <= len(indices):
         row = found.popleft()
-        place = row.number - next_row
-        indices.insert(place, None)
-        ragged[place] = f"has {row.actual_columns} cells, expected {row.expected_columns} as in the first row"
+        index = row.number - next_row
+        indices.insert(index, None)
+        ragged[index] = f"has {row.actual_columns} cells, expected {row.expected_columns} as in the first row"
     return table.take(pa.array(indices, pa.int64())) if ragged else table, ragged
 
 

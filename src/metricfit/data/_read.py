@@ -16,10 +16,11 @@ from metricfit._errors import DataError
 from metricfit._printable import quoted
 from metricfit.data._detect import detect_columns
 from metricfit.data._layout import Layout
-from metricfit.data._order import check_order
-from metricfit.data._raw import data_errors, read_batches, read_whole
-from metricfit.data._schema import TableSchema, column_positions
-from metricfit.data._types import Column, Parsed, parse_column, to_floats, to_moments, trim, type_name
+from metricfit.data._raw import read_batches, read_whole
+from metricfit.data._schema import Column, TableSchema, column_positions
+from metricfit.data._source import data_errors
+from metricfit.data._target import check_order
+from metricfit.data._types import Parsed, parse_column, to_floats, to_moments, trim, type_name
 
 Say = Callable[[str], None]
 

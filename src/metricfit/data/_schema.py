@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,56 @@ from metricfit._errors import DataError
 from metricfit._printable import listed, quoted
 from metricfit._words import did_you_mean
 from metricfit.data._layout import Layout
-from metricfit.data._types import Column, Seen
+from metricfit.data._numbers import is_number_format
+
+DATE_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%Y%m%dT%H%M%S")
+TYPES = {"number": "a number", "boolean": "true or false", "date": "a date", "time": "a time of day", "string": "text"}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a column held in the training table, for a comparison with new rows."""
+
+    n_rows: int
+    missing: float  # share of the cells
+    low: float | None = None  # of numbers
+    high: float | None = None
+    categories: tuple[str, ...] | None = None
+    new: float = 0.0  # share of the cells whose category occurs once: as many of new rows are unseen
+
+    def is_valid(self) -> bool:
+        numbers = (self.missing, self.new, *(end for end in (self.low, self.high) if end is not None))
+        return self.n_rows > 0 and all(map(isfinite, numbers)) and (self.low is None) == (self.high is None)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that a model was fitted to; ``position`` counts from 0.
+
+    ``format`` is a date format, or how numbers are written; it is empty for ISO dates and plain numbers. In a ``lenient``
+    column of numbers, cells that are no numbers are missing values.
+    """
+
+    name: str
+    type: str
+    position: int
+    format: str = ""
+    lenient: bool = False
+    seen: Seen | None = None
+
+    def is_valid(self) -> bool:
+        """Whether type and format are known."""
+        if self.seen is not None and not self.seen.is_valid():
+            return False
+        if self.type == "number":
+            return not self.format or is_number_format(self.format)
+        return self.type in TYPES and (not self.format or (self.type == "date" and self.format in DATE_FORMATS))
+
+    def expected(self) -> str:
+        """What a cell should be, in words."""
+        if self.type == "number" and self.format:
+            return f"a number written as {self.format}"
+        return TYPES[self.type]
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,19 @@
-"""Encoding, delimiter and decimal sign of a text file, from its first lines."""
+"""Encoding, delimiter, decimal sign and names of the columns of a text file, from its first lines."""
 
 from __future__ import annotations
 
 import codecs
 import csv
-import gzip
-import io
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from io import BufferedReader
 from pathlib import Path
 
-from metricfit._errors import DataError, UsageError
-from metricfit._files import BoundedGzip
+from metricfit._errors import UsageError
+from metricfit.data._numbers import MISSING, is_number
+from metricfit.data._source import BYTE_ORDER_MARKS, open_bytes, open_text
 
 SAMPLE_BYTES = 2**18  # for detecting delimiter and header; more if the first line is longer
-MAX_LINE_BYTES = 2**24  # of the first line
 MAX_RECORDS = 200
 MIN_BYTES_TO_GUESS = 16  # non-ASCII bytes
 LIKELY_ENCODINGS = (
@@ -26,58 +22,35 @@ LIKELY_ENCODINGS = (
 )
 WHITESPACE = r"\s+"  # a delimiter: any number of spaces and tabs, as in aligned columns
 DELIMITERS = ("\t", ";", "|", ",", " ")  # the first that fits is used, since text and numbers also contain commas and spaces
-BYTE_ORDER_MARKS = {
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 _CELLS = re.compile(r'(?:"(?:[^"]|"")*"|\S)+')
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 _DECIMAL_POINT = re.compile(r"\s*[-+]?\d+\.\d+\s*")
 _MAY_GROUP = re.compile(r"\s*[-+]?[1-9]\d{0,2},\d{3}\s*")
 
 
-def open_bytes(path: Path, compressed: bool) -> gzip.GzipFile | BufferedReader:
-    """Open the file for reading bytes, decompressed."""
-    return BoundedGzip(path) if compressed else path.open("rb")
-
-
-@contextmanager
-def open_text(path: Path, compressed: bool, encoding: str) -> Iterator[io.TextIOWrapper]:
-    """Open the file for reading lines, decompressed and without a byte order mark."""
-    known = "utf-8-sig" if encoding == "utf-8" else encoding
-    with open_bytes(path, compressed) as file, io.TextIOWrapper(file, encoding=known) as text:
-        yield text
-
-
 def check_encoding(encoding: str) -> str:
+    """The encoding by its usual name."""
     try:
-        codecs.lookup(encoding)
         "text".encode(encoding)  # some codecs, such as hex, do not encode text
+        return codecs.lookup(encoding).name
     except (LookupError, ValueError, TypeError, AssertionError):
         raise UsageError(f"--encoding {encoding!r} is not a text encoding in Python. Try utf-8 or cp1252.") from None
-    return encoding
 
 
 def detect_encoding(path: Path, compressed: bool) -> str:
     """The encoding of the byte order mark; UTF-8 if the whole file decodes; else a guess."""
-    try:
-        with open_bytes(path, compressed) as file:
-            before, block = b"", file.read(2**20)
-            for mark, encoding in BYTE_ORDER_MARKS.items():
-                if block.startswith(mark):
-                    return encoding
-            decoder = codecs.getincrementaldecoder("utf-8")()
-            while block:
-                try:
-                    decoder.decode(block)
-                except UnicodeDecodeError:
-                    return _guess_encoding(before[-4:] + block)
-                before, block = block, file.read(2**20)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+    with open_bytes(path, compressed) as file:
+        before, block = b"", file.read(2**20)
+        for mark, encoding in BYTE_ORDER_MARKS.items():
+            if block.startswith(mark):
+                return encoding
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        while block:
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError:
+                return _guess_encoding(before[-4:] + block)
+            before, block = block, file.read(2**20)
     return "utf-8"
 
 
@@ -93,29 +66,10 @@ def _guess_encoding(block: bytes) -> str:
 
 
 def first_lines(path: Path, compressed: bool, encoding: str) -> list[str]:
-    """Whole lines from the start of the file."""
-    try:
-        with open_bytes(path, compressed) as file:
-            start = _first_bytes(file, path)
-        text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(start).removeprefix("\ufeff")
-    except UnicodeError as error:
-        raise DataError(f"{path} cannot be read as {encoding}: {error}.") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    lines = io.StringIO(text, newline="").readlines()
-    return lines[:-1] if len(start) >= SAMPLE_BYTES and len(lines) > 1 else lines
-
-
-def _first_bytes(file: gzip.GzipFile | BufferedReader, path: Path) -> bytes:
-    """The start of the file, with more than one line. A line ends in CR, LF or both."""
-    blocks, n_ends, size = [], 0, 0
-    while n_ends < 2 and (block := file.read(SAMPLE_BYTES)):
-        blocks.append(block)
-        n_ends += block.count(b"\n") + block.count(b"\r")
-        size += len(block)
-        if n_ends < 2 and size > MAX_LINE_BYTES:
-            raise DataError(f"{path} has no end of a line in its first {size / 2**20:.0f} MB, expected one row per line.")
-    return b"".join(blocks)
+    """Whole lines from the start of the file, more than one."""
+    with open_text(path, compressed, encoding, errors="replace") as text:
+        lines = text.readlines(SAMPLE_BYTES)
+        return lines if len(lines) > 1 else lines + text.readlines(1)
 
 
 def first_records(lines: Sequence[str], delimiter: str) -> list[list[str]]:
@@ -169,3 +123,50 @@ def detect_decimal(records: Sequence[Sequence[str]], delimiter: str) -> str:
     commas = [cell for cell in cells if _DECIMAL_COMMA.fullmatch(cell)]
     sure = delimiter == ";" or not all(map(_MAY_GROUP.fullmatch, commas))
     return "," if commas and sure and not any(map(_DECIMAL_POINT.fullmatch, cells)) else "."
+
+
+def unique_names(raw_names: Sequence[str]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Names without surrounding spaces, each once, and the repeated ones with their new names.
+
+    An unnamed column is called "column" and its number.
+
+    >>> unique_names(["a", "b", " a", ""])
+    (('a', 'b', 'a (2)', 'column 4'), (('a', 'a (2)'),))
+    """
+    wanted = [name.strip() or f"column {index}" for index, name in enumerate(raw_names, 1)]
+    names: list[str] = []
+    renamed: list[tuple[str, str]] = []
+    used, taken = set[str](), set(wanted)
+    for name in wanted:
+        new, times = name, 1
+        while new in used or (times > 1 and new in taken):
+            times += 1
+            new = f"{name} ({times})"
+        if new != name:
+            renamed.append((name, new))
+        used.add(new)
+        names.append(new)
+    return tuple(names), tuple(renamed)
+
+
+def why_data(records: Sequence[Sequence[str]]) -> str:
+    """Why the first line is data; "" if it is a header.
+
+    A header has no number, or has a word above a column of numbers. Words that all occur below, each in its own column, are
+    data.
+    """
+    first, rest = records[0], records[1:]
+    if not any(map(is_number, first)):
+        repeated = bool(first) and all(
+            cell.strip() not in MISSING and cell.strip() in _below(rest, i) for i, cell in enumerate(first)
+        )
+        return "has only values that occur again below" if repeated else ""
+    for index, name in enumerate(first):
+        below = [cell for cell in _below(rest, index) if cell not in MISSING]
+        if below and all(map(is_number, below)) and name.strip() not in MISSING and not is_number(name):
+            return ""
+    return "has numbers"
+
+
+def _below(rest: Sequence[Sequence[str]], index: int) -> set[str]:
+    return {row[index].strip() for row in rest if index < len(row)}

@@ -12,19 +12,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import parquet
 
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import listed, quoted
 from metricfit._words import did_you_mean
-from metricfit.data._literals import MISSING, is_number
-from metricfit.data._moments import YEARS, in_range
-from metricfit.data._order import order_of
+from metricfit.data._layout import Layout
+from metricfit.data._numbers import MISSING, is_number
 from metricfit.data._rare import frequent_classes, merge_classes
+from metricfit.data._types import YEARS, in_range
 
 MAX_NUMBERED_CLASSES = 20  # more are accepted if there are ten rows per class
 MAX_LETTERS = 10_000  # of a class
 MAX_FRACTIONS = 10  # distinct values of a target with non-integers
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_INTEGER = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0+)?")
 _NO_LABEL = tuple(word for word in MISSING if word != "None")  # "None" may be a class
 
 
@@ -112,8 +113,11 @@ def column_named(wanted: str, names: Sequence[str], option: str) -> str:
 
 
 def label_like(text: str, classes: NDArray[Any], option: str) -> Any:
-    """The class with this text, or the only class with this text if case is ignored."""
+    """The class with this text, or the only class with this text if case is ignored; 1.0 is 1."""
     known = [str(label) for label in classes]
+    number = _INTEGER.fullmatch(text)
+    if number and text not in known:
+        text = number[1]
     same = [index for index, name in enumerate(known) if name == text]
     alike = same or [index for index, name in enumerate(known) if name.lower() == text.lower()]
     if len(alike) == 1:
@@ -129,8 +133,11 @@ def _to_labels(column: pa.ChunkedArray, target: str, path: Path) -> NDArray[Any]
         if longest > MAX_LETTERS:
             raise DataError(f"{path}, column {target!r} has a value of {longest:,} letters, expected names of classes.")
         words = np.array(column.to_pylist(), dtype=str)
-        whole = all(_INTEGER.fullmatch(name) for name in np.unique(words).tolist())
-        return words.astype(np.int64) if whole else words
+        names, codes = np.unique(words, return_inverse=True)
+        numbers = [_INTEGER.fullmatch(name) for name in names.tolist()]
+        if not all(numbers):
+            return words
+        return np.array([int(number[1]) for number in numbers if number], dtype=np.int64)[codes]  # 1.0 is 1, as in Parquet
     if pa.types.is_temporal(column.type) and not pa.types.is_duration(column.type) and not pa.types.is_interval(column.type):
         column, wrong = in_range(column)
         if pc.any(wrong).as_py():
@@ -175,3 +182,37 @@ def check_classes(
             f"{where}: class {quoted(rare)} has one row{others}; cross-validation needs two. Add rows, remove the class, "
             f"or pass --merge-rare {enough} to join all classes with fewer than {enough} rows."
         )
+
+
+def check_order(
+    values: pa.ChunkedArray, path: Path, layout: Layout, target: str, say: Callable[[str], None]
+) -> pa.ChunkedArray:
+    """The target without its order, if the file was written without the list of categories.
+
+    Such a file has the categories in the order in which they first occur, which is no order.
+    """
+    if not _is_ordered(values.type):
+        return values
+    raw_name = layout.raw_names[layout.names.index(target)]
+    with parquet.ParquetFile(path) as file:
+        groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
+    parts = [group.column(index) for group in groups for index in range(group.num_columns)]
+    listed = all(part.has_dictionary_page for part in parts if part.path_in_schema == raw_name)
+    same = all(chunk.dictionary.equals(values.chunk(0).dictionary) for chunk in values.chunks)
+    if listed and same:
+        return values
+    say(f"Column {quoted(target)} is an ordered category, but the file does not hold the order of its classes.")
+    return values.cast(values.type.value_type)
+
+
+def order_of(values: pa.ChunkedArray, labels: NDArray[Any]) -> tuple[Any, ...] | None:
+    """The classes that occur, in the order of the categories; ``values`` and ``labels`` belong to the same rows."""
+    if not _is_ordered(values.type) or not values.num_chunks:
+        return None
+    codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in values.chunks])
+    found, rows = np.unique(codes, return_index=True)
+    return tuple(labels[rows[np.argsort(found)]].tolist())
+
+
+def _is_ordered(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_dictionary(kind) and kind.ordered)

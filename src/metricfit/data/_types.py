@@ -5,69 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isfinite, isinf
+from math import isinf
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from metricfit._printable import quoted
-from metricfit.data._literals import MISSING
-from metricfit.data._moments import HOURS, YEARS, in_microseconds, in_range
-from metricfit.data._numbers import is_number_format, parse_numbers
+from metricfit.data._numbers import MISSING, parse_numbers
+from metricfit.data._schema import DATE_FORMATS, Column
 
 MAX_NUMBER = 1e100  # squares of larger numbers may overflow
 _CODE = r"^[-+]?0[0-9]"  # 007 is a code, not a number
 _INFINITY = r"(?i)^[-+]?inf(inity)?$"
-DATE_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%Y%m%dT%H%M%S")
 _YEAR = "[0-9]{4}"  # 1.2.3 is no date
+YEARS = "is outside of the years 1 to 9999"
+_DAY = 86_400
+_FIRST, _END = -719_162 * _DAY, 2_932_897 * _DAY  # seconds of these years
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _ISO = (pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC"))
-TYPES = {"number": "a number", "boolean": "true or false", "date": "a date", "time": "a time of day", "string": "text"}
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What a column held in the training table, for a comparison with new rows."""
-
-    n_rows: int
-    missing: float  # share of the cells
-    low: float | None = None  # of numbers
-    high: float | None = None
-    categories: tuple[str, ...] | None = None
-    new: float = 0.0  # share of the cells whose category occurs once: as many of new rows are unseen
-
-    def is_valid(self) -> bool:
-        numbers = (self.missing, self.new, *(end for end in (self.low, self.high) if end is not None))
-        return self.n_rows > 0 and all(map(isfinite, numbers)) and (self.low is None) == (self.high is None)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column that a model was fitted to; ``position`` counts from 0.
-
-    ``format`` is a date format, or how numbers are written; it is empty for ISO dates and plain numbers. In a ``lenient``
-    column of numbers, cells that are no numbers are missing values.
-    """
-
-    name: str
-    type: str
-    position: int
-    format: str = ""
-    lenient: bool = False
-    seen: Seen | None = None
-
-    def is_valid(self) -> bool:
-        """Whether type and format are known."""
-        if self.seen is not None and not self.seen.is_valid():
-            return False
-        if self.type == "number":
-            return not self.format or is_number_format(self.format)
-        return self.type in TYPES and (not self.format or (self.type == "date" and self.format in DATE_FORMATS))
-
-    def expected(self) -> str:
-        """What a cell should be, in words."""
-        if self.type == "number" and self.format:
-            return f"a number written as {self.format}"
-        return TYPES[self.type]
 
 
 @dataclass(frozen=True)
@@ -136,7 +91,10 @@ def parse_column(text: pa.ChunkedArray, column: Column, decimal: str) -> Parsed:
 
 def to_floats(values: pa.ChunkedArray, text: pa.ChunkedArray | None = None) -> Parsed:
     """Floats, with null for infinity and NaN; numbers that are too large are problems."""
-    values = in_microseconds(values) if pa.types.is_duration(values.type) else values.cast(pa.float64(), safe=False)
+    if pa.types.is_duration(values.type):  # in microseconds
+        per_microsecond = _PER_SECOND[values.type.unit] / _PER_SECOND["us"]
+        values = pc.divide(values.cast(pa.int64()).cast(pa.float64(), safe=False), per_microsecond)
+    values = values.cast(pa.float64(), safe=False)
     large = pc.greater(pc.abs(values), MAX_NUMBER)
     meant = pc.match_substring_regex(text, _INFINITY) if text is not None else pc.is_inf(values)  # infinity, not 1e999
     large = pc.and_not(pc.fill_null(large, False), pc.fill_null(meant, False))
@@ -150,10 +108,36 @@ def to_floats(values: pa.ChunkedArray, text: pa.ChunkedArray | None = None) -> P
 
 
 def to_moments(values: pa.ChunkedArray) -> Parsed:
-    """Dates or times of day as Python can hold them; others are problems."""
-    usable, wrong = in_range(values)
-    what = HOURS if pa.types.is_time(values.type) else YEARS
-    return Parsed(usable, dict.fromkeys(_rows_where(wrong), f"a value of type {values.type} {what}"))
+    """Times of day, or dates as Python can hold them; others are problems."""
+    if pa.types.is_time(values.type):
+        return Parsed(values.cast(pa.time64("us"), safe=False))
+    usable, far = in_range(values)
+    return Parsed(usable, dict.fromkeys(_rows_where(far), f"a value of type {values.type} {YEARS}"))
+
+
+def in_range(dates: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Dates with null for those that Python cannot hold, and which these are. An unknown time zone raises ArrowInvalid."""
+    kind, spare, per_second = dates.type, 0, 1_000
+    if pa.types.is_timestamp(kind):
+        if kind.unit == "ns":
+            dates, kind = dates.cast(pa.timestamp("us", kind.tz), safe=False), pa.timestamp("us", kind.tz)
+        per_second, spare = _PER_SECOND[kind.unit], 0 if kind.tz is None else _DAY  # for the shift of the zone
+        if kind.tz is not None:
+            _check_zone(kind.tz)
+    first, end = (_FIRST + spare) * per_second, (_END - spare) * per_second
+    if pa.types.is_date32(kind):
+        numbers, first, end = dates.cast(pa.int32()), _FIRST // _DAY, _END // _DAY
+    else:
+        numbers = dates.cast(pa.int64())
+    far = pc.fill_null(pc.or_(pc.less(numbers, first), pc.greater_equal(numbers, end)), False)
+    return pc.if_else(far, None, dates), far
+
+
+def _check_zone(name: str) -> None:
+    try:
+        pa.lib.string_to_tzinfo(name)
+    except Exception as error:
+        raise pa.ArrowInvalid(f"{name!r} is not a known time zone") from error
 
 
 def _parse_number_column(text: pa.ChunkedArray, column: Column, decimal: str) -> Parsed:

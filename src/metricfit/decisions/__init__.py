@@ -5,6 +5,7 @@ from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import cross_fit_offsets, fit_cut, fit_offsets, fit_smooth_offsets
 from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores
+from metricfit.decisions._smoothed import normal_of_two, softmax_and_normalizer, softmax_of_any
 from metricfit.decisions._tuning import decide, fit_calibrated_offsets, tune_offsets
 
 __all__ = [
@@ -25,6 +26,9 @@ __all__ = [
     "known_rows",
     "log_probabilities",
     "metric_values",
+    "normal_of_two",
     "read_scores",
+    "softmax_and_normalizer",
+    "softmax_of_any",
     "tune_offsets",
 ]

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 
 from metricfit._typing import Floats, Ints
-from metricfit.metrics import Custom, Metric
-from metricfit.metrics._base import Counts, CountsMetric
+from metricfit.metrics import Counts, CountsMetric, Custom, Metric
 
 
 def hard_confusion(predicted: Ints, labels: Ints, weight: Floats, n_classes: int) -> Floats:

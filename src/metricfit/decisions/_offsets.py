@@ -14,8 +14,7 @@ from metricfit.decisions._calibration import fit_temperature
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import counts_values, hard_confusion, metric_values, sums_by_cell
 from metricfit.decisions._smoothed import normal_of_two, softmax_of_any
-from metricfit.metrics import Metric
-from metricfit.metrics._base import CountsMetric, needs_counts_only
+from metricfit.metrics import CountsMetric, Metric, needs_counts_only
 
 NORMAL_WIDTH, SOFTMAX_WIDTH = 0.4, 0.3  # of the noise on calibrated scores; softmax for more than two classes
 _MOST_ENTRIES = 400_000  # of the matrices or counts of all candidates together

@@ -17,8 +17,7 @@ from scipy.special import ndtr
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._hard import sums_by_cell
-from metricfit.metrics import Metric
-from metricfit.metrics._base import Counts, CountsMetric, needs_counts_only
+from metricfit.metrics import Counts, CountsMetric, Metric, needs_counts_only
 
 # scores to the value and its derivative by the scores
 NoisyMetric = Callable[[Floats], tuple[float, Floats]]

@@ -10,8 +10,8 @@ from torch import Tensor
 from metricfit import links
 from metricfit._checks import check_number, check_option
 from metricfit.links import Link
+from metricfit.losses import ClassificationLoss, CrossEntropyLoss, HingeLoss, MetricLoss
 from metricfit.metrics import Metric
-from metricfit.objectives import ClassificationLoss, CrossEntropyLoss, HingeLoss, MetricLoss
 from metricfit.smoothing import Normal, Smoothing, Softmax
 
 LOSSES = ("cross_entropy", "hinge", "metric")

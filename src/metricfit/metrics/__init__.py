@@ -3,15 +3,19 @@
 from metricfit.metrics._accuracy import Accuracy, BalancedAccuracy, GMean
 from metricfit.metrics._agreement import CohenKappa, MatthewsCorrelation
 from metricfit.metrics._averaged import FBeta, FowlkesMallows, Jaccard, Precision, Recall
-from metricfit.metrics._base import Custom, Metric
+from metricfit.metrics._base import Counts, CountsMetric, Custom, Metric, needs_counts_only, occurs
 from metricfit.metrics._cost import Cost
-from metricfit.metrics._registry import MetricLike, get, name_of, names
+from metricfit.metrics._registry import REGISTRY, MetricLike, get, name_of, names
+from metricfit.metrics._resolve import Resolved, order_of, positive_of, resolve_metric
 
 __all__ = [
+    "REGISTRY",
     "Accuracy",
     "BalancedAccuracy",
     "CohenKappa",
     "Cost",
+    "Counts",
+    "CountsMetric",
     "Custom",
     "FBeta",
     "FowlkesMallows",
@@ -22,7 +26,13 @@ __all__ = [
     "MetricLike",
     "Precision",
     "Recall",
+    "Resolved",
     "get",
     "name_of",
     "names",
+    "needs_counts_only",
+    "occurs",
+    "order_of",
+    "positive_of",
+    "resolve_metric",
 ]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from metricfit.metrics._base import Counts, CountsMetric, masked_mean, occurs
-from metricfit.numerics._safe import safe_divide, safe_log
+from metricfit.numerics import safe_divide, safe_log
 
 
 @dataclass(frozen=True)

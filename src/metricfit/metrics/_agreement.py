@@ -9,7 +9,7 @@ from torch import Tensor
 
 from metricfit._checks import check_option
 from metricfit.metrics._base import Counts, CountsMetric, Metric
-from metricfit.numerics._safe import safe_divide, safe_sqrt
+from metricfit.numerics import safe_divide, safe_sqrt
 
 _ROUNDING = 1e-12
 

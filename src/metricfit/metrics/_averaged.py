@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from metricfit._checks import check_number, check_option
 from metricfit.metrics._base import Counts, CountsMetric, Metric, masked_mean, occurs
-from metricfit.numerics._safe import safe_divide, safe_sqrt
+from metricfit.numerics import safe_divide, safe_sqrt
 
 AVERAGES = ("binary", "macro", "micro", "weighted")
 
@@ -126,8 +127,7 @@ class FBeta(Averaged):
             odds: Tensor | float = hits.new_tensor(self.beta).square().clamp(max=1e30)
         else:
             odds = min(self.beta * self.beta, 1e30)  # type: ignore[operator]
-        recall_weight = odds / (1.0 + odds)
-        return safe_divide(hits, recall_weight * support + (1.0 - recall_weight) * predicted)
+        return safe_divide(hits, torch.lerp(predicted, support, odds / (1.0 + odds)))
 
     def depends_on_order(self, n_classes: int) -> bool:
         return isinstance(self.beta, tuple) and len(set(self.beta)) > 1

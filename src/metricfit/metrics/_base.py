@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import check_tensor
-from metricfit.numerics._safe import floor_of
+from metricfit.numerics import floor_of
 from metricfit.scores import working_precision
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from metricfit._checks import check_number
 from metricfit.metrics._base import Metric
-from metricfit.numerics._safe import safe_divide
+from metricfit.numerics import safe_divide
 
 Names = tuple[Any, Any]  # (true, predicted)
 

@@ -135,10 +135,20 @@ def _positive(metric: Any, pos_label: Any, classes: NDArray[Any], counts: NDArra
     """The place of the positive class; None leaves it as the metric has it."""
     if pos_label is not None:
         return _place_of(pos_label, classes)
-    names = classes.dtype.kind not in "iufb" and any(isinstance(label, str) for label in classes.tolist())
-    if isinstance(metric, str) and names and counts is not None and counts[0] < counts[1]:
-        return 0
-    return None
+    return positive_of(classes, counts)[0] if isinstance(metric, str) and counts is not None else None
+
+
+def positive_of(classes: NDArray[Any], counts: NDArray[Any]) -> tuple[int, str]:
+    """Which of two classes is the positive one where nobody says so, and why: the larger number, or the rarer name.
+
+    >>> positive_of(np.array([0, 1]), np.array([27, 73])), positive_of(np.array(["bad", "good"]), np.array([27, 73]))
+    ((1, 'the larger number'), (0, 'the rarer one'))
+    """
+    if classes.dtype.kind in "iufb" or not any(isinstance(label, str) for label in classes.tolist()):
+        return 1, "the larger number"
+    if counts[0] == counts[1]:
+        return 1, "the second of equally frequent names"
+    return int(counts[1] < counts[0]), "the rarer one"
 
 
 def _place_of(pos_label: Any, classes: NDArray[Any]) -> int:

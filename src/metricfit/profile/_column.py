@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from metricfit._typing import Floats
 from metricfit.data import Column
-from metricfit.estimators._kinds import CATEGORIES, DATES, DISTINCT_TEXT, NUMBERS, TEXT, kind_of
-from metricfit.estimators._preprocess import MAX_CATEGORIES, MIN_FREQUENCY
+from metricfit.estimators import CATEGORIES, DATES, DISTINCT_TEXT, MAX_CATEGORIES, MIN_FREQUENCY, NUMBERS, TEXT, kind_of
 from metricfit.profile._words import shorten
 
 N_EXAMPLES = 3

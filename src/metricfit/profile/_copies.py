@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from metricfit.estimators._kinds import TEXT
+from metricfit.estimators import TEXT
 from metricfit.profile._column import TableColumn
 from metricfit.profile._identity import find_identity
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metricfit.estimators._kinds import CATEGORIES
+from metricfit.estimators import CATEGORIES
 from metricfit.profile._column import MOSTLY, TableColumn
 
 MIN_ROWS = 20  # fewer rows cannot tell an ID

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricfit._typing import Floats
-from metricfit.estimators._kinds import TEXT
+from metricfit.estimators import TEXT
 from metricfit.profile._column import TableColumn
 
 NEARLY_THE_TARGET = 0.99  # balanced accuracy

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricfit.estimators._kinds import CATEGORIES, TEXT
+from metricfit.estimators import CATEGORIES, TEXT
 from metricfit.profile._column import TableColumn
 
 CLOSE = 0.25  # mean closeness of the columns that makes rows of one value alike

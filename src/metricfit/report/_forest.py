@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from metricfit.comparison import Comparison, Result
-from metricfit.comparison._contenders import TRIVIAL
-from metricfit.report._shown import contender_colours, evidence, marks, model_colours
+from metricfit.comparison import TRIVIAL, Comparison, Result
+from metricfit.report._shown import contender_colours, marks, model_colours
 from metricfit.report._strips import Strip, axis
 from metricfit.report._svg import span
 from metricfit.report._words import MetricWords, interval, score
@@ -57,7 +56,7 @@ def forest(comparison: Comparison) -> Forest:
     for name, result in results.items():
         own, colour = result.difference, colours[name]
         is_reference = result is comparison.reference
-        kind = "" if is_reference else evidence(own, result.p_holm)
+        kind = "" if is_reference else own.evidence
         outside = not low <= own.mean <= high
         about = f"{name}: {metric.score(result.estimate.mean)}"
         tip = f"{about}; {metric.difference} {score(own.mean, True)}, {interval(own.low, own.high, True)}"

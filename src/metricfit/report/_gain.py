@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricfit._typing import Floats
-from metricfit.comparison import Comparison, Result
-from metricfit.comparison._contenders import TRIVIAL
+from metricfit.comparison import TRIVIAL, Comparison, Result
 from metricfit.metrics import Cost
 from metricfit.report._curves import confusion
-from metricfit.report._shown import evidence, positive_place
+from metricfit.report._shown import positive_place
 
 BASES = (1_000, 10_000, 100_000, 1_000_000)
 FEWEST = 5  # cases of the rarest class that should be among the cases spoken of
@@ -90,7 +89,7 @@ def gain(comparison: Comparison) -> Gain:
         classes = class_changes(before, after, names, base) if positive is None else []
         saving = None if costs is None else total_cost(before, costs, base) - total_cost(after, costs, base)
         right = [rows_right(before, after, base)]
-        steps.append(Step(other, evidence(difference, p), p, [*changes, *right], classes, saving))
+        steps.append(Step(other, difference.evidence, p, [*changes, *right], classes, saving))
     shown = [] if costs is None else [result, *(step.other for step in steps)]
     return Gain(
         result,

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from metricfit.comparison import Comparison, Result
-from metricfit.comparison._contenders import TRIVIAL
-from metricfit.comparison._importance import MOST_ROWS
+from metricfit.comparison import MOST_ROWS, TRIVIAL, Comparison, Result
 from metricfit.methods import Choice
 from metricfit.report import _curves as curves
 from metricfit.report import _figures as figures
@@ -75,7 +73,6 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         columns=([], []) if profile is None else open_and_folded(profile),
         headline=headline(comparison),
         verdict=comparison.verdict,
-        hint=comparison.hint,
         cards=_cards(comparison, metric),
         decisions=_decisions(comparison),
         forest=forest(comparison),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from metricfit.comparison import Comparison, Result
-from metricfit.comparison._statistics import LEVEL, Estimate
 from metricfit.methods import CROSS_ENTROPY
 
 N_COLOURS = 12  # in the page's palette
@@ -93,19 +91,3 @@ def marks(comparison: Comparison) -> dict[str, list[str]]:
             words.setdefault(name, []).append(mark)
     words.setdefault(comparison.reference.contender.name, []).append("reference")
     return {name: words.get(name, []) for name in comparison.results}
-
-
-def evidence(difference: Estimate, p_holm: float) -> str:
-    """What is known of a difference: significantly "better" or "worse", maybe "chance", or "unknown" without a test.
-
-    >>> evidence(Estimate(0.1, 0.05, 0.15, 0.001), 0.01), evidence(Estimate(0.1, -0.05, 0.25, 0.1), 0.2)
-    ('better', 'chance')
-    >>> evidence(Estimate(-0.1, -math.inf, math.inf, 1.0), 1.0)
-    'unknown'
-    """
-    if not (math.isfinite(difference.low) and math.isfinite(difference.high)):
-        return "unknown"
-    always = difference.low == difference.high != 0.0  # the same difference on all splits has no p-value
-    if p_holm < LEVEL or always:
-        return "better" if difference.mean > 0.0 else "worse"
-    return "chance"

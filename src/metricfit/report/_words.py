@@ -9,9 +9,8 @@ from typing import Any
 from markupsafe import Markup
 
 from metricfit._printable import printable
-from metricfit.comparison import Comparison
-from metricfit.comparison._contenders import contender_in_words as contender_in_words
-from metricfit.comparison._words import Numbers, metric_title, shown_score
+from metricfit.comparison import Comparison, Numbers, metric_title, shown_score
+from metricfit.comparison import contender_in_words as contender_in_words
 from metricfit.metrics import Cost, Metric
 
 DASH, MINUS = "\u2013", "\u2212"
@@ -23,7 +22,7 @@ def visible(text: str) -> str:
     >>> print(visible("a\x00b\x1b[31m\u202ec\ud800"))
     a\x00b\x1b[31m\u202ec\ud800
     """
-    return printable(text).encode("utf-8", "backslashreplace").decode()
+    return text if text.isprintable() else printable(text).encode("utf-8", "backslashreplace").decode()
 
 
 def printed(value: Any) -> Any:

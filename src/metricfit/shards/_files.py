@@ -17,7 +17,8 @@ from metricfit._errors import DataError, UsageError
 from metricfit._printable import quoted
 from metricfit.data import Layout, TableSchema
 from metricfit.data._detect import detect_columns
-from metricfit.data._raw import CHUNK_ROWS, data_errors, read_batches
+from metricfit.data._raw import CHUNK_ROWS, read_batches
+from metricfit.data._source import data_errors
 from metricfit.data._types import type_name
 
 Say = Callable[[str], None]

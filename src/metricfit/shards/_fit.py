@@ -22,8 +22,7 @@ from metricfit.estimators._feature_names import feature_names
 from metricfit.learners import COLUMNS, Given, LinearLearner, build_learner
 from metricfit.learners._catalogue import STRENGTHS
 from metricfit.learners._estimator import EstimatorLearner
-from metricfit.learners._formats import FORMATS
-from metricfit.metrics._resolve import resolve_metric
+from metricfit.metrics import resolve_metric
 from metricfit.selection import iterate_folds
 from metricfit.shards._columns import fit_code_reader, fit_reader
 from metricfit.shards._files import Files, check_scratch, find_files, open_files
@@ -162,7 +161,7 @@ def _check_options(classifier: MetricClassifier) -> methods.Method | methods.Cho
 
 def _trees(model: Any) -> Any:
     """The ``XGBClassifier`` that is meant; a ValueError for any other model."""
-    if model != "xgboost" and f"{type(model).__module__}.{type(model).__qualname__}" not in FORMATS["xgboost"].types:
+    if model != "xgboost" and f"{type(model).__module__}.{type(model).__qualname__}" != "xgboost.sklearn.XGBClassifier":
         raise ValueError(
             f"`model` should be 'linear', 'xgboost' or an XGBClassifier where files are read in parts, got {model!r}. For "
             "other models, read a sample of the rows into memory and fit MetricClassifier."

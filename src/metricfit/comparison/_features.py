@@ -1,16 +1,22 @@
-"""The strongest effects of the linear model: what pushes a row towards a class, and by how much."""
+"""What models use: the strongest effects of the linear model, and the permutation importance of every column."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
+from sklearn.utils import _safe_indexing
 
+from metricfit._typing import Floats, Ints
+from metricfit.comparison._statistics import score_of
 from metricfit.estimators import MetricClassifier
 
 MOST_EFFECTS = 15
+MOST_ROWS = 1000  # of a split that are shuffled and predicted again for every column
 Coefficients = dict[tuple[str, str], float]  # (feature, label): change in log-odds
 
 
@@ -92,3 +98,34 @@ def strongest_effects(splits: Sequence[Coefficients]) -> tuple[Effect, ...]:
     values = {pair: [split.get(pair, 0.0) for split in splits] for pair in pairs}
     found = [Effect(*pair, float(np.mean(ones)), float(np.std(ones))) for pair, ones in values.items()]
     return tuple(sorted(found, key=lambda effect: -abs(effect.mean))[:MOST_EFFECTS])
+
+
+def importance_of(fitted: MetricClassifier, data: Any, labels: Ints, seed: int) -> Floats:
+    """What the metric loses on held-out rows if a column is shuffled (Breiman 2001), for every column of the table."""
+    random = np.random.default_rng(seed)
+    if len(labels) > MOST_ROWS:
+        rows = random.permutation(len(labels))[:MOST_ROWS]
+        data, labels = _safe_indexing(data, rows), labels[rows]
+    order = random.permutation(len(labels))
+
+    def score(table: Any) -> float:
+        predicted = fitted.scores_and_probabilities(table)[0].argmax(1)
+        return score_of(fitted.metric_, predicted, labels, len(fitted.classes_))
+
+    whole = score(data)
+    return np.array([whole - score(_shuffle(data, index, order)) for index in range(data.shape[1])])
+
+
+def _shuffle(data: Any, index: int, order: Ints) -> Any:
+    """The table with the values of one column in another order."""
+    if hasattr(data, "tocsc"):
+        columns = data.tolil(copy=True)
+        columns[:, index] = data.tocsc()[:, [index]].toarray()[order]
+        return columns.tocsr()
+    table = nw.from_native(data, eager_only=True, pass_through=True)
+    if isinstance(table, nw.DataFrame):
+        column = table[:, index]
+        return table.with_columns(column[order.tolist()].alias(column.name)).to_native()
+    changed = np.array(data)
+    changed[:, index] = changed[order, index]
+    return changed
