@@ -27,6 +27,8 @@ def kind_of(column: nw.Series[Any]) -> str:
         return DATES
     if column.dtype in (nw.Categorical, nw.Enum):
         return CATEGORIES
+    if column.dtype == nw.String and _repeats(column):
+        return CATEGORIES
     values = [value for value in column.to_list() if not is_missing(value)]
     if values and all(isinstance(value, Number) for value in values):
         return NUMBERS
@@ -36,6 +38,12 @@ def kind_of(column: nw.Series[Any]) -> str:
         return CATEGORIES
     n_words = sum(len(value.split()) for value in values) / len(values)
     return TEXT if n_words > TEXT_WORDS and len(set(values)) > DISTINCT_TEXT * len(values) else CATEGORIES
+
+
+def _repeats(column: nw.Series[Any]) -> bool:
+    """Whether values repeat too often for text. This needs no look at each value in Python."""
+    known = column.drop_nulls()
+    return known.n_unique() <= DISTINCT_TEXT * len(known)
 
 
 def as_numbers(data: Any) -> Floats:
