@@ -37,7 +37,7 @@ def column(*cells):
 )
 def test_a_column_of_one_style(cells, format, values):
     found = find_numbers(column(*cells), ".")
-    assert (found.format, found.share, found.unsure) == (format, 1.0, "")
+    assert (found.format, found.share, found.choice) == (format, 1.0, "")
     assert is_number_format(format)
     assert parse_numbers(column(*cells, None), format).to_pylist() == [*values, None]
 
@@ -55,7 +55,7 @@ def test_a_column_of_one_style(cells, format, values):
 def test_a_column_that_has_two_readings_says_which(cells, file_decimal, format, first, said):
     found = find_numbers(column(*cells), file_decimal)
     assert (found.format, found.share) == (format, 1.0)
-    assert found.unsure.startswith(said)
+    assert found.choice.startswith(said)
     assert parse_numbers(column(*cells), format)[0].as_py() == pytest.approx(first, rel=1e-15)
 
 

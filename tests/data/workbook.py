@@ -28,22 +28,22 @@ def write_workbook(path, first_row=1, **sheets):
         file.writestr("xl/_rels/workbook.xml.rels", _LINKS.format("".join(links)))
         file.writestr("xl/styles.xml", _STYLES)
         for index, name in names:
-            rows = "".join(_row(row, place) for place, row in enumerate(sheets[name], first_row))
+            rows = "".join(_row(row, number) for number, row in enumerate(sheets[name], first_row))
             file.writestr(f"xl/worksheets/sheet{index}.xml", _SHEET.format(rows))
     return path
 
 
-def _row(cells, place):
-    return f'<row r="{place}">{"".join(_cell(cell, f"{chr(65 + index)}{place}") for index, cell in enumerate(cells))}</row>'
+def _row(cells, number):
+    return f'<row r="{number}">{"".join(_cell(cell, f"{chr(65 + index)}{number}") for index, cell in enumerate(cells))}</row>'
 
 
-def _cell(cell, place):
+def _cell(cell, name):
     if cell is None:
         return ""
     if isinstance(cell, bool):
-        return f'<c r="{place}" t="b"><v>{int(cell)}</v></c>'
+        return f'<c r="{name}" t="b"><v>{int(cell)}</v></c>'
     if isinstance(cell, datetime.date):
-        return f'<c r="{place}" s="1"><v>{(cell - datetime.date(1899, 12, 30)).days}</v></c>'
+        return f'<c r="{name}" s="1"><v>{(cell - datetime.date(1899, 12, 30)).days}</v></c>'
     if isinstance(cell, str):
-        return f'<c r="{place}" t="inlineStr"><is><t>{escape(cell)}</t></is></c>'
-    return f'<c r="{place}"><v>{cell}</v></c>'
+        return f'<c r="{name}" t="inlineStr"><is><t>{escape(cell)}</t></is></c>'
+    return f'<c r="{name}"><v>{cell}</v></c>'

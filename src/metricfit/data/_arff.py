@@ -1,6 +1,6 @@
-"""ARFF files of Weka and OpenML, and the ``.dat`` files of KEEL, which have the same form: a header, then rows of cells.
+"""ARFF files of Weka and OpenML, and the ``.dat`` files of KEEL: a header with names and types, then rows of cells.
 
-The header names the columns with their types. The rows become lines of CSV, so that all text files are read alike.
+The rows become lines of CSV, so that all text files are read alike.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TEXTS = ("string", "date")
 
 @dataclass(frozen=True)
 class Header:
-    """The columns with their types, "number", "string" or "" for a date; and the number of lines before ``@data``."""
+    """The columns with their types ("number", "string", or "" for a date), and the number of lines before ``@data``."""
 
     names: tuple[str, ...]
     types: tuple[str, ...]
@@ -33,7 +33,7 @@ class Header:
 
 
 def read_header(lines: Iterable[str], path: Path) -> Header:
-    """Read up to the first row. Rows in sparse form are refused.
+    """Read up to the first row. Sparse rows are refused.
 
     >>> read_header(["@relation r", "@attribute 'my size' real", "@attribute sort {a, b}", "@data", "1.5, a"], Path("r.arff"))
     Header(names=('my size', 'sort'), types=('number', 'string'), n_lines=3)
@@ -46,12 +46,12 @@ def read_header(lines: Iterable[str], path: Path) -> Header:
         if line.lower().startswith("@attribute"):
             columns.append(_column(line, f"{path}, line {number}"))
     else:
-        raise DataError(f"{path} is an ARFF file without a line @data.")
+        raise DataError(f"{path} is an ARFF file without a @data line.")
     if not columns:
         raise DataError(f"{path} is an ARFF file without @attribute lines, which name the columns.")
     first = next((line for _, line in numbered if line and not line.startswith("%")), "")
     if first.startswith("{"):
-        raise DataError(f"{path} is a sparse ARFF file, which is not read. Write all cells, as Weka's SparseToNonSparse does.")
+        raise DataError(f"{path} is a sparse ARFF file, which is not supported. Convert it with Weka's SparseToNonSparse.")
     names, types = zip(*columns, strict=True)
     return Header(names, types, number - 1)
 
@@ -71,7 +71,7 @@ def _column(line: str, where: str) -> tuple[str, str]:
 
 
 def csv_lines(lines: Iterable[str]) -> Iterator[str]:
-    """The lines after ``@data`` as CSV. Comments become blank lines, as does the header, so that rows keep their numbers.
+    """The lines after ``@data`` as CSV. Comments and the header become blank lines, so that rows keep their numbers.
 
     >>> list(csv_lines(["@data", r"1, 'it\\'s', ?", "% a comment", "2, 'Ann, Bob', x", "3,y,z"]))
     ['\\n', "1,it's,?\\n", '\\n', '2,"Ann, Bob",x\\n', '3,y,z\\n']

@@ -1,9 +1,9 @@
 """Whether new rows look like the training table: unseen categories, numbers outside the range, more missing values.
 
-A count is worth a note if rows from the same source would hardly ever give it. Numbers: the chance that k of m new rows are
-beyond the ends of n training rows is at most (k + 1) (m / (n + m))^k, whatever their distribution. Categories: the share of
-training rows whose category occurs once estimates the share of unseen ones (Good and Turing). On top of chance, a per cent of
-the rows is tolerated, and five of missing values.
+A count gets a note if rows from the same source would hardly ever produce it. Numbers: the chance that k of m new rows lie
+beyond the range of n training rows is at most (k + 1) (m / (n + m))^k, for any distribution. Categories: the share of training
+rows whose category occurs once estimates the share of unseen ones (Good and Turing). In addition to chance, 1 % of the rows is
+tolerated, and 5 % of missing values.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metricfit._printable import quoted
-from metricfit.data._schema import Column, Seen, TableSchema
+from metricfit.data._schema import Column, TableSchema, ValueSummary
 
-MOST_CATEGORIES, LONGEST_CATEGORY = 1000, 200  # of a column; others are IDs or texts, whose values are new in every table
-MOST_NEW = 0.3  # share of new categories in rows from the same source, above which a new one says nothing
+MOST_CATEGORIES, LONGEST_CATEGORY = 1000, 200  # beyond these, a column holds IDs or texts, which are always new
+MOST_NEW = 0.3  # expected share of new categories, above which a new one means nothing
 TOLERANCE, TOLERANCE_MISSING = 0.01, 0.05  # shares of rows
-RARE = 1e-4  # probability of a count that gets a note
-STANDARD_ERRORS = 3.0  # by which a share may be larger than it was in the training table
+RARE = 1e-4  # probability below which a count gets a note
+STANDARD_ERRORS = 3.0  # by which a share may exceed that of the training table
 N_EXAMPLES = 3
 
 
 def describe_values(schema: TableSchema, features: pa.Table) -> TableSchema:
-    """The schema with what its columns hold in these rows, for a comparison with new rows."""
-    columns = tuple(replace(column, seen=_seen(features[column.name], column.type)) for column in schema.columns)
+    """The schema with a summary of these rows, for a comparison with new rows."""
+    columns = tuple(replace(column, seen=_summarize(features[column.name], column.type)) for column in schema.columns)
     return replace(schema, columns=columns)
 
 
-def _seen(values: pa.ChunkedArray, kind: str) -> Seen:
+def _summarize(values: pa.ChunkedArray, kind: str) -> ValueSummary:
     n_rows, missing = max(1, len(values)), values.null_count / max(1, len(values))
     if kind == "number" and values.null_count < len(values):
         ends = pc.min_max(values).as_py()
-        return Seen(n_rows, missing, float(ends["min"]), float(ends["max"]))
+        return ValueSummary(n_rows, missing, float(ends["min"]), float(ends["max"]))
     if kind != "string" or values.null_count == len(values):
-        return Seen(n_rows, missing)
+        return ValueSummary(n_rows, missing)
     found = pc.value_counts(pc.drop_null(values.cast(pa.string())))
     names, counts = found.field("values"), np.asarray(found.field("counts"))
     new = float((counts == 1).sum() / counts.sum())
     longest = pc.max(pc.utf8_length(names)).as_py()
     if len(names) > MOST_CATEGORIES or longest > LONGEST_CATEGORY or new > MOST_NEW:
-        return Seen(n_rows, missing)
-    return Seen(n_rows, missing, categories=tuple(names.to_pylist()), new=new)
+        return ValueSummary(n_rows, missing)
+    return ValueSummary(n_rows, missing, categories=tuple(names.to_pylist()), new=new)
 
 
 @dataclass
 class Counts:
-    """A column of new rows, in numbers."""
+    """Counts over the new rows of a column."""
 
     n_rows: int = 0
     n_missing: int = 0
@@ -70,7 +70,7 @@ class Counts:
 
 
 class Drift:
-    """New rows are counted in chunks; what is kept does not grow with them."""
+    """Compare new rows with the training table, chunk by chunk, in constant memory."""
 
     def __init__(self, schema: TableSchema) -> None:
         self.columns: Sequence[Column] = [column for column in schema.columns if column.seen is not None]
@@ -85,7 +85,7 @@ class Drift:
             self.counts[name].add(counts)
 
     def notes(self) -> list[str]:
-        """A sentence per column that moved, and kind of change."""
+        """A sentence for each column and kind of change."""
         return [note for column in self.columns for note in _notes(column, self.counts[column.name])]
 
 
@@ -131,7 +131,7 @@ def _are_outside(count: int, n_rows: int, n_training: int) -> bool:
 
 
 def _are_more(count: int, n_rows: int, share: float, n_training: int, tolerance: float) -> bool:
-    """Whether so many rows are improbable for a share of the training table, its standard errors and the tolerance."""
+    """Whether so many rows are improbable, given the share in the training table, its standard error and the tolerance."""
     from scipy.special import bdtrc
 
     largest = share + STANDARD_ERRORS * ((share + 1.0 / n_training) / n_training) ** 0.5 + tolerance

@@ -1,8 +1,8 @@
 """Numbers as people write them: 1,234.56 and 1.234,56, 12.3%, € 9.99, 1 234, (12.50).
 
-The format of a column is the number 1234.56 as this column would write it, such as ``1.234,56 €``. It is decided over all
-values of a column, never for a single cell: ``1,234`` alone may be 1234 or 1.234. Once the decimal sign is known, the other
-signs can only group thousands.
+The format of a column is the number 1234.56 as this column would write it, such as ``1.234,56 €``. All values of a column
+decide it, never a single cell: ``1,234`` alone may be 1234 or 1.234. Once the decimal sign is known, the other signs can only
+group thousands.
 """
 
 from __future__ import annotations
@@ -44,31 +44,26 @@ def is_number(cell: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What the values of a text column are as numbers.
+class NumberStyle:
+    """How the numbers in a text column are written."""
 
-    ``format`` is how most of the numbers are written ("" for plain ones), ``share`` is the share of such cells, ``n_others``
-    the number of other cells and ``others`` their most frequent values. ``any_share`` is the share of numbers that are written
-    in any way. ``unsure`` says how the column is read if its values do not tell a decimal sign from a group sign.
-    """
-
-    format: str
-    share: float
-    n_others: int
-    others: tuple[str, ...]
+    format: str  # of most numbers; "" for plain ones
+    share: float  # of the cells, in this format
+    n_others: int  # cells that are not in this format
+    others: tuple[str, ...]  # the most frequent of these
     example: str = ""
-    any_share: float = 0.0
-    unsure: str = ""
+    any_share: float = 0.0  # of the cells, in any format
+    choice: str = ""  # how the column is read, if a sign could separate decimals or thousands
 
 
-def find_numbers(text: pa.ChunkedArray, file_decimal: str) -> Finding:
-    """How the numbers in a trimmed text column are written; ``file_decimal`` decides where the values cannot."""
+def find_numbers(text: pa.ChunkedArray, file_decimal: str = ".") -> NumberStyle:
+    """How the numbers in a trimmed text column are written; ``file_decimal`` decides where the values leave it open."""
     counts = pc.value_counts(pc.drop_null(text).combine_chunks())
     words, weights = counts.field(0), counts.field(1)
     total = pc.sum(weights).as_py() or 1
     plain = pc.match_substring_regex(words, _PLAIN)
     n_plain = _total(weights, plain)
-    found = Finding("", n_plain / total, total - n_plain, _others(words, weights, plain), _first(words, plain))
+    found = NumberStyle("", n_plain / total, total - n_plain, _others(words, weights, plain), _first(words, plain))
     residue = pc.replace_substring_regex(words, _EXPONENT, r"\1")
     residue = pc.replace_substring_regex(residue, _NOT_UNIT, "")
     units = {unit: _total(weights, pc.equal(residue, unit)) for unit in pc.unique(residue).to_pylist() if unit in UNITS}
@@ -94,7 +89,7 @@ def parse_numbers(text: pa.ChunkedArray, format: str) -> pa.ChunkedArray:
 
 
 def is_number_format(format: str) -> bool:
-    """Whether this is a format of numbers that :func:`parse_numbers` knows.
+    """Whether :func:`parse_numbers` knows this format.
 
     >>> [is_number_format(format) for format in ("1.234,56 €", "EUR 1,234.56", "1234.56%", "1,234,56")]
     [True, True, True, False]
@@ -106,37 +101,39 @@ def is_number_format(format: str) -> bool:
 
 
 def grouped_by_point(text: pa.ChunkedArray) -> str:
-    """A value such as 1.234, if all plain numbers of a column could also be whole numbers with points between thousands."""
+    """A value such as 1.234, if all plain numbers of a column could also be integers with points between thousands."""
     words = pc.drop_null(text)
     pointed = words.filter(pc.match_substring(words, "."))
-    unsure = len(pointed) and pc.all(pc.match_substring_regex(words, r"^[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})?$")).as_py()
-    return pointed[0].as_py() if unsure else ""
+    in_doubt = len(pointed) and pc.all(pc.match_substring_regex(words, r"^[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})?$")).as_py()
+    return pointed[0].as_py() if in_doubt else ""
 
 
 def _find_style(
     words: pa.Array, weights: pa.Array, residue: pa.Array, unit: str, file_decimal: str, total: int
-) -> Finding | None:
+) -> NumberStyle | None:
     """The best format with this unit; None if no value has it."""
-    own = pc.equal(residue, unit)
-    fits = {sign: pc.and_(own, pc.match_substring_regex(words, _pattern(sign, unit))) for sign in ".,"}
+    has_unit = pc.equal(residue, unit)
+    fits = {sign: pc.and_(has_unit, pc.match_substring_regex(words, _pattern(sign, unit))) for sign in ".,"}
     n_fit = {sign: _total(weights, mask) for sign, mask in fits.items()}
     if not max(n_fit.values()):
         return None
-    unsure, decimal = "", "." if n_fit["."] > n_fit[","] else ","
+    choice, decimal = "", "." if n_fit["."] > n_fit[","] else ","
     if n_fit["."] == n_fit[","]:
         decimal = file_decimal
         shown = words.filter(fits[decimal])
         signs = [sign for sign in ".," if pc.any(pc.match_substring(shown, sign)).as_py()]
-        if len(signs) == 2:  # 1,234 beside 1.234: no reading is more likely than the other
+        if len(signs) == 2:  # 1,234 and 1.234: neither reading is more likely
             return None
         if signs:
             decimal = signs[0] if unit == "%" else file_decimal
             example = shown.filter(pc.match_substring(shown, signs[0]))[0].as_py()
-            unsure = _describe_choice(example, signs[0], decimal)
+            choice = _describe_choice(example, signs[0], decimal)
     mask = fits[decimal]
     format = _format_like(words.filter(mask), decimal, unit)
-    n_own = n_fit[decimal]
-    return Finding(format, n_own / total, total - n_own, _others(words, weights, mask), _first(words, mask), unsure=unsure)
+    n_fits = n_fit[decimal]
+    return NumberStyle(
+        format, n_fits / total, total - n_fits, _others(words, weights, mask), _first(words, mask), choice=choice
+    )
 
 
 def _describe_choice(example: str, sign: str, decimal: str) -> str:

@@ -1,12 +1,11 @@
-"""Tables whose cells come as Python objects: JSON Lines, a JSON array of objects, and the first sheet of a workbook."""
+"""Tables whose cells are Python objects: JSON Lines, a JSON array of objects, and the first sheet of a workbook."""
 
 from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,21 @@ from metricfit._printable import quoted
 from metricfit.data._numbers import MISSING
 from metricfit.data._source import open_text
 
-Row = dict[str, Any]
 _MAX_INT = 2**63
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """The cells of a sheet below ``first_row`` empty rows."""
+
+    name: str
+    n_sheets: int
+    first_row: int
+    rows: list[list[Any]]
+
+
 def column_of(cells: Sequence[Any]) -> pa.Array:
-    """A column of booleans, numbers, dates or times if all cells are, apart from missing values; else a column of text."""
+    """A column of booleans, numbers, dates or times if all known cells are; else a column of text."""
     text, cells = cells, [None if isinstance(cell, str) and cell.strip() in MISSING else cell for cell in cells]
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds == {bool}:
@@ -43,7 +51,7 @@ def column_of(cells: Sequence[Any]) -> pa.Array:
 
 
 def cell_text(cell: Any) -> str:
-    """The cell as text, as Arrow writes a whole column of its type, so that it is the same in every chunk."""
+    """The cell as text, as Arrow writes it: 7.0 is "7", True is "true"."""
     if isinstance(cell, str):
         return cell
     if type(cell) is int:
@@ -53,76 +61,50 @@ def cell_text(cell: Any) -> str:
 
 
 def read_keys(path: Path, compressed: bool, encoding: str) -> tuple[str, ...]:
-    """The keys of all objects of a JSON file, in the order in which they first occur."""
-    keys: dict[str, None] = {}
-    for row in _json_rows(path, compressed, encoding):
-        keys |= dict.fromkeys(row)
+    """The keys of all objects of a JSON file, in order of first occurrence."""
+    keys = dict.fromkeys(key for row in _read_json(path, compressed, encoding) for key in row)
     if not keys:
         raise DataError(f"{path} has no columns: its JSON objects are empty.")
     return tuple(keys)
 
 
-def read_objects(path: Path, compressed: bool, encoding: str, keys: Sequence[str], n_rows: int) -> Iterator[pa.Table]:
-    """Tables of at most ``n_rows`` rows, whose columns are called f0, f1, ...; a key that an object lacks is missing."""
-    rows, done = _json_rows(path, compressed, encoding), 0
-    while part := list(islice(rows, n_rows)):
-        columns = []
-        for key in keys:
-            cells = [row.get(key) for row in part]
-            for index, cell in enumerate(cells):
-                if isinstance(cell, dict | list):
-                    what = "an object" if isinstance(cell, dict) else "a list"
-                    raise DataError(
-                        f"{path}, row {done + index + 1}, column {quoted(key)} holds {what}, expected a number, text, true or "
-                        f"false. Pass --drop {quoted(key)}, or write one column for each of its values."
-                    )
-            columns.append(column_of(cells))
-        yield pa.table(columns, names=[f"f{index}" for index in range(len(keys))])
-        done += len(part)
-
-
-def _json_rows(path: Path, compressed: bool, encoding: str) -> Iterator[Row]:
-    """The objects of the lines, or of the array if the first line that is not blank begins one."""
-    with open_text(path, compressed, encoding) as text:
-        lines = ((number, line.strip()) for number, line in enumerate(text, 1) if line.strip())
-        first = next(lines, (1, ""))
-        if first[1].startswith("["):
-            yield from _array_rows(first[1] + text.read(), path)
-            return
-        for number, line in chain([first], lines):
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise DataError(
-                    f"{path}, line {number} is not a JSON object: {error}. "
-                    "Expected one object per line, or an array of objects."
-                ) from error
-            yield _check_row(row, path, f"line {number}")
-
-
-def _array_rows(text: str, path: Path) -> Iterator[Row]:
-    try:
-        rows = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not valid JSON: {error}.") from error
+def read_objects(path: Path, compressed: bool, encoding: str, keys: Sequence[str]) -> list[pa.Array]:
+    """A column for each key of a JSON file; a key that an object lacks is missing."""
+    rows = _read_json(path, compressed, encoding)
     for number, row in enumerate(rows, 1):
-        yield _check_row(row, path, f"element {number}")
+        for key in keys:
+            if isinstance(cell := row.get(key), dict | list):
+                what = "an object" if isinstance(cell, dict) else "a list"
+                raise DataError(
+                    f"{path}, row {number}, column {quoted(key)} holds {what}, expected a number, text, true or "
+                    f"false. Pass --drop {quoted(key)}, or write one column for each of its values."
+                )
+    return [column_of([row.get(key) for row in rows]) for key in keys]
 
 
-def _check_row(row: Any, path: Path, where: str) -> Row:
-    if not isinstance(row, dict):
-        raise DataError(f'{path}, {where} is a JSON {type(row).__name__}, expected an object such as {{"age": 31}}.')
-    return row
+def _read_json(path: Path, compressed: bool, encoding: str) -> list[dict[str, Any]]:
+    """The objects of an array, or of the lines."""
+    with open_text(path, compressed, encoding) as file:
+        text = file.read()
+    if text.lstrip().startswith("["):
+        rows = _parse_json(text, f"{path}")
+        numbered = [(f"{path}, element {number}", row) for number, row in enumerate(rows, 1)]
+    else:
+        lines = [(f"{path}, line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        numbered = [(where, _parse_json(line, where)) for where, line in lines]
+    for where, row in numbered:
+        if not isinstance(row, dict):
+            raise DataError(f'{where} is a JSON {type(row).__name__}, expected an object such as {{"age": 31}}.')
+    return [row for _, row in numbered]
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """The cells of a sheet; ``first_row`` empty rows above them were left out."""
-
-    name: str
-    n_sheets: int
-    first_row: int
-    rows: list[list[Any]]
+def _parse_json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"{where} is not valid JSON: {error}. Expected one object per line, or an array of objects."
+        ) from error
 
 
 def read_sheet(path: Path) -> Sheet:

@@ -1,4 +1,4 @@
-"""Read the columns of a file of any format, whole or in chunks, without a change to their values. CSV cells are text."""
+"""Read the columns of a file of any format, whole or in chunks, with unchanged values. CSV cells are text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +23,31 @@ CHUNK_BYTES, CHUNK_LINES = 2**22, 1000
 CHUNK_ROWS, CHUNK_CELLS = 2**15, 2**20
 TEXTS = ("csv", "arff")  # formats that Arrow reads as CSV
 
-Ragged = dict[int, str]  # a row of a chunk that has too many or too few cells, and what is wrong with it
+Ragged = dict[int, str]  # rows of a chunk with too many or too few cells, each with a description
 
 
 def read_whole(path: Path, layout: Layout, positions: Sequence[int]) -> pa.Table:
     """The columns at these positions, in this order and with their names."""
-    names = [layout.names[position] for position in positions]
     if layout.format in TEXTS:
         with _open_csv(path, layout) as file:
-            return csv.read_csv(file, *_csv_options(layout, positions)).rename_columns(names)
-    if layout.format == "parquet":
+            columns = csv.read_csv(file, *_csv_options(layout, positions)).columns
+    elif layout.format == "parquet":
         with parquet.ParquetFile(path) as file:
-            return _select(file.read(columns=_parquet_columns(layout, positions)), layout, positions).rename_columns(names)
-    if layout.format == "excel":
-        return _read_excel(path, layout, positions).rename_columns(names)
-    parts = list(read_objects(path, layout.compressed, layout.encoding, [layout.raw_names[i] for i in positions], 2**62))
-    return parts[0].rename_columns(names) if parts else pa.table({name: pa.nulls(0) for name in names})
+            columns = _select(file.read(columns=_parquet_columns(layout, positions)), layout, positions).columns
+    elif layout.format == "excel":
+        rows = read_sheet(path).rows[int(layout.header) :]
+        columns = [column_of([row[position] for row in rows]) for position in positions]
+    else:
+        columns = read_objects(path, layout.compressed, layout.encoding, [layout.raw_names[index] for index in positions])
+    return pa.table(columns, names=[layout.names[position] for position in positions])
 
 
 def read_batches(
     path: Path, layout: Layout, positions: Sequence[int], skip_ragged: bool = False, groups: Sequence[int] | None = None
 ) -> Iterator[tuple[pa.Table, Ragged]]:
-    """The same in chunks of rows. With ``skip_ragged``, a row of a CSV file with too many or too few cells has no values.
+    """Read in chunks of rows. With ``skip_ragged``, all values of a CSV row with too many or too few cells are missing.
 
-    ``groups`` are the row groups of a Parquet file to read; by default all.
+    ``groups`` are the row groups of a Parquet file to read; by default all. Excel and JSON files are read as a whole.
     """
     if layout.format in TEXTS:
         yield from _read_csv_batches(path, layout, positions, skip_ragged)
@@ -56,18 +57,14 @@ def read_batches(
         with parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16) as file:
             for batch in file.iter_batches(n_rows, groups, _parquet_columns(layout, positions)):
                 yield _select(pa.table(batch), layout, positions), {}
-    elif layout.format == "excel":
-        table = _read_excel(path, layout, positions)
+    else:
+        table = read_whole(path, layout, positions)
         for start in range(0, table.num_rows, CHUNK_ROWS):
             yield table.slice(start, CHUNK_ROWS), {}
-    else:
-        keys = [layout.raw_names[position] for position in positions]
-        for table in read_objects(path, layout.compressed, layout.encoding, keys, CHUNK_ROWS):
-            yield table, {}
 
 
 def _parquet_columns(layout: Layout, positions: Sequence[int]) -> list[str] | None:
-    """The names to read; None for all columns, because columns with the same name cannot be read one by one."""
+    """The names to read; None for all columns, because columns with the same name cannot be read separately."""
     if len(set(layout.raw_names)) < len(layout.raw_names):
         return None
     return list({layout.raw_names[position]: None for position in positions})
@@ -79,17 +76,11 @@ def _select(table: pa.Table, layout: Layout, positions: Sequence[int]) -> pa.Tab
     return table.select([layout.raw_names[position] for position in positions])
 
 
-def _read_excel(path: Path, layout: Layout, positions: Sequence[int]) -> pa.Table:
-    rows = read_sheet(path).rows[int(layout.header) :]
-    columns = [column_of([row[position] for row in rows]) for position in positions]
-    return pa.table(columns, names=[f"f{index}" for index in range(len(columns))])
-
-
 def _read_csv_batches(path: Path, layout: Layout, positions: Sequence[int], skip: bool) -> Iterator[tuple[pa.Table, Ragged]]:
-    found: deque[Any] = deque()
+    skipped: deque[Any] = deque()
 
     def remember(row: Any) -> str:
-        found.append(row)
+        skipped.append(row)
         return "skip"
 
     options = _csv_options(layout, positions)
@@ -97,22 +88,19 @@ def _read_csv_batches(path: Path, layout: Layout, positions: Sequence[int], skip
         options[1].invalid_row_handler = remember
     with _open_csv(path, layout) as file, csv.open_csv(file, *options) as batches:
         next_row = layout.first_row
-        for batch in batches:
-            chunk, ragged = _insert_rows(pa.table(batch), next_row, found)
+        for batch in chain(batches, [batches.schema.empty_table()]):  # the last for rows that were skipped at the end
+            chunk, ragged = _insert_rows(pa.table(batch), next_row, skipped)
             if chunk.num_rows:
                 yield chunk, ragged
             next_row += chunk.num_rows
-        chunk, ragged = _insert_rows(batches.schema.empty_table(), next_row, found)
-        if chunk.num_rows:
-            yield chunk, ragged
 
 
-def _insert_rows(table: pa.Table, next_row: int, found: deque[Any]) -> tuple[pa.Table, Ragged]:
-    """Put rows without values where the skipped rows were, and remove these from the queue."""
-    indices: list[int | None] = list(range(table.num_rows)) if found else []
+def _insert_rows(table: pa.Table, next_row: int, skipped: deque[Any]) -> tuple[pa.Table, Ragged]:
+    """Insert empty rows where rows were skipped, and remove these from the queue."""
+    indices: list[int | None] = list(range(table.num_rows)) if skipped else []
     ragged: Ragged = {}
-    while found and found[0].number - next_row <= len(indices):
-        row = found.popleft()
+    while skipped and skipped[0].number - next_row <= len(indices):
+        row = skipped.popleft()
         index = row.number - next_row
         indices.insert(index, None)
         ragged[index] = f"has {row.actual_columns} cells, expected {row.expected_columns} as in the first row"
@@ -121,7 +109,7 @@ def _insert_rows(table: pa.Table, next_row: int, found: deque[Any]) -> tuple[pa.
 
 @contextmanager
 def _open_csv(path: Path, layout: Layout) -> Iterator[Any]:
-    """The bytes of a CSV file; lines of other forms are rewritten as UTF-8."""
+    """The bytes of a CSV file. ARFF and aligned columns are rewritten as CSV in UTF-8."""
     rewrite = _rewriter(layout)
     if rewrite is None:
         with open_bytes(path, layout.compressed) as file:
@@ -141,15 +129,15 @@ class _LineBytes(io.RawIOBase):
     """Lines of text as a file of bytes."""
 
     def __init__(self, lines: Iterator[str]) -> None:
-        self.lines, self.left = lines, b""
+        self.lines, self.rest = lines, b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        self.left = self.left or "".join(islice(self.lines, CHUNK_LINES)).encode()
-        size = min(len(buffer), len(self.left))
-        buffer[:size], self.left = self.left[:size], self.left[size:]
+        self.rest = self.rest or "".join(islice(self.lines, CHUNK_LINES)).encode()
+        size = min(len(buffer), len(self.rest))
+        buffer[:size], self.rest = self.rest[:size], self.rest[size:]
         return size
 
 

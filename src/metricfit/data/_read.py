@@ -6,7 +6,7 @@ CSV cells are read as text and converted afterwards, so that fitting and predict
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,11 +18,9 @@ from metricfit.data._detect import detect_columns
 from metricfit.data._layout import Layout
 from metricfit.data._raw import read_batches, read_whole
 from metricfit.data._schema import Column, TableSchema, column_positions
-from metricfit.data._source import data_errors
+from metricfit.data._source import Say, data_errors
 from metricfit.data._target import check_order
-from metricfit.data._types import Parsed, parse_column, to_floats, to_moments, trim, type_name
-
-Say = Callable[[str], None]
+from metricfit.data._types import ParsedColumn, decode, parse_column, to_floats, to_moments, trim, type_name
 
 
 def _silent(line: str) -> None:
@@ -31,9 +29,9 @@ def _silent(line: str) -> None:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of a file: the model's columns, the columns to keep as they are, and what is wrong with which row.
+    """Some rows of a file: the model's columns, the columns to keep unchanged, and the rows with problems.
 
-    ``problems`` has the place of a row in the chunk, and a sentence with its number in the file. Such a row has missing
+    ``problems`` maps the index of a row in the chunk to a sentence with its number in the file. Such a row has missing
     values in ``features``. ``first_row`` is the number of the first of these rows in the file.
     """
 
@@ -52,9 +50,9 @@ def read_table(
     numeric: Collection[str] = (),
     categorical: Collection[str] = (),
 ) -> tuple[pa.Table, TableSchema]:
-    """Read the whole file; the target column stays as in the file, and the schema describes the others.
+    """Read the whole file. The target column stays as in the file, and the schema describes the others.
 
-    In columns of ``numeric``, cells that are no numbers are missing values. Columns of ``categorical`` are text.
+    In ``numeric`` columns, cells that are not numbers are missing values. ``categorical`` columns are text.
     """
     names = [name for name in layout.names if name not in dropped]
     with data_errors(path):
@@ -66,7 +64,7 @@ def read_table(
         for column in columns:
             _raise_first(parsed[column.name], column, layout, path)
         labels = check_order(raw[target], path, layout, target, say)
-    _say_ignored({name: found.ignored for name, found in parsed.items()}, say)
+    _announce_ignored({name: found.ignored for name, found in parsed.items()}, say)
     table = {name: found.values for name, found in parsed.items()}
     return pa.table({**table, target: labels}), TableSchema(tuple(columns), layout.header, len(layout.names))
 
@@ -84,7 +82,7 @@ def read_chunks(
     """Yield the columns of the schema, in its order, and the columns to keep, a chunk of rows at a time.
 
     A cell that cannot be read is an error, or with ``skip`` a problem of its row. ``groups`` are the row groups of a Parquet
-    file to read, by default all, and ``before`` the number of rows before them.
+    file to read, by default all, and ``before`` is the number of rows before them.
     """
     columns, offset = schema.columns, before
     positions = column_positions(path, layout, schema)
@@ -94,63 +92,61 @@ def read_chunks(
     with data_errors(path):
         for part, ragged in read_batches(path, layout, distinct, skip, groups):
             raw = dict(zip(distinct, part.columns, strict=True))
-            kept = [_as_written(raw[place], name, layout) for place, name in zip(kept_positions, keep, strict=True)]
-            problems = {row: f"row {layout.first_row + offset + row} {problem}" for row, problem in ragged.items()}
+            first_row = layout.first_row + offset
+            kept = [_unchanged(raw[index], name) for index, name in zip(kept_positions, keep, strict=True)]
+            problems = {row: f"row {first_row + row} {problem}" for row, problem in ragged.items()}
             features = {}
-            for column, place in zip(columns, positions, strict=True):
-                found = _convert(raw[place], column, layout, path)
+            for column, position in zip(columns, positions, strict=True):
+                found = _convert(raw[position], column, layout, path)
                 if not skip:
                     _raise_first(found, column, layout, path, offset)
                 for row in found.problems:
                     problems.setdefault(row, _describe(found, row, column, layout, offset))
                 ignored[column.name] += found.ignored
                 features[column.name] = found.values
-            first_row = layout.first_row + offset
             yield Chunk(pa.table(features), pa.table(kept, names=list(keep)), dict(sorted(problems.items())), first_row)
             offset += part.num_rows
-    _say_ignored(ignored, say)
+    _announce_ignored(ignored, say)
 
 
-def _convert(values: pa.ChunkedArray, column: Column, layout: Layout, path: Path) -> Parsed:
+def _convert(values: pa.ChunkedArray, column: Column, layout: Layout, path: Path) -> ParsedColumn:
     """Convert the values to the column's type."""
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+    values = decode(values)
     found = type_name(values.type)
     if found == "string":
         return parse_column(trim(values), column, layout.decimal)
     if column.type == "number" and found in ("number", "boolean"):
         return to_floats(values)
     if column.type == "string" and found:
-        return Parsed(values.cast(pa.string()))
+        return ParsedColumn(values.cast(pa.string()))
     if found != column.type:
         raise DataError(
             f"{path}, column {quoted(column.name)} should have {column.expected()} in every row, got type {values.type}."
         )
-    return to_moments(values) if found in ("date", "time") else Parsed(values)
+    return to_moments(values) if found in ("date", "time") else ParsedColumn(values)
 
 
-def _as_written(values: pa.ChunkedArray, name: str, layout: Layout) -> pa.ChunkedArray:
-    """A column to copy to the output. Its type must be the same in every chunk, so that of JSON is text."""
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+def _unchanged(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """A column to copy to the output."""
+    values = decode(values)
     if not type_name(values.type):
         raise DataError(f"Column {quoted(name)} has values of type {values.type}, which cannot be copied to the output.")
-    return values.cast(pa.string()) if layout.format == "jsonl" else values
+    return values
 
 
-def _describe(parsed: Parsed, row: int, column: Column, layout: Layout, offset: int) -> str:
+def _describe(parsed: ParsedColumn, row: int, column: Column, layout: Layout, offset: int) -> str:
     return f"row {layout.first_row + offset + row}, column {quoted(column.name)}: {parsed.problems[row]}"
 
 
-def _raise_first(parsed: Parsed, column: Column, layout: Layout, path: Path, offset: int = 0) -> None:
+def _raise_first(parsed: ParsedColumn, column: Column, layout: Layout, path: Path, offset: int = 0) -> None:
     if parsed.problems:
         raise DataError(f"{path}, {_describe(parsed, min(parsed.problems), column, layout, offset)}.")
 
 
-def _say_ignored(ignored: Mapping[str, Counter[str]], say: Say) -> None:
+def _announce_ignored(ignored: Mapping[str, Counter[str]], say: Say) -> None:
     for name, words in ignored.items():
         if words:
-            shown = ", ".join(quoted(word) for word, _ in words.most_common(5))
+            shown = ", ".join(quoted(word) for word, _ in words.most_common(5)) + (", ..." if len(words) > 5 else "")
             total = words.total()
-            cells = f"{total:,} cells that are no numbers are" if total > 1 else "a cell that is no number is"
-            say(f"Column {quoted(name)}: {cells} read as missing: {shown}{', ...' if len(words) > 5 else ''}.")
+            cells = "1 cell that is not a number is" if total == 1 else f"{total:,} cells that are not numbers are"
+            say(f"Column {quoted(name)}: {cells} read as missing: {shown}.")

@@ -1,9 +1,8 @@
-"""The columns that a model was fitted to, and where they are in another file."""
+"""The columns that a model was fitted to, and their positions in another file."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +13,20 @@ from metricfit.data._layout import Layout
 from metricfit.data._numbers import is_number_format
 
 DATE_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%Y%m%dT%H%M%S")
-TYPES = {"number": "a number", "boolean": "true or false", "date": "a date", "time": "a time of day", "string": "text"}
+CELLS = {"number": "a number", "boolean": "true or false", "date": "a date", "time": "a time of day", "string": "text"}
+TYPE_NAMES = {type: cell.removeprefix("a ") for type, cell in CELLS.items()}  # the types of columns, in words
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a column held in the training table, for a comparison with new rows."""
+class ValueSummary:
+    """The values of a column in the training table, for a comparison with new rows."""
 
     n_rows: int
     missing: float  # share of the cells
     low: float | None = None  # of numbers
     high: float | None = None
     categories: tuple[str, ...] | None = None
-    new: float = 0.0  # share of the cells whose category occurs once: as many of new rows are unseen
-
-    def is_valid(self) -> bool:
-        numbers = (self.missing, self.new, *(end for end in (self.low, self.high) if end is not None))
-        return self.n_rows > 0 and all(map(isfinite, numbers)) and (self.low is None) == (self.high is None)
+    new: float = 0.0  # share of cells whose category occurs once, which estimates the share of unseen ones in new rows
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class Column:
     """A column that a model was fitted to; ``position`` counts from 0.
 
     ``format`` is a date format, or how numbers are written; it is empty for ISO dates and plain numbers. In a ``lenient``
-    column of numbers, cells that are no numbers are missing values.
+    column of numbers, cells that are not numbers are missing values.
     """
 
     name: str
@@ -46,21 +42,16 @@ class Column:
     position: int
     format: str = ""
     lenient: bool = False
-    seen: Seen | None = None
+    seen: ValueSummary | None = None  # in training
 
-    def is_valid(self) -> bool:
-        """Whether type and format are known."""
-        if self.seen is not None and not self.seen.is_valid():
-            return False
-        if self.type == "number":
-            return not self.format or is_number_format(self.format)
-        return self.type in TYPES and (not self.format or (self.type == "date" and self.format in DATE_FORMATS))
+    def __post_init__(self) -> None:
+        known = is_number_format(self.format) if self.type == "number" else self.type == "date" and self.format in DATE_FORMATS
+        if self.type not in CELLS or (self.format and not known):
+            raise ValueError(f"column {self.name!r} has an unknown type or format: {self.type!r}, {self.format!r}")
 
     def expected(self) -> str:
         """What a cell should be, in words."""
-        if self.type == "number" and self.format:
-            return f"a number written as {self.format}"
-        return TYPES[self.type]
+        return f"a number written as {self.format}" if self.type == "number" and self.format else CELLS[self.type]
 
 
 @dataclass(frozen=True)
@@ -77,31 +68,17 @@ class TableSchema:
 
     @classmethod
     def from_json(cls, found: Any) -> TableSchema:
-        """Raises KeyError, TypeError or ValueError if an entry is missing or invalid."""
-        n_columns = found["n_columns"]
-        columns = tuple(
-            Column(
-                str(item["name"]),
-                str(item["type"]),
-                range(n_columns).index(item["position"]),
-                str(item["format"]),
-                "lenient" in item and item["lenient"] is True,
-                _seen_from_json(item.get("seen")),
-            )
-            for item in found["columns"]
-        )
-        if not all(column.is_valid() for column in columns) or len({column.name for column in columns}) < len(columns):
-            raise ValueError("unknown types or formats, or repeated names")
-        return cls(columns, bool(found["header"]), n_columns)
+        """Raises KeyError, TypeError or ValueError if an entry is missing or unknown."""
+        columns = tuple(Column(**{**item, "seen": _summary_from_json(item.get("seen"))}) for item in found["columns"])
+        return cls(columns, bool(found["header"]), int(found["n_columns"]))
 
 
-def _seen_from_json(found: Any) -> Seen | None:
+def _summary_from_json(found: Any) -> ValueSummary | None:
     """None for a model that was saved without it."""
     if found is None:
         return None
-    low, high = (None if found[name] is None else float(found[name]) for name in ("low", "high"))
-    names = None if found["categories"] is None else tuple(map(str, found["categories"]))
-    return Seen(int(found["n_rows"]), float(found["missing"]), low, high, names, float(found["new"]))
+    names = found["categories"]
+    return ValueSummary(**{**found, "categories": None if names is None else tuple(names)})
 
 
 def column_positions(path: Path, layout: Layout, schema: TableSchema) -> list[int]:
@@ -112,8 +89,8 @@ def column_positions(path: Path, layout: Layout, schema: TableSchema) -> list[in
             return [column.position for column in columns]
         if len(layout.names) == len(columns):  # the target is absent
             return list(range(len(columns)))
-        wanted = f"{schema.n_columns} with the target or {len(columns)} without"
-        raise DataError(f"{path} has {len(layout.names)} columns, expected {wanted}.")
+        expected = f"{schema.n_columns} with the target or {len(columns)} without"
+        raise DataError(f"{path} has {len(layout.names)} columns, expected {expected}.")
     missing = [column.name for column in columns if column.name not in layout.names]
     if missing:
         near = did_you_mean(missing[0], layout.names)

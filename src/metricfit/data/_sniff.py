@@ -1,4 +1,4 @@
-"""Encoding, delimiter, decimal sign and names of the columns of a text file, from its first lines."""
+"""Detect encoding, delimiter, decimal sign and column names of a text file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metricfit._errors import UsageError
 from metricfit.data._numbers import MISSING, is_number
 from metricfit.data._source import BYTE_ORDER_MARKS, open_bytes, open_text
 
-SAMPLE_BYTES = 2**18  # for detecting delimiter and header; more if the first line is longer
+SAMPLE_BYTES = 2**18  # for delimiter and header; more if the first line is longer
 MAX_RECORDS = 200
 MIN_BYTES_TO_GUESS = 16  # non-ASCII bytes
 LIKELY_ENCODINGS = (
@@ -21,7 +21,7 @@ LIKELY_ENCODINGS = (
     *("koi8_r", "shift_jis", "gb18030", "big5", "euc_kr"),
 )
 WHITESPACE = r"\s+"  # a delimiter: any number of spaces and tabs, as in aligned columns
-DELIMITERS = ("\t", ";", "|", ",", " ")  # the first that fits is used, since text and numbers also contain commas and spaces
+DELIMITERS = ("\t", ";", "|", ",", " ")  # the first that fits, since text and numbers also contain commas and spaces
 _CELLS = re.compile(r'(?:"(?:[^"]|"")*"|\S)+')
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 _DECIMAL_POINT = re.compile(r"\s*[-+]?\d+\.\d+\s*")
@@ -55,7 +55,7 @@ def detect_encoding(path: Path, compressed: bool) -> str:
 
 
 def _guess_encoding(block: bytes) -> str:
-    """The most likely encoding; cp1252 (Western European) if there are too few non-ASCII bytes to tell."""
+    """The most likely encoding; cp1252 (Western European) if there are few non-ASCII bytes."""
     from charset_normalizer import from_bytes
 
     first = next(index for index, byte in enumerate(block) if byte > 127)
@@ -66,7 +66,7 @@ def _guess_encoding(block: bytes) -> str:
 
 
 def first_lines(path: Path, compressed: bool, encoding: str) -> list[str]:
-    """Whole lines from the start of the file, more than one."""
+    """Whole lines from the start of the file, at least two if there are."""
     with open_text(path, compressed, encoding, errors="replace") as text:
         lines = text.readlines(SAMPLE_BYTES)
         return lines if len(lines) > 1 else lines + text.readlines(1)
@@ -126,7 +126,7 @@ def detect_decimal(records: Sequence[Sequence[str]], delimiter: str) -> str:
 
 
 def unique_names(raw_names: Sequence[str]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Names without surrounding spaces, each once, and the repeated ones with their new names.
+    """Unique names without surrounding spaces, and the repeated ones with their new names.
 
     An unnamed column is called "column" and its number.
 
@@ -152,8 +152,8 @@ def unique_names(raw_names: Sequence[str]) -> tuple[tuple[str, ...], tuple[tuple
 def why_data(records: Sequence[Sequence[str]]) -> str:
     """Why the first line is data; "" if it is a header.
 
-    A header has no number, or has a word above a column of numbers. Words that all occur below, each in its own column, are
-    data.
+    A header has no number, or has a word above a column of numbers. A line whose words all occur again below, each in its
+    column, is data.
     """
     first, rest = records[0], records[1:]
     if not any(map(is_number, first)):

@@ -20,23 +20,22 @@ from metricfit._words import did_you_mean
 from metricfit.data._layout import Layout
 from metricfit.data._numbers import MISSING, is_number
 from metricfit.data._rare import frequent_classes, merge_classes
-from metricfit.data._types import YEARS, in_range
+from metricfit.data._source import Say
+from metricfit.data._types import decode, to_moments, type_name
 
 MAX_NUMBERED_CLASSES = 20  # more are accepted if there are ten rows per class
-MAX_LETTERS = 10_000  # of a class
-MAX_FRACTIONS = 10  # distinct values of a target with non-integers
+MAX_FRACTIONS = 10  # distinct values of a target with fractions
 _INTEGER = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0+)?")
 _NO_LABEL = tuple(word for word in MISSING if word != "None")  # "None" may be a class
 
-
-OrderToKeep = Callable[[NDArray[Any], Sequence[Any] | None], Sequence[Any] | None]
+FindOrder = Callable[[NDArray[Any], Sequence[Any] | None], Sequence[Any] | None]
 
 
 @dataclass(frozen=True)
 class LabelledTable:
     """Features and labels; ``n_unlabelled`` rows without a label were dropped.
 
-    ``renamed`` has the classes of the file whose rows have another label now, or None where they were dropped.
+    ``renamed`` maps the classes of the file whose rows have another label now to that label, or to None if they were dropped.
     """
 
     features: pa.Table
@@ -52,14 +51,14 @@ def split_target(
     target: str,
     path: Path,
     merge_rare: int = 0,
-    say: Callable[[str], None] = lambda line: None,
+    say: Say = lambda line: None,
     drop_rare: int = 0,
-    order_to_keep: OrderToKeep = lambda classes, order: None,
+    order_to_keep: FindOrder = lambda classes, order: None,
 ) -> LabelledTable:
-    """Split a table into features and labels; rows without a label are dropped, and those of ``drop_rare`` classes.
+    """Split a table into features and labels. Rows without a label and of classes with fewer than ``drop_rare`` rows go.
 
-    Classes with fewer than ``merge_rare`` rows become one class, "other", or join their neighbours if ``order_to_keep`` gives
-    an order for the classes and the order that the file knows.
+    Classes with fewer than ``merge_rare`` rows become one class, "other". They join their neighbours instead if
+    ``order_to_keep``, called with the classes and the order in the file, returns an order.
     """
     features, column = table.drop_columns(target), table[target]
     if not features.num_columns:
@@ -74,7 +73,7 @@ def split_target(
         if new is not classes and order is not None:
             order = None if kept is None else tuple(label for label in order if label in new.tolist())
             if order is None:
-                say(f"The order of the classes in column {target!r} is not used, because 'other' has no place in it.")
+                say(f"The order of the classes in column {target!r} is not used, because 'other' has no position in it.")
     frequent = frequent_classes(classes, counts, drop_rare, target, say)
     rows, n_unlabelled = frequent[codes], len(column) - len(labels)
     check_classes(*np.unique(new[codes[rows]], return_counts=True), target, path, n_unlabelled, merge_rare)
@@ -86,29 +85,59 @@ def split_target(
 
 
 def read_labels(column: pa.ChunkedArray, target: str, path: Path) -> tuple[pa.ChunkedArray, NDArray[Any]]:
-    """Which rows have a label, and these labels."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_null(column.type):
+    """Which rows have a label, and these labels.
+
+    Text and numbers that are all whole become int64, in every format of file: 1, 1.0 and "1.0" are one label. Dates become
+    ISO strings. Other labels are unchanged.
+    """
+    column, where = decode(column), f"{path}, column {target!r}"
+    kind = type_name(column.type)
+    if kind == "string":
         column = pc.utf8_trim_whitespace(column.cast(pa.string()))
         column = pc.if_else(pc.is_in(column, pa.array(_NO_LABEL)), None, column)
     known = pc.is_valid(column)
-    return known, _to_labels(column.filter(known), target, path)
+    column = column.filter(known)
+    if kind == "string":
+        return known, _text_labels(column)
+    if kind == "boolean" or pa.types.is_integer(column.type):
+        return known, column.to_numpy()
+    if kind in ("date", "time"):
+        found = to_moments(column)
+        if found.problems:
+            raise DataError(f"{where}: {next(iter(found.problems.values()))}.")
+        return known, np.array([value.isoformat() for value in found.values.to_pylist()], dtype=str)
+    if kind == "number" and not pa.types.is_duration(column.type):
+        return known, _number_labels(column.cast(pa.float64()).to_numpy(), where)
+    raise DataError(f"{where} has values of type {column.type}, which cannot be classes.")
 
 
-def column_named(wanted: str, names: Sequence[str], option: str) -> str:
+def _text_labels(column: pa.ChunkedArray) -> NDArray[Any]:
+    words = np.array(column.to_pylist(), dtype=str)
+    names, codes = np.unique(words, return_inverse=True)
+    numbers = [_INTEGER.fullmatch(name) for name in names.tolist()]
+    if not all(numbers):
+        return words
+    return np.array([int(number[1]) for number in numbers if number], dtype=np.int64)[codes]
+
+
+def _number_labels(values: NDArray[np.float64], where: str) -> NDArray[Any]:
+    if not np.isfinite(values).all():
+        raise DataError(f"{where} has infinite numbers or NaN, which cannot be classes.")
+    whole = np.array_equal(values, np.round(values)) and np.abs(values).max(initial=0.0) < 2**53
+    return values.astype(np.int64) if whole else np.array([str(value) for value in values.tolist()], dtype=str)
+
+
+def column_named(text: str, names: Sequence[str], option: str) -> str:
     """The name of a column, given its name or its number: from 1, or negative from the end."""
-    if wanted in names:
-        return wanted
+    if text in names:
+        return text
     try:
-        index = int(wanted)
+        index = int(text)
     except ValueError:
         known = listed(names, 10)
-        raise UsageError(
-            f"{option} {quoted(wanted)} is not a column.{did_you_mean(wanted, names)} Columns: {known}."
-        ) from None
+        raise UsageError(f"{option} {quoted(text)} is not a column.{did_you_mean(text, names)} Columns: {known}.") from None
     if not 1 <= abs(index) <= len(names):
-        raise UsageError(f"{option} {wanted} is not a column. Columns are numbered from 1 to {len(names)}.")
+        raise UsageError(f"{option} {text} is not a column. Columns are numbered from 1 to {len(names)}.")
     return names[index - 1 if index > 0 else index]
 
 
@@ -126,38 +155,10 @@ def label_like(text: str, classes: NDArray[Any], option: str) -> Any:
     raise UsageError(f"{option} {quoted(text)} is not a class of the target.{near} Classes: {listed(known, 20)}.")
 
 
-def _to_labels(column: pa.ChunkedArray, target: str, path: Path) -> NDArray[Any]:
-    """Labels are unchanged, except that integer-like text and floats become int64 and dates become ISO strings."""
-    if pa.types.is_string(column.type):
-        longest = pc.max(pc.utf8_length(column)).as_py() or 0
-        if longest > MAX_LETTERS:
-            raise DataError(f"{path}, column {target!r} has a value of {longest:,} letters, expected names of classes.")
-        words = np.array(column.to_pylist(), dtype=str)
-        names, codes = np.unique(words, return_inverse=True)
-        numbers = [_INTEGER.fullmatch(name) for name in names.tolist()]
-        if not all(numbers):
-            return words
-        return np.array([int(number[1]) for number in numbers if number], dtype=np.int64)[codes]  # 1.0 is 1, as in Parquet
-    if pa.types.is_temporal(column.type) and not pa.types.is_duration(column.type) and not pa.types.is_interval(column.type):
-        column, wrong = in_range(column)
-        if pc.any(wrong).as_py():
-            raise DataError(f"{path}, column {target!r} has a date that {YEARS}.")
-        return np.array([value.isoformat() for value in column.to_pylist()], dtype=str)
-    if pa.types.is_integer(column.type) or pa.types.is_boolean(column.type):
-        return column.to_numpy()
-    if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
-        values = column.cast(pa.float64()).to_numpy()
-        if not np.isfinite(values).all():
-            raise DataError(f"{path}, column {target!r} has infinite numbers or NaN, which cannot be classes.")
-        whole = np.array_equal(values, np.round(values)) and np.abs(values).max(initial=0.0) < 2**53
-        return values.astype(np.int64) if whole else np.array([str(value) for value in values.tolist()], dtype=str)
-    raise DataError(f"{path}, column {target!r} has values of type {column.type}, which cannot be classes.")
-
-
 def check_classes(
     classes: NDArray[Any], counts: NDArray[Any], target: str, path: Path, n_unlabelled: int = 0, merge_rare: int = 0
 ) -> None:
-    """Refuse labels that cannot be classes; ``counts`` are their rows."""
+    """Refuse labels that cannot be classes; ``counts`` are their numbers of rows."""
     where = f"{path}, column {target!r}"
     if not len(classes):
         raise DataError(f"{where} has no values.")
@@ -184,12 +185,10 @@ def check_classes(
         )
 
 
-def check_order(
-    values: pa.ChunkedArray, path: Path, layout: Layout, target: str, say: Callable[[str], None]
-) -> pa.ChunkedArray:
-    """The target without its order, if the file was written without the list of categories.
+def check_order(values: pa.ChunkedArray, path: Path, layout: Layout, target: str, say: Say) -> pa.ChunkedArray:
+    """The target, without its order if the Parquet file does not store the list of categories.
 
-    Such a file has the categories in the order in which they first occur, which is no order.
+    Arrow then lists the categories in order of first occurrence.
     """
     if not _is_ordered(values.type):
         return values
@@ -202,7 +201,7 @@ def check_order(
     if listed and same:
         return values
     say(f"Column {quoted(target)} is an ordered category, but the file does not hold the order of its classes.")
-    return values.cast(values.type.value_type)
+    return decode(values)
 
 
 def order_of(values: pa.ChunkedArray, labels: NDArray[Any]) -> tuple[Any, ...] | None:
