@@ -30,7 +30,6 @@ def column_of(profile, name):
 
 def only_warning(profile):
     (warning,) = profile.warnings
-    assert profile.lines() == [warning]
     return warning
 
 
@@ -124,14 +123,14 @@ class TestColumns:
 class TestTheTarget:
     def test_a_copy_of_the_target(self):
         assert only_warning(look(answer=np.where(LABELS == 1, "yes", "no"))) == (
-            "Column 'answer' alone gives the target in 100 % of the rows (balanced accuracy). "
-            "Does it know the answer? If so, pass --drop answer."
+            "Column 'answer' alone predicts the target in 100 % of the rows (balanced accuracy). "
+            "Is it known only after the target? If so, pass --drop answer."
         )
 
     @pytest.mark.parametrize("labels", [LABELS, np.arange(N_ROWS) % 3, (np.arange(N_ROWS) % 12 == 0).astype(int)])
     def test_a_number_that_gives_the_target(self, labels):
         warning = only_warning(look(labels, **{"audit risk": labels + RNG.uniform(0.0, 0.4, N_ROWS)}))
-        assert warning.startswith("Column 'audit risk' alone gives the target in")
+        assert warning.startswith("Column 'audit risk' alone predicts the target in")
         assert warning.endswith("pass --drop 'audit risk'.")
 
     def test_a_date_and_a_boolean(self):
@@ -150,7 +149,7 @@ class TestTheTarget:
     def test_where_it_is_missing(self):
         warning = only_warning(look(paid=np.where(LABELS == 1, NOISE, np.nan)))
         assert warning.startswith(
-            "Column 'paid' gives the target in 100 % of the rows (balanced accuracy) by where it is missing."
+            "Column 'paid' predicts the target in 100 % of the rows (balanced accuracy) by its missing values alone."
         )
         assert not look(paid=np.where(RNG.uniform(size=N_ROWS) < 0.5, NOISE, np.nan)).warnings
 
@@ -214,7 +213,7 @@ class TestIdentity:
         rows, labels = np.arange(N_ROWS), (np.arange(N_ROWS) >= 50).astype(int)
         labels[::20] = 1 - labels[::20]
         assert only_warning(look(labels, row=rows)) == (
-            "Column 'row' counts the rows, and the rows are sorted by class: it alone gives the target in 94.8 % of them "
+            "Column 'row' counts the rows, and the rows are sorted by class: it alone predicts the target in 94.8 % of them "
             "(balanced accuracy). It means nothing for new rows. Pass --drop row."
         )
         assert "sorted by class" not in only_warning(look(row=rows))
@@ -238,17 +237,17 @@ class TestIdentity:
         groups = RNG.permutation(np.arange(N_ROWS) % 30)
         labels = groups * 7 % 11 % 2
         warning = only_warning(look(labels, patient=[f"p{group}" for group in groups]))
-        assert "since the rows of each of its" in warning
-        assert warning.endswith("pass --group patient; or pass --drop patient.")
+        assert "because the rows of each of its" in warning
+        assert warning.endswith("pass --group patient or --drop patient.")
         in_blocks = only_warning(look(np.sort(groups) * 7 % 11 % 2, x=np.sort(groups)))
-        assert in_blocks.endswith("pass --group x; or pass --drop x.")
+        assert in_blocks.endswith("pass --group x or --drop x.")
 
     def test_an_id_whose_first_part_repeats(self):
         mice = [f"{300 + row // 6}_{row % 6 + 1}" for row in range(N_ROWS)]
         assert only_warning(look(MouseID=mice)) == (
             "Column 'MouseID' is different in each row, but its first part, such as '300', repeats (20 different ones). "
             "Rows that share it may fall into both train and test. "
-            "Put this part into a column of its own, and pass that column to --group."
+            "Put this part into a separate column, and pass that column to --group."
         )
         assert "like an ID" in only_warning(look(MouseID=[f"A_{row}" for row in range(N_ROWS)]))
 
@@ -286,7 +285,7 @@ class TestRepeatedSubjects:
     def test_blocks_without_a_column_are_named(self):
         features, labels = self.panel()
         features = features.drop_columns("year").append_column("age", [np.repeat(self.rng.normal(40, 9, 60), 8)])
-        assert only_warning(profile_table(features, labels)).startswith("Rows that follow each other in the file are alike (")
+        assert only_warning(profile_table(features, labels)).startswith("Adjacent rows of the file are alike (")
         shuffled = np.random.default_rng(9).permutation(480)
         assert not profile_table(features.take(shuffled), labels[shuffled]).warnings
 
@@ -434,7 +433,7 @@ def test_a_file_as_the_commands_read_it(tmp_path):
     profile = profile_table(table.features, table.labels, schema)
     assert [column.use for column in profile.columns] == ["number", "number", "2 categories", "not used: empty", "number"]
     assert [warning.split(".")[0] for warning in profile.warnings] == [
-        "Column 'points' alone gives the target in 100 % of the rows (balanced accuracy)",
+        "Column 'points' alone predicts the target in 100 % of the rows (balanced accuracy)",
         "Column 'row id' is different in nearly every row, like an ID, and an ID cannot help with new rows",
         "Column 'nothing' is empty: it has no effect",
     ]

@@ -1,11 +1,10 @@
-"""A look at a table before anything is trained: its columns, how each is used, and what may mislead."""
+"""Profile a table before anything is trained: its columns, how the models use them, and what may mislead."""
 
 from metricfit._extras import require
 
 require("pyarrow", "cli", "metricfit.profile")
 
 from metricfit.profile._copies import find_shared
-from metricfit.profile._profile import profile_table
-from metricfit.profile._result import ColumnProfile, TableProfile
+from metricfit.profile._profile import ColumnProfile, TableProfile, profile_table
 
 __all__ = ["ColumnProfile", "TableProfile", "find_shared", "profile_table"]

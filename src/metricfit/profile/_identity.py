@@ -1,4 +1,4 @@
-"""Columns that name a row or what a row is about: IDs, and groups of rows of one customer, patient or mouse."""
+"""Columns that identify a row or its subject: IDs, and groups of rows of one customer, patient or mouse."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 from metricfit.estimators import CATEGORIES
 from metricfit.profile._column import MOSTLY, TableColumn
 
-MIN_ROWS = 20  # fewer rows cannot tell an ID
-NEARLY_ALL_DIFFER = 0.95  # share of rows with a value of their own
-MOST_DIFFER = 0.9  # for numbers in the first column that rise from row to row
-MOST_MISSING = 0.05  # an ID is known
+MIN_ROWS = 20  # fewer rows do not show an ID
+NEARLY_ALL_DIFFER = 0.95  # share of distinct values in an ID
+MOST_DIFFER = 0.9  # the same for rising numbers in the first column
+MOST_MISSING = 0.05  # share of rows; an ID is rarely missing
 NEARLY_SORTED = 0.95  # share of steps that do not fall
-MOST_REPEATED = 0.05  # share of rows in categories of a usable size; with less, a category names a row
+MOST_FREQUENT = 0.05  # share of rows in frequent categories, up to which a category identifies a row
 MIN_GROUPS = 10
 MIN_ROWS_PER_GROUP = 2.0  # on average
 _ID_WORDS = {"id", "ids", "uuid", "guid", "key", "index", "idx", "rowid", "nr", "row", "unnamed"}  # anywhere in a name
@@ -34,26 +34,37 @@ _PART = r"^(?P<unit>.*[^_\-/: ])[_\-/: ]+\d{1,3}$"  # 309_1, 309_2: two measurem
 
 @dataclass(frozen=True)
 class Identity:
-    """What a column names: "row", "row number", "group" or "part" (an ID whose first part names a group)."""
+    """What a column identifies: "row", "row number", "group", "part" (an ID whose first part names a group), or ""."""
 
-    what: str
+    what: str = ""
     example: str = ""  # the first part of a value, for "part"
     n_groups: int = 0
 
+    @property
+    def is_row(self) -> bool:
+        return self.what in ("row", "row number", "part")
 
-def find_identity(column: TableColumn, is_first: bool = False) -> Identity | None:
-    """Whether a column names its row or a group of rows; None in doubt."""
+    @property
+    def is_group(self) -> bool:
+        return self.what in ("group", "part")
+
+
+NO_IDENTITY = Identity()
+
+
+def find_identity(column: TableColumn, is_first: bool = False) -> Identity:
+    """Whether a column identifies its row or a group of rows; in doubt, neither."""
     if column.n_known < MIN_ROWS:
-        return None
+        return NO_IDENTITY
     words, is_known = _words(column.name), column.n_missing <= MOST_MISSING * len(column.values)
     if column.is_text and column.kind == CATEGORIES:
-        if column.share_repeated <= MOST_REPEATED and is_known:
-            return None if _is_measured(column) else _part(column) or Identity("row")
+        if column.frequent_share <= MOST_FREQUENT and is_known:
+            return NO_IDENTITY if _is_measured(column) else _part(column) or Identity("row")
         return _group(column, words)
     if not column.is_whole:
-        return None
+        return NO_IDENTITY
     share = column.n_distinct / column.n_known if is_known else 0.0
-    if share >= NEARLY_ALL_DIFFER and (_names_a_row(words) or _is_dense(column)):
+    if share >= NEARLY_ALL_DIFFER and (_sounds_like_id(words) or _is_dense(column)):
         return Identity("row number" if _rises(column) else "row")
     if is_first and share >= MOST_DIFFER and not _CLOCK & set(words) and _rises(column):
         return Identity("row number")
@@ -61,7 +72,7 @@ def find_identity(column: TableColumn, is_first: bool = False) -> Identity | Non
 
 
 def is_in_blocks(column: TableColumn) -> bool:
-    """Whether the rows of a value follow each other, as where a table was put together group by group."""
+    """Whether the rows of each value are adjacent, as in a table that was assembled group by group."""
     if not (column.is_text or column.is_whole) or not _is_group_like(column):
         return False
     return int((np.diff(column.codes) != 0).sum()) <= column.n_distinct
@@ -71,12 +82,12 @@ def _is_group_like(column: TableColumn) -> bool:
     return MIN_GROUPS <= column.n_distinct <= column.n_known / MIN_ROWS_PER_GROUP
 
 
-def _group(column: TableColumn, words: list[str]) -> Identity | None:
+def _group(column: TableColumn, words: list[str]) -> Identity:
     """A group by its name: "customer", "customer_id", "MouseID", but not "customer_age"."""
     while len(words) > 1 and words[-1] in _LAST_WORDS:
         words = words[:-1]
-    named = bool(words) and words[-1] in _SUBJECTS
-    return Identity("group", n_groups=column.n_distinct) if named and _is_group_like(column) else None
+    is_subject = bool(words) and words[-1] in _SUBJECTS
+    return Identity("group", n_groups=column.n_distinct) if is_subject and _is_group_like(column) else NO_IDENTITY
 
 
 def _part(column: TableColumn) -> Identity | None:
@@ -92,9 +103,8 @@ def _part(column: TableColumn) -> Identity | None:
 
 
 def _is_measured(column: TableColumn) -> bool:
-    """Whether text is numbers with fractions."""
-    fractions = pc.match_substring_regex(column.values.drop_null().cast(pa.string()), r"\d[.,]\d")
-    return column.number_share >= MOSTLY and bool(pc.any(fractions).as_py())
+    """Whether text is mostly numbers, some with fractions."""
+    return column.numbers.share >= MOSTLY and bool(pc.any(pc.match_substring_regex(column.values, r"\d[.,]\d")).as_py())
 
 
 def _words(name: str) -> list[str]:
@@ -103,12 +113,12 @@ def _words(name: str) -> list[str]:
     return " ".join(_JOINED.sub(r"\1 \2", word) for word in words).split()
 
 
-def _names_a_row(words: list[str]) -> bool:
+def _sounds_like_id(words: list[str]) -> bool:
     return bool(words) and (bool(_ID_WORDS & set(words)) or words[-1] in _LAST_WORDS)
 
 
 def _is_dense(column: TableColumn) -> bool:
-    """Whether these are all the integers of a range, in any order."""
+    """Whether the values are all the integers of a range, in any order."""
     ends = pc.min_max(column.values).as_py()
     return column.n_distinct == column.n_known == ends["max"] - ends["min"] + 1
 

@@ -1,7 +1,7 @@
-"""Whether one column alone gives the target, by the balanced accuracy of a small model of that column.
+"""Whether one column alone gives away the target, by the balanced accuracy of a small model of that column.
 
-Values that repeat vote by their majority class, without the row that is asked. Numbers and dates also get a small tree, which
-is cross-validated. All classes weigh the same. Missing values are a value like others.
+Values that repeat predict their majority class, leaving out the row in question. Numbers and dates also get a small
+cross-validated tree. Missing values count as one more value.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from metricfit.estimators import TEXT
 from metricfit.profile._column import TableColumn
 
 NEARLY_THE_TARGET = 0.99  # balanced accuracy
-MIN_ROWS = 30  # fewer rows cannot tell
-MOST_ROWS = 5000  # that a tree is fitted to, as many of each class as there are
+MIN_ROWS = 30  # fewer rows show nothing
+MOST_ROWS = 5000  # of a balanced sample that trees are fitted to
 MIN_ROWS_PER_CLASS = 10  # in this sample
 N_FOLDS = 3
 MIN_ROWS_PER_LEAF = 3
 MIN_LEAVES = 8
 MOST_CELLS = 5_000_000  # values times classes, in a table of counts
-_FIRST_LOOK = 0.9  # what a histogram has to reach before a tree is fitted; it loses half a bin at each border
+_WORTH_A_TREE = 0.9  # score of a histogram from which a tree is fitted; a histogram loses half a bin at each border
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Classes as numbers from 0, and a sample of rows with as many of each class."""
+    """Classes as numbers from 0, and a balanced sample of rows."""
 
     names: NDArray[Any]  # of the classes
     classes: NDArray[np.int64]  # one per row
@@ -54,14 +54,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Leak:
-    """How well a column alone gives the target."""
+    """How well a column alone predicts the target."""
 
     score: float  # balanced accuracy
-    by_missing: bool = False  # whether it is enough to know where it is missing
+    by_missing: bool = False  # whether its missing values suffice
 
 
 def find_leak(column: TableColumn, target: Target) -> Leak:
-    """The balanced accuracy of a column alone; 0 where this cannot be said."""
+    """The balanced accuracy of a column alone; 0 where it is unknown."""
     if len(target.classes) < MIN_ROWS or column.kind == TEXT:
         return Leak(0.0)
     if 0 < column.n_missing < len(column.values):
@@ -77,7 +77,7 @@ def find_leak(column: TableColumn, target: Target) -> Leak:
 
 
 def majority_score(values: NDArray[np.int64], classes: NDArray[np.int64], n_classes: int) -> float:
-    """The balanced accuracy of the majority class per value, without the row itself; classes weigh the same.
+    """The balanced accuracy of the majority class per value, without the row itself.
 
     >>> majority_score(np.array([0, 0, 0, 1, 1, 1, 2]), np.array([0, 0, 0, 1, 1, 1, 1]), 2)
     0.875
@@ -95,17 +95,16 @@ def majority_score(values: NDArray[np.int64], classes: NDArray[np.int64], n_clas
 
 
 def number_score(column: TableColumn, target: Target) -> float:
-    """The cross-validated balanced accuracy of a small tree; a histogram tells first whether that is worth it."""
+    """The cross-validated balanced accuracy of a small tree, or of a histogram where that is far from the target."""
     ranks, classes = column.ranks(target.rows), target.classes[target.rows]
     n_bins = min(len(ranks) // 8, 64 * target.n_classes)
     bins = ranks + 1
     if bins.max(initial=0) > n_bins:
-        places = np.searchsorted(np.sort(bins), bins)  # values that are equal share a bin
-        bins = places * n_bins // len(places)
+        bins = np.searchsorted(np.sort(bins), bins) * n_bins // len(bins)  # equal values share a bin
     score = majority_score(bins, classes, target.n_classes)
-    if score < _FIRST_LOOK:
+    if score < _WORTH_A_TREE:
         return score
-    values = column.floats(target.rows)  # they show the gap between classes; ranks are not led astray by outliers
+    values = column.floats(target.rows)  # values show the gap between classes, ranks are robust to outliers
     return max(score, *(_tree_score(numbers, classes, target) for numbers in (values, ranks)))
 
 

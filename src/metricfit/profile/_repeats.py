@@ -1,9 +1,9 @@
-"""Rows of one person, firm or job under any column name: rows that share a value are alike, rows of the next value are not.
+"""Repeated subjects under any column name: rows that share a value are alike, rows with the next value are not.
 
-A pair of rows is close in a category if it is equal, and in a number if its ranks are near. The closeness of a column is 0 for
-random pairs and 1 for equal values. At neighbouring values of a measurement, such as an age, rows are close as well; at those
-of an ID they are not. So rows of one value are compared with rows of neighbouring values. Rows that follow each other in the
-file are compared in the same way with rows that are some way apart.
+Two rows are close in a category if they are equal, and in a number if their ranks are near. The closeness of a column is 0
+for random pairs and 1 for equal values. Rows with neighbouring values of a measurement, such as an age, are close as well, but
+rows with neighbouring IDs are not. So rows of one value are compared with rows of neighbouring values. Adjacent rows of the
+file are compared in the same way with rows some distance apart.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from numpy.typing import NDArray
 from metricfit.estimators import CATEGORIES, TEXT
 from metricfit.profile._column import TableColumn
 
-CLOSE = 0.25  # mean closeness of the columns that makes rows of one value alike
-CLOSE_WITH_TARGET, TARGET_CLOSE = 0.15, 0.4  # less is enough where the target agrees, too
-CLOSE_IN_ORDER = 0.5  # the same for rows that follow each other; a grid of all combinations has up to 0.35
+CLOSE = 0.25  # mean closeness from which rows of one value are alike
+CLOSE_WITH_TARGET, TARGET_CLOSE = 0.15, 0.4  # less is enough if the target agrees, too
+CLOSE_IN_ORDER = 0.5  # for adjacent rows; a grid of all combinations reaches 0.35
 MIN_VALUES, MIN_ROWS_PER_VALUE = 20, 2.0  # of a column
-LARGEST_VALUE = 0.2  # share of rows; a person has less
+LARGEST_VALUE = 0.2  # share of rows of the most frequent value
 MIN_COLUMNS = 3
 MOST_COLUMNS, MOST_CANDIDATES = 30, 50
-N_PAIRS, FIRST_PAIRS, FIRST_COLUMNS = 1000, 250, 8  # all, and for a first look
-MOST_ROWS = 100_000  # that are sorted by a column; of more, those in a range of its values
-LAG = 25  # rows between two that do not follow each other
+N_PAIRS, FIRST_PAIRS, FIRST_COLUMNS = 1000, 250, 8  # in all, and in a first quick test
+MOST_ROWS = 100_000  # sorted by a column; larger tables use a range of its values
+LAG = 25  # rows between two that are not adjacent
 
 Rows = NDArray[np.int64]
-Pairs = tuple[Rows, Rows, Rows]  # a row, one that shares its value, and one that has a neighbouring value
+Pairs = tuple[Rows, Rows, Rows]  # a row, one with the same value, and one with a neighbouring value
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """How much closer rows of one value are than those of neighbouring values; ``name`` is empty for rows in file order."""
+    """How much closer rows of one value are than rows of neighbouring values; ``name`` is empty for adjacent rows."""
 
     name: str
     n_values: int
     closeness: float  # mean over the columns
     target: float  # closeness of the target
-    target_agrees: float  # share of the pairs with the same target
-    by_chance: float  # the same of random pairs
+    target_agrees: float  # share of pairs with the same target
+    by_chance: float  # the same for random pairs
 
     @property
     def is_found(self) -> bool:
@@ -52,16 +52,16 @@ class Repeats:
 
 
 def find_repeats(columns: Sequence[TableColumn], classes: NDArray[np.int64]) -> Repeats | None:
-    """The column whose values name what rows are about; else rows in file order, if they are alike; None if nothing is."""
+    """The column that names the subject of a row; else adjacent rows, if they are alike; else None."""
     compared = [column for column in columns if column.kind != TEXT and column.n_distinct > 1]
     if len(compared) <= MIN_COLUMNS:
         return None
     rng = np.random.default_rng(0)
     candidates = [column for column in columns if _may_repeat(column)][:MOST_CANDIDATES]
-    found = [one for column in candidates if (one := _look(column, compared, classes, rng)) is not None]
+    found = [one for column in candidates if (one := _compare(column, compared, classes, rng)) is not None]
     if found:
         return max(found, key=lambda one: one.closeness + max(0.0, one.target))
-    return _look(None, compared, classes, rng)
+    return _compare(None, compared, classes, rng)
 
 
 def _may_repeat(column: TableColumn) -> bool:
@@ -72,17 +72,17 @@ def _may_repeat(column: TableColumn) -> bool:
     return bool(column.counts.max() <= LARGEST_VALUE * column.n_known)
 
 
-def _look(
+def _compare(
     column: TableColumn | None, compared: Sequence[TableColumn], classes: NDArray[np.int64], rng: np.random.Generator
 ) -> Repeats | None:
-    """A first look at a few pairs and columns, then a second; None if the rows are not alike."""
+    """Compare a few pairs and columns, then more; None if the rows are not alike."""
     others = [one for one in compared if one is not column]
     pairs = _lagged_pairs(len(classes), rng) if column is None else _pairs(column, rng)
     if pairs is None:
         return None
     name, n_values = ("", 0) if column is None else (column.name, column.n_distinct)
     for n_columns, n_pairs, enough in ((FIRST_COLUMNS, FIRST_PAIRS, 0.75), (MOST_COLUMNS, N_PAIRS, 1.0)):
-        chosen = [others[place] for place in np.unique(np.linspace(0, len(others) - 1, n_columns).astype(int))]
+        chosen = [others[index] for index in np.unique(np.linspace(0, len(others) - 1, n_columns).astype(int))]
         rows = rng.permutation(len(pairs[0]))[:n_pairs]
         first, same, near = (part[rows] for part in pairs)
         chance = rng.permutation(len(rows))
@@ -95,7 +95,7 @@ def _look(
 
 
 def _pairs(column: TableColumn, rng: np.random.Generator) -> Pairs | None:
-    """All rows in the order of the column's values that are followed by a row of the same value, with their partners."""
+    """Rows that share a value with the next row in the order of the column, that row, and one with a neighbouring value."""
     rows = np.flatnonzero(~column.is_missing)
     keys = column.codes if column.is_text else np.asarray(column.values.to_numpy(zero_copy_only=False))
     if len(rows) > MOST_ROWS:
@@ -117,7 +117,7 @@ def _pairs(column: TableColumn, rng: np.random.Generator) -> Pairs | None:
 
 
 def _lagged_pairs(n_rows: int, rng: np.random.Generator) -> Pairs | None:
-    """Rows, the next row in the file, and one that is some rows away."""
+    """Rows, the next row in the file, and a row some distance away."""
     if n_rows < 4 * LAG:
         return None
     rows = rng.integers(n_rows - LAG, size=min(n_rows, N_PAIRS))
@@ -136,12 +136,12 @@ def _closeness(column: TableColumn, first: Rows, same: Rows, near: Rows, chance:
 def _mean_distances(
     first: NDArray[Any], same: NDArray[Any], near: NDArray[Any], chance: Rows, are_equal: bool
 ) -> tuple[float, float, float]:
-    """Of rows of one value, of neighbouring values, and of random pairs. Categories are equal or not."""
+    """Mean distances of rows of one value, of neighbouring values, and of random pairs. Categories are equal or not."""
     pairs = [first != other if are_equal else np.abs(first - other) for other in (same, near, same[chance])]
     one_value, neighbours, random = (float(distances.mean()) for distances in pairs)
     return one_value, neighbours, random
 
 
 def _excess(same: float, near: float, chance: float) -> float:
-    """How much smaller a distance is between rows of one value than between rows of neighbouring values, from 0 to 1."""
+    """How much smaller a distance is between rows of one value than of neighbouring values, from 0 to 1."""
     return max(0.0, (min(near, chance) - same) / chance) if chance > 0.0 else 0.0
