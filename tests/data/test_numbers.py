@@ -96,7 +96,7 @@ def test_cells_that_do_not_fit_the_format_are_missing():
     ]
 
 
-@pytest.mark.parametrize("format", ["", "1.234.56", "$ 1234.56 €", "(1234.56", "% 1234.56", "1234", "1234.56 XYZ", ".*"])
+@pytest.mark.parametrize("format", ["", "1234", "1234.56 XYZ", ".*"])
 def test_foreign_formats_are_refused(format):
     assert not is_number_format(format)
 
