@@ -10,15 +10,13 @@ from metricfit.data._drift import Drift, describe_values
 from metricfit.data._layout import Layout, layout_of
 from metricfit.data._numbers import NumberStyle, find_numbers
 from metricfit.data._rare import merge_classes
-from metricfit.data._raw import CHUNK_ROWS, read_batches
 from metricfit.data._read import Chunk, read_chunks, read_table
 from metricfit.data._schema import TYPE_NAMES, Column, TableSchema
-from metricfit.data._source import data_errors, input_file
+from metricfit.data._source import input_file
 from metricfit.data._target import LabelledTable, check_classes, column_named, label_like, read_labels, split_target
 from metricfit.data._types import decode, type_name
 
 __all__ = [
-    "CHUNK_ROWS",
     "TYPE_NAMES",
     "Chunk",
     "Column",
@@ -29,7 +27,6 @@ __all__ = [
     "TableSchema",
     "check_classes",
     "column_named",
-    "data_errors",
     "decode",
     "describe_values",
     "detect_columns",
@@ -38,7 +35,6 @@ __all__ = [
     "label_like",
     "layout_of",
     "merge_classes",
-    "read_batches",
     "read_chunks",
     "read_labels",
     "read_table",

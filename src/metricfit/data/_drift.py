@@ -8,7 +8,6 @@ tolerated, and 5 % of missing values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metricfit._printable import quoted
-from metricfit.data._schema import Column, TableSchema, ValueSummary
+from metricfit.data._schema import TableSchema, ValueSummary
 
 MOST_CATEGORIES, LONGEST_CATEGORY = 1000, 200  # beyond these, a column holds IDs or texts, which are always new
 MOST_NEW = 0.3  # expected share of new categories, above which a new one means nothing
@@ -73,12 +72,12 @@ class Drift:
     """Compare new rows with the training table, chunk by chunk, in constant memory."""
 
     def __init__(self, schema: TableSchema) -> None:
-        self.columns: Sequence[Column] = [column for column in schema.columns if column.seen is not None]
-        self.counts: Mapping[str, Counts] = {column.name: Counts() for column in self.columns}
+        self.seen = {column.name: column.seen for column in schema.columns if column.seen is not None}
+        self.counts = {name: Counts() for name in self.seen}
 
     def add(self, features: pa.Table) -> None:
-        for column in self.columns:
-            self.counts[column.name].add(_count(features[column.name], column))
+        for name, seen in self.seen.items():
+            self.counts[name].add(_count(features[name], seen))
 
     def join(self, other: Drift) -> None:
         for name, counts in other.counts.items():
@@ -86,13 +85,12 @@ class Drift:
 
     def notes(self) -> list[str]:
         """A sentence for each column and kind of change."""
-        return [note for column in self.columns for note in _notes(column, self.counts[column.name])]
+        return [note for name, seen in self.seen.items() for note in _notes(f"Column {quoted(name)}", seen, self.counts[name])]
 
 
-def _count(values: pa.ChunkedArray, column: Column) -> Counts:
-    seen, counts = column.seen, Counts(len(values), values.null_count)
-    known = pc.drop_null(values)
-    if seen is None or not len(known):
+def _count(values: pa.ChunkedArray, seen: ValueSummary) -> Counts:
+    counts, known = Counts(len(values), values.null_count), pc.drop_null(values)
+    if not len(known):
         return counts
     if seen.low is not None and seen.high is not None:
         ends = pc.min_max(known).as_py()
@@ -104,11 +102,8 @@ def _count(values: pa.ChunkedArray, column: Column) -> Counts:
     return counts
 
 
-def _notes(column: Column, counts: Counts) -> list[str]:
-    seen, name, n_known = column.seen, f"Column {quoted(column.name)}", counts.n_rows - counts.n_missing
-    notes = list[str]()
-    if seen is None:
-        return notes
+def _notes(name: str, seen: ValueSummary, counts: Counts) -> list[str]:
+    notes, n_known = list[str](), counts.n_rows - counts.n_missing
     if seen.low is not None and _are_outside(counts.n_outside, n_known, seen.n_rows):
         notes.append(
             f"{name}: {_share(counts.n_outside, n_known, 'numbers')} are outside the training range, {seen.low:g} to "

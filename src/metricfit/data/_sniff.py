@@ -133,13 +133,13 @@ def unique_names(raw_names: Sequence[str]) -> tuple[tuple[str, ...], tuple[tuple
     >>> unique_names(["a", "b", " a", ""])
     (('a', 'b', 'a (2)', 'column 4'), (('a', 'a (2)'),))
     """
-    wanted = [name.strip() or f"column {index}" for index, name in enumerate(raw_names, 1)]
+    clean = [name.strip() or f"column {index}" for index, name in enumerate(raw_names, 1)]
     names: list[str] = []
     renamed: list[tuple[str, str]] = []
-    used, taken = set[str](), set(wanted)
-    for name in wanted:
+    used, original = set[str](), set(clean)
+    for name in clean:
         new, times = name, 1
-        while new in used or (times > 1 and new in taken):
+        while new in used or (times > 1 and new in original):
             times += 1
             new = f"{name} ({times})"
         if new != name:
@@ -157,10 +157,9 @@ def why_data(records: Sequence[Sequence[str]]) -> str:
     """
     first, rest = records[0], records[1:]
     if not any(map(is_number, first)):
-        repeated = bool(first) and all(
-            cell.strip() not in MISSING and cell.strip() in _below(rest, i) for i, cell in enumerate(first)
-        )
-        return "has only values that occur again below" if repeated else ""
+        words = [cell.strip() for cell in first]
+        repeated = all(word not in MISSING and word in _below(rest, index) for index, word in enumerate(words))
+        return "has only values that occur again below" if words and repeated else ""
     for index, name in enumerate(first):
         below = [cell for cell in _below(rest, index) if cell not in MISSING]
         if below and all(map(is_number, below)) and name.strip() not in MISSING and not is_number(name):
