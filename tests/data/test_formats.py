@@ -268,14 +268,6 @@ def test_nested_types_are_refused(tmp_path, read, values):
         split_target(pa.table({"x": [1, 2], "odd": values}), "odd", "t.parquet")
 
 
-def test_columns_of_one_name_in_parquet(tmp_path, read, reread):
-    path = tmp_path / "t.parquet"
-    parquet.write_table(pa.table([[1.0, 2.0], [3.0, 4.0], ["a", "b"]], names=["x", "x", "y"]), path)
-    table, schema, _ = read(path)
-    assert table.to_pydict() == {"x": [1.0, 2.0], "x (2)": [3.0, 4.0], "y": ["a", "b"]}
-    assert reread(path, schema)[0] == table.drop_columns("y").to_pydict()
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_flipped_bytes_of_parquet_are_read_or_refused(tmp_path, read, seed):
     random = np.random.default_rng(seed)

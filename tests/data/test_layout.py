@@ -161,6 +161,10 @@ def test_paths_that_are_not_files(tmp_path):
     for name, message in (("none.csv", "does not exist"), ("", "is a folder"), ("pipe", "is a pipe or a device")):
         with pytest.raises(UsageError, match=message):
             layout_of(tmp_path / name)
-    parquet.write_table(pa.table({}), tmp_path / "nothing.parquet")
-    with pytest.raises(DataError, match="has no columns"):
-        layout_of(tmp_path / "nothing.parquet")
+
+
+def test_parquet_files_without_columns_or_with_repeated_names(tmp_path):
+    for names, message in (([], "has no columns"), (["x", "x"], "has several columns of one name")):
+        parquet.write_table(pa.table([[1.0, 2.0]] * len(names), names=names), tmp_path / "t.parquet")
+        with pytest.raises(DataError, match=message):
+            layout_of(tmp_path / "t.parquet")

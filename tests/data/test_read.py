@@ -82,6 +82,12 @@ def test_skipped_rows_with_too_few_or_too_many_cells_keep_their_position(write, 
     assert [problem.split()[1] for problem in problems] == [str(row + 2) for row in sorted(wrong)]
 
 
+def test_all_rows_may_be_skipped(write):
+    path = write("id,x\n7,8,9\n7,8,9\n")
+    (chunk,) = read_chunks(path, layout_of(path, header=True), TableSchema((Column("x", "number", 1),), True, 2), skip=True)
+    assert (chunk.features["x"].to_pylist(), list(chunk.problems)) == ([None, None], [0, 1])
+
+
 def test_problems_of_cells_name_row_column_and_value(write):
     path = write("x,day,z\n1,2024-01-01,5\nmany,2024-01-01,5\n2,soon,1e300\n3,,\n")
     columns = Column("x", "number", 0), Column("day", "date", 1), Column("z", "number", 2)

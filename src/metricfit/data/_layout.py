@@ -108,6 +108,8 @@ def _parquet_layout(path: Path) -> Layout:
         raise DataError(f"{path} is a damaged Parquet file: {error}") from error
     if not raw_names:
         raise DataError(f"{path} has no columns.")
+    if len(set(raw_names)) < len(raw_names):
+        raise DataError(f"{path} has several columns of one name. Write them with different names.")
     return _named_layout(raw_names, [], format="parquet")
 
 

@@ -33,7 +33,8 @@ def read_whole(path: Path, layout: Layout, positions: Sequence[int]) -> pa.Table
             columns = csv.read_csv(file, *_csv_options(layout, positions)).columns
     elif layout.format == "parquet":
         with parquet.ParquetFile(path) as file:
-            columns = _select(file.read(columns=_parquet_columns(layout, positions)), layout, positions).columns
+            names = [layout.raw_names[position] for position in positions]
+            columns = file.read(columns=names).select(names).columns
     elif layout.format == "excel":
         rows = read_sheet(path).rows[int(layout.header) :]
         columns = [column_of([row[position] for row in rows]) for position in positions]
@@ -52,28 +53,16 @@ def read_batches(
     if layout.format in TEXTS:
         yield from _read_csv_batches(path, layout, positions, skip_ragged)
     elif layout.format == "parquet":
-        n_rows = max(1, min(CHUNK_ROWS, CHUNK_CELLS // max(1, len(positions))))
+        names = [layout.raw_names[position] for position in positions]
+        n_rows = max(1, min(CHUNK_ROWS, CHUNK_CELLS // max(1, len(names))))
         # by default Arrow keeps all row groups that it has read
         with parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16) as file:
-            for batch in file.iter_batches(n_rows, groups, _parquet_columns(layout, positions)):
-                yield _select(pa.table(batch), layout, positions), {}
+            for batch in file.iter_batches(n_rows, groups, names):
+                yield pa.table(batch).select(names), {}
     else:
         table = read_whole(path, layout, positions)
         for start in range(0, table.num_rows, CHUNK_ROWS):
             yield table.slice(start, CHUNK_ROWS), {}
-
-
-def _parquet_columns(layout: Layout, positions: Sequence[int]) -> list[str] | None:
-    """The names to read; None for all columns, because columns with the same name cannot be read separately."""
-    if len(set(layout.raw_names)) < len(layout.raw_names):
-        return None
-    return list({layout.raw_names[position]: None for position in positions})
-
-
-def _select(table: pa.Table, layout: Layout, positions: Sequence[int]) -> pa.Table:
-    if len(set(layout.raw_names)) < len(layout.raw_names):
-        return table.select(list(positions))
-    return table.select([layout.raw_names[position] for position in positions])
 
 
 def _read_csv_batches(path: Path, layout: Layout, positions: Sequence[int], skip: bool) -> Iterator[tuple[pa.Table, Ragged]]:
