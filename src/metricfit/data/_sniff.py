@@ -11,7 +11,7 @@ from pathlib import Path
 
 from metricfit._errors import UsageError
 from metricfit.data._numbers import MISSING, is_number
-from metricfit.data._source import BYTE_ORDER_MARKS, open_bytes, open_text
+from metricfit.data._source import marked_encoding, open_bytes, open_text
 
 SAMPLE_BYTES = 2**18  # for delimiter and header; more if the first line is longer
 MAX_RECORDS = 200
@@ -41,9 +41,8 @@ def detect_encoding(path: Path, compressed: bool) -> str:
     """The encoding of the byte order mark; UTF-8 if the whole file decodes; else a guess."""
     with open_bytes(path, compressed) as file:
         before, block = b"", file.read(2**20)
-        for mark, encoding in BYTE_ORDER_MARKS.items():
-            if block.startswith(mark):
-                return encoding
+        if encoding := marked_encoding(block):
+            return encoding
         decoder = codecs.getincrementaldecoder("utf-8")()
         while block:
             try:

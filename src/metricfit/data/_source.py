@@ -24,7 +24,7 @@ from metricfit._extras import MissingExtraError
 STDIN = Path("-")
 START_BYTES = 2**16
 MAX_WORKBOOK_BYTES = 2**32  # uncompressed
-BYTE_ORDER_MARKS = {
+_BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -84,6 +84,11 @@ def open_text(path: Path, compressed: bool, encoding: str, errors: str = "strict
         yield text
 
 
+def marked_encoding(start: bytes) -> str:
+    """The encoding of the byte order mark; "" if there is none."""
+    return next((name for mark, name in _BYTE_ORDER_MARKS.items() if start.startswith(mark)), "")
+
+
 def detect_format(path: Path) -> tuple[str, bool]:
     """One of csv, arff, parquet, jsonl and excel, and whether the file is compressed by gzip. Other files are refused."""
     if not path.exists():
@@ -113,8 +118,7 @@ def _first_bytes(path: Path, compressed: bool) -> bytes:
 
 
 def _text_format(path: Path, start: bytes) -> str:
-    encoding = next((name for mark, name in BYTE_ORDER_MARKS.items() if start.startswith(mark)), "")
-    if encoding:
+    if encoding := marked_encoding(start):
         start = start.decode(encoding, errors="ignore").encode("utf-8", errors="ignore")
     if b"\0" in start:
         raise DataError(f"{path} looks like a binary file. Save the table as CSV, TSV, ARFF, Parquet, JSON Lines or Excel.")
