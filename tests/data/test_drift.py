@@ -66,6 +66,19 @@ def test_a_random_half_gets_no_note(load):
         assert not notes(trained(halves[0]), halves[1])
 
 
+def test_a_per_cent_of_the_rows_may_be_outside():
+    schema, new = trained(pa.table({"a": np.linspace(0.0, 1.0, 10**5)})), np.full(1000, 0.5)
+    for n_outside, n_notes in ((10, 0), (11, 1)):
+        new[:n_outside] = 2.0
+        assert len(notes(schema, pa.table({"a": new}))) == n_notes
+
+
+def test_names_that_are_often_new_get_no_note():
+    names = ["a", "b", *(f"once {index}" for index in range(100))]
+    schema = trained(pa.table({"name": names + ["a", "b"] * 75}))
+    assert not notes(schema, pa.table({"name": [f"new {index}" for index in range(250)]}))
+
+
 def test_ids_and_texts_are_new_in_every_table():
     names = pa.table({"id": [f"row {index}" for index in range(200)]})
     assert not notes(trained(names), pa.table({"id": [f"other {index}" for index in range(200)]}))

@@ -162,6 +162,8 @@ def test_the_order_of_classes_comes_from_the_file(tmp_path):
     table, _ = ordered(["hi", "hi", "lo", "mid"], ["lo", "mid", "hi"], path)
     assert split_target(table, "y", path, merge_rare=2, say=said.append).order is None
     assert said[-1] == "The order of the classes in column 'y' is not used, because 'other' has no position in it."
+    table, _ = ordered(["hi", "hi", "lo", "lo", "mid"], ["lo", "mid", "hi"], path)
+    assert split_target(table, "y", path, drop_rare=2).order == ("lo", "hi")
     labels = polars.Series(["hi", "lo"] * 3, dtype=polars.Enum(["lo", "mid", "hi"]))
     polars.DataFrame({"x": range(6), "y": labels}).write_parquet(path)
     assert split_target(read_table(path, layout_of(path), "y")[0], "y", path).order == ("lo", "hi")

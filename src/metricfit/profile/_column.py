@@ -78,7 +78,8 @@ class TableColumn:
 
     @cached_property
     def n_distinct(self) -> int:
-        if self.kind == NUMBERS and self.n_known and "codes" not in self.__dict__:  # sorting is faster than hashing
+        is_number = pa.types.is_floating(self.values.type) or pa.types.is_integer(self.values.type)
+        if is_number and self.n_known and "codes" not in self.__dict__:  # sorting is faster than hashing
             known = np.sort(self.values.drop_null().to_numpy(zero_copy_only=False))
             return int((known[1:] != known[:-1]).sum()) + 1
         return len(self.counts)
