@@ -207,6 +207,7 @@ def test_excel_files_that_cannot_be_read(tmp_path, write, monkeypatch):
         ([datetime.timedelta(hours=1)], [datetime.timedelta(hours=1)]),
         ([DAY, "soon", 1.0], ["2024-12-31", "soon", "1"]),
         (["None", "a"], ["None", "a"]),  # it may be a class
+        ([2**70, 1], [str(2**70), "1"]),  # an ID that no integer type holds
     ],
 )
 def test_cells_of_a_sheet(cells, expected):
