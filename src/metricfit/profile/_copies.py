@@ -42,7 +42,7 @@ class RowGroups:
         if column.kind == TEXT:  # which does not repeat by chance
             self.chance = 0.0
         self.chance *= _equal_pairs(column.codes[self.sample]) / max(1.0, _pairs(len(self.sample)))
-        both = pa.array(self.codes * (column.n_distinct + 1) + column.codes + 1).dictionary_encode()
+        both = pa.array(self.codes * (column.n_distinct + 1) + column.codes).dictionary_encode()
         self.codes, self.n_groups = both.indices.to_numpy().astype(np.int64), len(both.dictionary)
 
     def copies(self, classes: NDArray[np.int64]) -> Copies:
