@@ -66,6 +66,8 @@ def test_infinite_numbers_are_missing_and_huge_ones_an_error(read):
     assert read("x,y\n1,a\ninf,b\n-inf,a\n")[0]["x"].to_pylist() == [1.0, None, None]
     with pytest.raises(DataError, match=r"row 3, column 'x': 1e\+300 is too large \(maximum 1e\+100\)"):
         read("x,y\n1,a\n1e300,b\n")
+    with pytest.raises(DataError, match=r"row 3, column 'x': '1e999' is too large \(maximum 1e\+100\)"):
+        read("x,y\n1,a\n1e999,b\n")
 
 
 def test_the_index_of_pandas_is_dropped(tmp_path, read, reread):

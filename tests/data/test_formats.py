@@ -260,6 +260,12 @@ def test_dates_outside_the_calendar_of_python_are_problems(tmp_path, read, kind,
         split_target(pa.table({"x": [1, 2], "day": days}), "day", "t.parquet")
 
 
+def test_an_unknown_time_zone_is_refused(tmp_path, read):
+    days = pa.array(np.zeros(2, "int64")).view(pa.timestamp("us", "Mars/Olympus"))
+    with pytest.raises(DataError, match="'Mars/Olympus' is not a known time zone"):
+        read(parquet_file(tmp_path, day=days, y=["a", "b"]))
+
+
 @pytest.mark.parametrize("values", [pa.array([[1], [2]]), pa.array([{"x": 1}, {"x": 2}]), pa.array([b"1", b"2"])])
 def test_nested_types_are_refused(tmp_path, read, values):
     with pytest.raises(DataError, match=r"Column 'odd' has values of type .*, which cannot be used. Pass --drop 'odd'."):

@@ -91,6 +91,11 @@ def parse_column(text: pa.ChunkedArray, column: Column, decimal: str) -> ParsedC
         values = _parse_words(plain, column) if values is None else values
     wrong = pc.and_(pc.is_valid(text), pc.is_null(values))
     parsed = to_floats(values) if column.type == "number" else ParsedColumn(values)
+    if column.type == "number":  # infinity is a missing value, 1e999 is a mistake
+        overflow = pc.and_(pc.is_inf(values), pc.match_substring_regex(text, r"\d"))
+        parsed.problems.update(
+            {row: f"{quoted(text[row].as_py())} is too large (maximum {MAX_NUMBER:g})" for row in _rows_where(overflow)}
+        )
     if column.lenient:
         return ParsedColumn(parsed.values, parsed.problems, Counter(text.filter(wrong).to_pylist()))
     problems = {row: f"{quoted(text[row].as_py())} is not {column.expected()}" for row in _rows_where(wrong)}
@@ -112,6 +117,8 @@ def to_moments(values: pa.ChunkedArray) -> ParsedColumn:
     """Times of day or dates in microseconds; dates outside the years of Python's calendar are problems."""
     if pa.types.is_time(values.type):
         return ParsedColumn(values.cast(pa.time64("us"), safe=False))
+    if pa.types.is_timestamp(values.type) and values.type.tz is not None:
+        _check_zone(values.type.tz)
     if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
         values = values.cast(pa.timestamp("us", values.type.tz), safe=False)
     seconds = values.cast(pa.timestamp("s"), safe=False)
@@ -119,6 +126,14 @@ def to_moments(values: pa.ChunkedArray) -> ParsedColumn:
     outside = pc.or_(pc.less(seconds, first), pc.greater(seconds, last))
     problems = dict.fromkeys(_rows_where(outside), f"a value of type {values.type} is outside of the years 1 to 9999")
     return ParsedColumn(pc.if_else(outside, None, values), problems)
+
+
+def _check_zone(name: str) -> None:
+    """Raise ArrowInvalid for a time zone that is not known."""
+    try:
+        pa.lib.string_to_tzinfo(name)
+    except Exception as error:
+        raise pa.ArrowInvalid(f"{name!r} is not a known time zone") from error
 
 
 def _parse(text: pa.ChunkedArray, kind: str, format: str) -> pa.ChunkedArray | None:
