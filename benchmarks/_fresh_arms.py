@@ -17,7 +17,7 @@ import metricfit as mf
 from benchmarks._cells import METRICS, Judge, Row
 from benchmarks.quality import BOOSTING, LIGHTGBM, lightgbm_scores, split_rows
 from benchmarks.quality_linear import logistic_regression
-from metricfit.estimators._shared import SharedFits, Wanted
+from metricfit.estimators import FitSpec, SharedFits
 
 ENSEMBLE, LINEAR, NETWORKS, NETWORK = "ensemble", "linear", "four networks", "one network"
 TREES = "HistGradientBoosting"
@@ -35,12 +35,12 @@ class Split:
         self.judge, self.seed = Judge(name, seed, self.y, truth), seed
 
     def fit_shared(self, model: str, method: str, metric: str) -> Answer:
-        fitted, seconds = self._tables.fit(Wanted(model, method, metric))
+        fitted, seconds = self._tables.fit(FitSpec(model, method, metric))
         return fitted.predict(self.test), seconds
 
     def fit_networks(self, n_members: int | None, metric: str) -> Answer:
-        shared = self._four_networks if n_members is None else self._one_network
-        fitted, seconds = shared.fit(Wanted("mlp", "auto", metric))
+        model = "mlp" if n_members is None else mf.Network(n_members=n_members)
+        fitted, seconds = self._networks.fit(FitSpec(model, "auto", metric))
         return fitted.predict(self.test), seconds
 
     def fit_lightgbm(self, metric: str) -> Answer:
@@ -59,19 +59,14 @@ class Split:
 
     @cached_property
     def _tables(self) -> SharedFits:
-        wanted = [Wanted(model, "auto", METRICS[0]) for model in ("auto", "boosting", "linear")]
-        return SharedFits(mf.MetricClassifier(random_state=self.seed), self.train, self.y, wanted)
+        specs = [FitSpec(model, "auto", METRICS[0]) for model in ("auto", "boosting", "linear")]
+        return SharedFits(mf.MetricClassifier(random_state=self.seed), self.train, self.y, specs)
 
     @cached_property
-    def _four_networks(self) -> SharedFits:
-        return self._networks(mf.MetricClassifier(random_state=self.seed))
-
-    @cached_property
-    def _one_network(self) -> SharedFits:
-        return self._networks(mf.MetricClassifier(random_state=self.seed, n_members=1))
-
-    def _networks(self, classifier: mf.MetricClassifier) -> SharedFits:
-        return SharedFits(classifier, self.train, self.y, [Wanted("mlp", "auto", METRICS[0])])
+    def _networks(self) -> SharedFits:
+        return SharedFits(
+            mf.MetricClassifier(random_state=self.seed), self.train, self.y, [FitSpec("mlp", "auto", METRICS[0])]
+        )
 
     @cached_property
     def _lightgbm(self) -> tuple[Any, float]:

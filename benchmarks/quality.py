@@ -35,7 +35,7 @@ import metricfit as mf
 from benchmarks import _autogluon
 from benchmarks._cells import METRICS, TIE, Judge, Results, Row, build_report, seconds_ratio
 from metricfit._typing import Ints
-from metricfit.estimators._shared import SharedFits, Wanted
+from metricfit.estimators import FitSpec, SharedFits
 from reproductions import _tables as tables
 
 SCORING = {**dict(zip(METRICS, METRICS, strict=True)), "mcc": "matthews_corrcoef"}  # in scikit-learn
@@ -67,10 +67,10 @@ def evaluate_split(name: str, seed: int, rows: int) -> Iterator[Row]:
     train, y, test, truth = load_split(name, seed, rows)
     judge = Judge(name, seed, y, truth)
     classes, known = judge.classes, judge.known
-    wanted = {(m, metric): Wanted(model, "auto", metric) for m, model in MODELS.items() for metric in METRICS}
-    shared = SharedFits(mf.MetricClassifier(random_state=seed), train, y, list(wanted.values()))
-    for (method, metric), one in wanted.items():
-        fitted, seconds = shared.fit(one)
+    specs = {(m, metric): FitSpec(model, "auto", metric) for m, model in MODELS.items() for metric in METRICS}
+    shared = SharedFits(mf.MetricClassifier(random_state=seed), train, y, list(specs.values()))
+    for (method, metric), spec in specs.items():
+        fitted, seconds = shared.fit(spec)
         yield judge.row(method, metric, fitted.predict(test), seconds)
     begin = time.perf_counter()
     scores, held_out = lightgbm_scores(train, known, test, len(classes), seed)

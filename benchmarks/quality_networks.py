@@ -35,8 +35,8 @@ from threadpoolctl import threadpool_limits
 import metricfit as mf
 from benchmarks._cells import METRICS, TIE, Judge, Results, Row, build_report, seconds_ratio
 from benchmarks.quality import LEFT_OUT, load_split
+from metricfit.estimators import FitSpec, SharedFits
 from metricfit.estimators._folds import HELD_OUT
-from metricfit.estimators._shared import SharedFits, Wanted
 from metricfit.methods import NetworkTraining
 from reproductions import _tables as tables
 
@@ -48,18 +48,17 @@ TIMES, PLAIN = 4, NetworkTraining()
 def evaluate_split(name: str, seed: int, rows: int) -> Iterator[Row]:
     """All recipes and metrics on one split of one set."""
     train, y, test, truth = load_split(name, seed, rows)
-    judge, fresh = Judge(name, seed, y, truth), mf.MetricClassifier(random_state=seed)
+    judge = Judge(name, seed, y, truth)
 
     def fit(method: str, without_offsets: bool = False, **options: Any) -> tuple[list[Row], int]:
         """Rows of all metrics, and the epochs of all networks together."""
         ways = {method: "threshold"} | ({f"{method}, without offsets": "cross_entropy"} if without_offsets else {})
-        classifier = mf.MetricClassifier(random_state=seed, **options)
-        found, epochs = list[Row](), 0
-        shared = SharedFits(classifier, train, y, [Wanted("mlp", "auto", METRICS[0])])
+        model, found, epochs = mf.Network(**options), list[Row](), 0
+        shared = SharedFits(mf.MetricClassifier(random_state=seed), train, y, [FitSpec(model, "auto", METRICS[0])])
         for way, decision in ways.items():
             for metric in METRICS:
                 plain = "cross_entropy" if metric == "accuracy" else decision
-                fitted, seconds = shared.fit(Wanted("mlp", plain, metric))
+                fitted, seconds = shared.fit(FitSpec(model, plain, metric))
                 epochs = epochs or fitted.n_iter_  # the first fit has the history
                 found.append(judge.row(way, metric, fitted.predict(test), seconds, f"{epochs} epochs"))
         return found, epochs
@@ -68,7 +67,7 @@ def evaluate_split(name: str, seed: int, rows: int) -> Iterator[Row]:
     one, epochs = fit(ONE, without_offsets=True, n_members=1)
     yield from one
     yield from fit(LONGER, n_members=1, max_epochs=TIMES * PLAIN.max_epochs, patience=TIMES * PLAIN.patience)[0]
-    share = (1.0 - HELD_OUT) / (fresh.n_members - 1.0)  # of the rows: one network sees 0.8, four members see 4 x 0.75
+    share = (1.0 - HELD_OUT) / (mf.Network().n_members - 1.0)  # of the rows: one network sees 0.8, four members see 4 x 0.75
     yield from fit(CHEAPER, max_epochs=max(1, round(share * epochs)))[0]
 
 

@@ -19,7 +19,7 @@ import pandas as pd
 from campaign._forge import seal
 from campaign._process import Worker
 from campaign._tally import Outcome, Tally
-from metricfit import MetricClassifier
+from metricfit import MetricClassifier, Network
 from metricfit._description import JSON_FILE
 from metricfit._typing import Floats
 
@@ -96,14 +96,13 @@ def labels() -> np.ndarray[Any, np.dtype[np.str_]]:
     return np.array(["no", "perhaps", "yes"])[random.permutation(np.arange(N_ROWS) % 3)]
 
 
-def fitted(model: str, data: Any) -> MetricClassifier:
-    options: dict[str, Any] = {"method": "threshold", "cv": 2, "max_epochs": 2, "random_state": 0}
-    return MetricClassifier("f1_macro", model=model, **options).fit(data, labels())
+def fitted(model: Any, data: Any) -> MetricClassifier:
+    return MetricClassifier("f1_macro", model=model, method="threshold", cv=2, random_state=0).fit(data, labels())
 
 
 MODELS: dict[str, Callable[[], MetricClassifier]] = {
     "linear": lambda: fitted("linear", table()),
-    "mlp": lambda: fitted("mlp", table()),
+    "mlp": lambda: fitted(Network(max_epochs=2), table()),
     "boosting": lambda: fitted("boosting", table()),
     "frame": lambda: fitted("auto", frame()),
 }

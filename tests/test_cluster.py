@@ -139,9 +139,9 @@ def offsets():
 def test_the_same_bits_as_without_a_cluster(cluster):
     """In Python, by joblib's own setting; all models of ``auto``, and a network whose folds are candidates."""
     with distributed.Client(cluster.address), joblib.parallel_config(backend="dask"):
-        found = comparison(), answers(), answers(model="mlp", max_epochs=2), offsets()
+        found = comparison(), answers(), answers(model=mf.Network(max_epochs=2)), offsets()
     assert found[0] == comparison()
-    for one, other in zip(found[1:], (answers(), answers(model="mlp", max_epochs=2), offsets()), strict=True):
+    for one, other in zip(found[1:], (answers(), answers(model=mf.Network(max_epochs=2)), offsets()), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -160,13 +160,13 @@ def test_two_threads_of_one_process_give_the_same_bits():
         distributed.Client(local),
         joblib.parallel_config(backend="dask"),
     ):
-        found = answers(model="mlp", max_epochs=2)
+        found = answers(model=mf.Network(max_epochs=2))
         with (
             pytest.raises(ClusterError, match="has a worker with 2 threads, expected one"),
             _cluster.connected(local.scheduler_address, True),
         ):
             pass
-    np.testing.assert_array_equal(found, answers(model="mlp", max_epochs=2))
+    np.testing.assert_array_equal(found, answers(model=mf.Network(max_epochs=2)))
 
 
 def metricfit(monkeypatch, capsys, *arguments):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from metricfit.decisions import decide, tune_offsets
     from metricfit.estimators import MetricClassifier, OffsetClassifier
     from metricfit.gradients import GradientNormalizer
+    from metricfit.learners import Network
     from metricfit.losses import (
         DiceLoss,
         EastLoss,
@@ -49,6 +50,7 @@ _HOME = {
     "Method": "methods",
     "MetricClassifier": "estimators",
     "MetricLoss": "losses",
+    "Network": "learners",
     "OffsetClassifier": "estimators",
     "accumulate_gradients": "losses",
     "binary_scores": "scores",
@@ -72,6 +74,7 @@ __all__ = [
     "Method",
     "MetricClassifier",
     "MetricLoss",
+    "Network",
     "OffsetClassifier",
     "__version__",
     "accumulate_gradients",

@@ -19,7 +19,7 @@ from metricfit._files import read_regular
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMAT, VERSION = "metricfit model", 6
+FORMAT, VERSION = "metricfit model", 7
 JSON_FILE = "model.json"
 MOST_BYTES = 2**33  # of a file, which takes as much memory
 

@@ -10,14 +10,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 import metricfit as mf
-from metricfit import MetricClassifier, OffsetClassifier
+from metricfit import MetricClassifier, Network, OffsetClassifier
 from metricfit.estimators._checks import check_weight
 
 X, Y = make_classification(120, 5, n_informative=3, n_redundant=0, n_classes=3, random_state=0)
 FIRST = np.arange(len(Y)) == 3
 ESTIMATORS = {
     "classifier": partial(MetricClassifier, "f1_macro", model="linear", cv=3, random_state=0),
-    "network": partial(MetricClassifier, "f1_macro", model="mlp", max_epochs=2, cv=3, random_state=0),
+    "network": partial(MetricClassifier, "f1_macro", model=Network(max_epochs=2), cv=3, random_state=0),
     "offsets": partial(OffsetClassifier, LogisticRegression(), "f1_macro", cv=3, random_state=0),
 }
 by_estimator = pytest.mark.parametrize("name", ESTIMATORS)

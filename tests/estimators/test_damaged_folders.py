@@ -14,7 +14,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import StandardScaler
 
 from campaign._forge import read_description, seal, write_description
-from metricfit import MetricClassifier
+from metricfit import MetricClassifier, Network
 from tests.estimators.test_storage import fit
 
 
@@ -27,9 +27,9 @@ def saved(tmp_path_factory):
     words = random.choice(["red", "green", "blue", "grey", "pink"], (90, 5))
     frame = pd.DataFrame({"size": numbers[:, 0], "colour": words[:, 0], "text": [" ".join(row) for row in words]})
     frame["text"] += [f" {index}" for index in range(90)]
-    options = {"method": "cross_entropy", "max_epochs": 2, "hidden_layer_sizes": (4, 3), "random_state": 0}
-    for name, model, data in (("linear", "linear", numbers), ("mlp", "mlp", numbers), ("frame", "linear", frame)):
-        MetricClassifier(model=model, n_members=1, **options).fit(data, labels).save(folder / name)
+    network = Network(max_epochs=2, hidden_layer_sizes=(4, 3), n_members=1)
+    for name, model, data in (("linear", "linear", numbers), ("mlp", network, numbers), ("frame", "linear", frame)):
+        MetricClassifier(model=model, method="cross_entropy", random_state=0).fit(data, labels).save(folder / name)
     own = MetricClassifier(model="linear", method="cross_entropy", preprocess=StandardScaler()).fit(numbers, labels)
     with pytest.warns(UserWarning, match="cannot hold preprocess"):
         own.save(folder / "own")
@@ -115,7 +115,7 @@ class TestAccidents:
         (folder / "model.json").write_bytes(text.encode("utf-8", "surrogatepass"))
         assert_refused(folder, "is not the description of a metricfit model")
 
-    @pytest.mark.parametrize(("version", "words"), [(5, "an older metricfit"), (7, "a newer metricfit")])
+    @pytest.mark.parametrize(("version", "words"), [(6, "an older metricfit"), (8, "a newer metricfit")])
     def test_another_version(self, folder, version, words):
         write_description(folder, {**read_description(folder), "version": version})
         assert_refused(folder, f"was written by {words}")
@@ -275,6 +275,21 @@ def test_an_entry_of_another_type(folder, value):
         assert_refused(folder)
         write_description(folder, {key: entry for key, entry in whole.items() if key != name})
         assert_refused(folder, f"`{name}` is missing")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metric": {"type": "Nothing", "fields": {}}},
+        {"metric": {"type": "Accuracy", "fields": {"more": 1}}},
+        {"params": {"hidden": 1}},
+        {"params": {"model": {"network": {"layers": 1}}}},
+        {"params": {"model": {"estimator": "SVC()"}}},
+    ],
+)
+def test_parameters(folder, change):
+    write_description(folder, {**read_description(folder), **change})
+    assert_refused(folder)
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ _MODELS = {}
 
 def _fitted(model, make):
     if (model, make) not in _MODELS:
-        options = {"method": "cross_entropy", "max_epochs": 2, "random_state": 0}
-        _MODELS[model, make] = mf.MetricClassifier("f1", model=model, **options).fit(make(X), Y)
+        given = mf.Network(max_epochs=2) if model == "mlp" else model
+        _MODELS[model, make] = mf.MetricClassifier("f1", model=given, method="cross_entropy", random_state=0).fit(make(X), Y)
     return _MODELS[model, make]
 
 

@@ -16,8 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from torch import nn
 
-from metricfit import MetricClassifier, OffsetClassifier
+from metricfit import MetricClassifier, Network, OffsetClassifier
 
 linear = partial(MetricClassifier, model="linear")
 # its point is to decide otherwise than the largest probability does, which this check forbids
@@ -36,7 +37,7 @@ SINGLE_PRECISION = dict.fromkeys(
 def expected(estimator):
     if isinstance(estimator, OffsetClassifier):
         return DECIDES_OTHERWISE
-    return SINGLE_PRECISION if estimator.model == "mlp" else {}
+    return SINGLE_PRECISION if isinstance(estimator.model, Network) else {}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -45,13 +46,13 @@ def expected(estimator):
         MetricClassifier(),
         MetricClassifier(model="linear"),
         MetricClassifier(model="boosting", cv=2),  # it is in the default model, too, with five folds
-        MetricClassifier(model="mlp", n_members=2, max_epochs=10, learning_rate=0.05, hidden_layer_sizes=(16,)),
+        MetricClassifier(model=Network(n_members=2, max_epochs=10, lr=0.05, hidden_layer_sizes=(16,))),
         OffsetClassifier(LogisticRegression(), "accuracy"),
     ],
     expected_failed_checks=expected,
 )
 def test_estimator_checks(estimator, check):
-    if check.func.__name__ in TWO_FOLDS.get(estimator.get_params().get("model"), ()):
+    if check.func.__name__ in TWO_FOLDS.get(str(estimator.get_params().get("model")), ()):
         estimator = clone(estimator).set_params(cv=2)
     check(estimator)
 
@@ -71,6 +72,28 @@ def test_pipeline_grid_search_and_clone():
     copy = clone(search.best_estimator_[-1])
     assert not hasattr(copy, "coef_")
     assert copy.get_params() == search.best_estimator_[-1].get_params()
+
+
+def test_the_options_of_a_network_are_searched_as_those_of_any_part():
+    features, target = data()
+    network = Network(max_epochs=2, n_members=1, hidden_layer_sizes=(4,))
+    search = GridSearchCV(MetricClassifier("mcc", model=network, random_state=0), {"model__lr": [1e-9, 0.1]}, cv=2)
+    assert search.fit(features, target).best_params_ == {"model__lr": 0.1}
+    assert network.lr == 1e-3
+    assert repr(search.best_estimator_.model) == "Network(hidden_layer_sizes=(4,), lr=0.1, max_epochs=2, n_members=1)"
+    with pytest.raises(ValueError, match="Invalid parameter 'learning_rate' for estimator Network"):
+        clone(search.estimator).set_params(model__learning_rate=0.1)
+
+
+@pytest.mark.parametrize("module", [None, nn.Linear(8, 2), lambda n_features, n_classes: nn.Linear(n_features, n_classes)])
+def test_a_name_a_module_and_a_function_are_short_for_a_network(module):
+    features, target = data(100)
+    short, long = (
+        MetricClassifier("f1", model=model, method="cross_entropy", random_state=0).fit(features, target)
+        for model in (module or "mlp", Network(module))
+    )
+    assert (short.decision_function(features) == long.decision_function(features)).all()
+    assert short.learner_ == long.learner_ == Network(module).name
 
 
 def test_cross_validate_with_weights_by_metadata_routing():

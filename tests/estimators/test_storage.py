@@ -9,18 +9,19 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
-from metricfit import MetricClassifier
-from metricfit.estimators._storage import UntrustedError
-from tests.estimators.test_data import pandas_frame, table
+from metricfit import MetricClassifier, Network, methods, metrics
+from metricfit.estimators import UntrustedError, _storage
+from tests.estimators.test_frames import pandas_frame, table
 
 N_CLASSES = [2, 3]
 LIGHTGBM = ("collections.OrderedDict", "lightgbm.basic.Booster", "lightgbm.sklearn.LGBMClassifier")
 XGBOOST = ("xgboost.core.Booster", "xgboost.sklearn.XGBClassifier")
+NETWORK = Network(max_epochs=2, n_members=2)
 TREE = ("sklearn.tree._tree.Tree",)
 
 
@@ -40,10 +41,9 @@ def rows(n_classes=2, n=180, seed=0):
     return features, labels
 
 
-def fit(model, n_classes=2, **options):
+def fit(model, n_classes=2):
     features, labels = rows(n_classes)
-    given = {"method": "threshold", "random_state": 0, "max_epochs": 2, "cv": 3} | options
-    return MetricClassifier("f1_macro", model=model, **given).fit(features, labels), features
+    return MetricClassifier("f1_macro", model=model, method="threshold", cv=3, random_state=0).fit(features, labels), features
 
 
 def lightgbm(**options):
@@ -87,11 +87,11 @@ def assert_round_trip(estimator, data, folder, **load_with):
 
 class TestRoundTrip:
     @pytest.mark.parametrize("n_classes", N_CLASSES)
-    @pytest.mark.parametrize("model", ["linear", "boosting", "extra_trees", "auto", "mlp", ["linear", "boosting"]])
+    @pytest.mark.parametrize("model", ["linear", "boosting", "extra_trees", "auto", NETWORK, ["linear", NETWORK]])
     def test_by_name(self, model, n_classes, tmp_path):
         estimator, features = fit(model, n_classes)
         loaded = assert_round_trip(estimator, features, tmp_path)
-        assert loaded.model == model
+        assert repr(loaded.model) == repr(model)
         assert not [file for file in (tmp_path / "one").iterdir() if file.suffix in (".pkl", ".pickle", ".pt", ".joblib")]
 
     @pytest.mark.parametrize("n_classes", N_CLASSES)
@@ -142,12 +142,14 @@ class TestRoundTrip:
 
     @pytest.mark.parametrize("alone", [True, False])
     def test_a_network_of_your_own(self, alone, tmp_path):
-        network = nn.Sequential(nn.Linear(6, 2), nn.Tanh())
+        network = Network(nn.Sequential(nn.Linear(6, 2), nn.Tanh()), max_epochs=2)
         model = network if alone else ["linear", network]
         estimator, features = fit(model)
         assert_round_trip(estimator, features, tmp_path, model=model)
         with pytest.raises(ValueError, match="pass it to load as `model="):
             MetricClassifier.load(tmp_path / "one")
+        passed = network.module if alone else ["linear", network.module]
+        assert_same(MetricClassifier.load(tmp_path / "one", model=passed), estimator, features)
 
     @pytest.mark.parametrize("model", ["auto", "boosting"])
     def test_a_frame(self, model, tmp_path):
@@ -187,3 +189,93 @@ def test_without_skops_it_says_what_to_install(monkeypatch, tmp_path):
     with pytest.raises(ImportError, match=r"needs the package skops: pip install 'metricfit\[own\]'"):
         estimator.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+def hit_rate(matrix):
+    return matrix.trace() / matrix.sum()
+
+
+@pytest.mark.parametrize(
+    ("metric", "load_with"),
+    [
+        ("f1_macro", {}),
+        (metrics.FBeta([1, 1, 0.25]), {}),
+        (metrics.Cost([[0, 1, 2], [1, 0, 1], [5, 1, 0]]), {}),
+        (hit_rate, {"metric": hit_rate}),
+    ],
+)
+@pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "ü"], [1.0, 2.0, 4.0]])
+def test_metrics_and_labels(metric, load_with, labels, tmp_path):
+    features, target = load_iris(return_X_y=True)
+    target = np.array(labels)[target]
+    order = ["ü", "a", "b"] if "ü" in labels else None  # names have no order of their own
+    estimator = MetricClassifier(metric, model="linear", class_order=order, method="threshold", random_state=0)
+    loaded = assert_round_trip(estimator.fit(features, target), features, tmp_path, **load_with)
+    assert loaded.score(features, target) == estimator.score(features, target)
+    assert loaded.class_order_ == estimator.class_order_
+    if not load_with:
+        assert loaded.metric == metric
+        assert loaded.metric_ == estimator.metric_
+    assert loaded.classes_.dtype == estimator.classes_.dtype
+    assert loaded.candidates_ == estimator.candidates_
+
+
+@pytest.fixture(scope="module")
+def model():
+    return MetricClassifier(method="cross_entropy", C=1.0).fit(*load_iris(return_X_y=True))
+
+
+class TestSave:
+    def test_there_already(self, model, tmp_path):
+        model.save(tmp_path / "model")
+        with pytest.raises(FileExistsError, match="exists already"):
+            model.save(tmp_path / "model")
+        assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+    def test_nothing_is_left_behind_by_a_failed_save(self, model, tmp_path, monkeypatch):
+        monkeypatch.setattr(_storage, "save_file", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        with pytest.raises(OSError, match="disk full"):
+            model.save(tmp_path / "model")
+        assert not list(tmp_path.iterdir())
+
+
+def test_a_function_has_to_be_passed_to_score(tmp_path):
+    features, target = load_iris(return_X_y=True)
+    MetricClassifier(hit_rate, method="cross_entropy", C=1.0).fit(features, target).save(tmp_path / "model")
+    with pytest.raises(ValueError, match="pass it to load as `metric="):
+        MetricClassifier.load(tmp_path / "model").score(features, target)
+
+
+def test_parameters_come_back(tmp_path):
+    features, target = load_iris(return_X_y=True)
+    options = {
+        "class_weight": {0: 1.0, 1: 1.0, 2: 3.0},
+        "class_order": [2, 0, 1],
+        "C": np.float32(0.5),
+        "random_state": np.int64(3),
+        "method": "threshold",
+    }
+    estimator = MetricClassifier(metrics.FBeta([1, 1, 0.25]), **options).fit(features, target)
+    estimator.save(tmp_path / "model")
+    loaded = MetricClassifier.load(tmp_path / "model")
+    assert loaded.get_params() == {**estimator.get_params(), "C": 0.5, "random_state": 3}
+    assert loaded.summary() == estimator.summary()
+    network = Network(hidden_layer_sizes=(np.int64(4), 3), max_epochs=1, lr=np.float32(0.5))
+    MetricClassifier(model=network, method=methods.get("leaky")).fit(features, target).save(tmp_path / "network")
+    loaded = MetricClassifier.load(tmp_path / "network")
+    assert (loaded.model.get_params(), loaded.method) == (network.get_params(), "leaky")
+
+
+class Odd(QuantileTransformer):
+    """A transformer of the user's own."""
+
+
+def test_a_transformer_of_your_own(tmp_path):
+    features, target = load_iris(return_X_y=True)
+    estimator = MetricClassifier(preprocess=Odd(n_quantiles=20), method="threshold", random_state=0).fit(features, target)
+    with pytest.warns(UserWarning, match="cannot hold preprocess: after loading"):
+        estimator.save(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"types tests\.estimators\.test_storage\.Odd\. If you trust these"):
+        MetricClassifier.load(tmp_path / "model")
+    loaded = MetricClassifier.load(tmp_path / "model", trusted=(f"{__name__}.Odd",))
+    assert (loaded.decision_function(features) == estimator.decision_function(features)).all()

@@ -190,7 +190,7 @@ def test_an_ensemble_in_a_list_gives_its_members():
 
 
 def test_networks_in_a_list_are_fold_networks():
-    fitted = fit(["linear", "mlp"], table(200), cv=2, max_epochs=2, hidden_layer_sizes=(4,))
+    fitted = fit(["linear", mf.Network(max_epochs=2, hidden_layer_sizes=(4,))], table(200), cv=2)
     assert isinstance(fitted.model_.members[1], MeanModel)
     assert len(fitted.model_.members[1].models) == 2
 

@@ -11,9 +11,9 @@ from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold, StratifiedShuffleSplit
 from torch import nn
 
-from metricfit import MetricClassifier, methods, metrics
+from metricfit import MetricClassifier, Network, methods, metrics
 from metricfit.decisions import cross_entropy, cross_fit_offsets, fit_smooth_offsets, fit_temperature
-from metricfit.estimators._shared import SharedFits, Wanted
+from metricfit.estimators import FitSpec, SharedFits
 from metricfit.learners import MeanModel
 
 X, Y = make_classification(240, 6, n_informative=4, n_classes=3, weights=[0.6, 0.3], random_state=0)
@@ -21,8 +21,10 @@ SEED = np.random.RandomState(0).randint(2**31)  # what random_state=0 becomes
 
 
 def network(metric="f1_macro", **options):
-    given = {"max_epochs": 4, "batch_size": 32, "hidden_layer_sizes": (5,), "preprocess": None, "random_state": 0}
-    return MetricClassifier(metric, **{"model": "mlp", **given, **options})
+    """Options of ``Network``, and others of ``MetricClassifier``."""
+    small = {"max_epochs": 4, "batch_size": 32, "hidden_layer_sizes": (5,)}
+    own = {name: options.pop(name) for name in Network().get_params() if name in options}
+    return MetricClassifier(metric, **{"model": Network(**small | own), "preprocess": None, "random_state": 0} | options)
 
 
 def held_out_scores(fitted, splits):
@@ -82,12 +84,12 @@ class TestTheRecipe:
         ((_, test),) = StratifiedShuffleSplit(1, test_size=0.2, random_state=SEED).split(X, Y)
         found = []
         for epochs in range(1, 9):  # the best of the first ones, because the seed is the same
-            fitted = network("mcc", n_members=1, learning_rate=0.1, max_epochs=epochs, patience=20).fit(X, Y)
+            fitted = network("mcc", n_members=1, lr=0.1, max_epochs=epochs, patience=20).fit(X, Y)
             found.append(cross_entropy(fitted.model_.logits(X[test]), Y[test], np.ones(len(test))))
         assert found == np.minimum.accumulate(found).tolist()
         assert len(set(found)) < len(found)  # some epochs were worse, and not kept
         for metric in ("accuracy", "balanced_accuracy"):
-            other = network(metric, n_members=1, learning_rate=0.1, max_epochs=8, patience=20).fit(X, Y)
+            other = network(metric, n_members=1, lr=0.1, max_epochs=8, patience=20).fit(X, Y)
             assert (other.model_.logits(X) == fitted.model_.logits(X)).all()
 
     def test_history_has_the_metric_of_held_out_rows_without_offsets(self):
@@ -103,9 +105,10 @@ class TestTheRecipe:
         assert one.history_ == two.history_
 
     def test_networks_are_shared_between_metrics_and_methods(self):
-        wanted = [Wanted("mlp", method, metric) for metric in ("mcc", "f1_macro") for method in ("auto", "cross_entropy")]
-        shared = SharedFits(network(n_members=2), X, Y, wanted)
-        fits = [shared.fit(one)[0] for one in wanted]
+        ways = [(metric, method) for metric in ("mcc", "f1_macro") for method in ("auto", "cross_entropy")]
+        specs = [FitSpec(network(n_members=2).model, method, metric) for metric, method in ways]
+        shared = SharedFits(network(), X, Y, specs)
+        fits = [shared.fit(spec)[0] for spec in specs]
         assert all(fit.model_.models is fits[0].model_.models for fit in fits)
         alone = network("f1_macro", n_members=2).fit(X, Y)
         assert (fits[2].decision_function(X) == alone.decision_function(X)).all()
@@ -157,9 +160,9 @@ class TestMembers:
     def test_a_warm_start_goes_on_from_the_same_member(self):
         fitted = network(n_members=2, warm_start=True).fit(X, Y)
         before = weights_of(fitted)
-        fitted.set_params(learning_rate=1e-30, max_epochs=1).fit(X, Y)
+        fitted.set_params(model__lr=1e-30, model__max_epochs=1).fit(X, Y)
         assert all(map(torch.equal, before, weights_of(fitted)))
-        fitted.set_params(n_members=3).fit(X, Y)
+        fitted.set_params(model__n_members=3).fit(X, Y)
         after = weights_of(fitted)
         assert all(map(torch.equal, before, after[: len(before)]))
         assert len(after) > len(before)
@@ -171,10 +174,10 @@ class TestMembers:
             made.append(nn.Linear(n_features, n_classes))
             return made[-1]
 
-        still = {"learning_rate": 1e-30, "max_epochs": 1, "n_members": 2, "method": "cross_entropy"}
-        weights = weights_of(network(model=module, **still).fit(X, Y))
+        still = {"lr": 1e-30, "max_epochs": 1, "n_members": 2, "method": "cross_entropy"}
+        weights = weights_of(network(module=module, **still).fit(X, Y))
         assert torch.equal(weights[0], weights[2])
-        weights = weights_of(network(model=build, **still).fit(X, Y))
+        weights = weights_of(network(module=build, **still).fit(X, Y))
         assert len(made) == 2
         assert not torch.equal(weights[0], weights[2])
 
@@ -185,11 +188,14 @@ class TestMembers:
             ({"n_members": 1001}, "`n_members` should be at least 1 and at most 1000, got 1001"),
             ({"n_members": 2.0}, "`n_members` should be a whole number, got 2.0"),
             ({"n_members": True}, "`n_members` should be a whole number, got True"),
-            ({"noisy_labels": 1}, "`noisy_labels` should be True or False, got 1"),
-            ({"noisy_labels": True, "method": "leaky"}, "leave `method` at 'auto', got 'leaky'"),
-            ({"noisy_labels": True, "model": "linear"}, "`noisy_labels` is for networks, `model` 'linear' is none"),
-            ({"noisy_labels": True, "model": "auto"}, "`noisy_labels` is for networks, `model` 'ensemble' is none"),
-            ({"noisy_labels": True, "model": ["linear", "mlp"]}, "`noisy_labels` is for networks, `model` 'ensemble' is none"),
+            ({"hidden_layer_sizes": (4, 0)}, "`hidden_layer_sizes` should be at least 1 and at most 1.04858e\\+06, got 0"),
+            ({"max_epochs": 0}, "`max_epochs` should be at least 1, got 0"),
+            ({"patience": 0}, "`patience` should be at least 1, got 0"),
+            ({"batch_size": None}, "`batch_size` should be a number, got None"),
+            ({"lr": 0.0}, "`lr` should be greater than 0, got 0"),
+            ({"method": "noisy_labels", "model": "linear"}, "`noisy_labels` is for networks, `model` 'linear' is none"),
+            ({"method": "noisy_labels", "model": "auto"}, "`noisy_labels` is for networks, `model` 'ensemble' is none"),
+            ({"method": "noisy_labels", "model": ["linear", "mlp"]}, "`noisy_labels` is for networks, `model` 'ensemble'"),
         ],
     )
     def test_errors_say_what_to_pass(self, options, message):
@@ -199,7 +205,7 @@ class TestMembers:
 
 class TestWrongLabels:
     def test_candidates_are_stopped_and_chosen_by_accuracy(self):
-        fitted = network("balanced_accuracy", noisy_labels=True, n_members=2, max_epochs=6, learning_rate=0.03).fit(X, Y)
+        fitted = network("balanced_accuracy", method="noisy_labels", n_members=2, max_epochs=6, lr=0.03).fit(X, Y)
         rows = {row["candidate"]: row for row in fitted.candidates_}
         assert list(rows) == ["cross_entropy", "leaky_accuracy", "exact_accuracy"]
         for name, row in rows.items():  # halves of 120 rows, so the mean of the best epochs of both
@@ -218,7 +224,7 @@ class TestWrongLabels:
         np.testing.assert_allclose(fitted.offsets_, np.mean(expected, 0), atol=1e-12)
 
     def test_accuracy_has_no_offsets(self):
-        fitted = network("accuracy", noisy_labels=True, n_members=1, max_epochs=2).fit(X, Y)
+        fitted = network("accuracy", method="noisy_labels", n_members=1, max_epochs=2).fit(X, Y)
         assert (fitted.offsets_ == 0.0).all()
         assert [row["metric"] for row in fitted.candidates_] == [row["accuracy"] for row in fitted.candidates_]
 
@@ -233,10 +239,10 @@ class TestWrongLabels:
         torch.testing.assert_close(exact(scores, labels), of_paper(scores, labels))
 
     def test_a_saved_model_knows_its_method(self, tmp_path):
-        fitted = network("mcc", noisy_labels=True, n_members=2, max_epochs=1).fit(X, Y)
+        fitted = network("mcc", method="noisy_labels", n_members=2, max_epochs=1).fit(X, Y)
         fitted.save(tmp_path / "model")
         loaded = MetricClassifier.load(tmp_path / "model")
-        assert loaded.noisy_labels
+        assert loaded.method == "noisy_labels"
         assert loaded.method_ is methods.NOISY_LABELS.candidate(fitted.chosen_)
         assert loaded.candidates_ == fitted.candidates_
         assert (loaded.decision_function(X) == fitted.decision_function(X)).all()

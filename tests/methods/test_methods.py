@@ -45,11 +45,10 @@ def blobs(n=240, seed=0):
     return random.normal(size=(n, 3)) + target[:, None], target
 
 
-@pytest.mark.parametrize("model", ["linear", "mlp"])
+@pytest.mark.parametrize("model", ["linear", mf.Network(max_epochs=3)])
 def test_a_registered_method_is_found_by_both_learners_and_in_a_saved_model(registered, tmp_path, model):
     features, target = blobs()
-    options = {"model": model, "max_epochs": 3, "random_state": 0}
-    fitted = mf.MetricClassifier("f1", method="made_up", **options).fit(features, target)
+    fitted = mf.MetricClassifier("f1", method="made_up", model=model, random_state=0).fit(features, target)
     assert fitted.chosen_ == "made_up"
     assert fitted.method_ is registered
     assert fitted.history_
@@ -95,8 +94,8 @@ def test_a_choice_of_your_own():
         "mine",
         (methods.get("cross_entropy"), replace(MADE_UP, name="first"), replace(MADE_UP, name="then", leak=0.1, start="first")),
     )
-    for model in ("linear", "mlp"):
-        fitted = mf.MetricClassifier("f1", method=choice, model=model, max_epochs=3, random_state=0).fit(features, target)
+    for model in ("linear", mf.Network(max_epochs=3)):
+        fitted = mf.MetricClassifier("f1", method=choice, model=model, random_state=0).fit(features, target)
         tried = [row["candidate"] for row in fitted.candidates_]
         assert tried == (["cross_entropy", "first", "then"] if model == "linear" else ["cross_entropy", "then"])
 

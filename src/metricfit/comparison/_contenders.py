@@ -10,6 +10,7 @@ from torch import nn
 
 from metricfit import methods as known_methods
 from metricfit._words import did_you_mean
+from metricfit.learners import Network
 from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, Choice, Method, MethodLike
 from metricfit.metrics import Metric
 
@@ -136,4 +137,4 @@ def _methods_in_order(wanted: Sequence[MethodLike] | None) -> list[Method | Choi
 
 
 def _is_network(model: Any) -> bool:
-    return model == "mlp" if isinstance(model, str) else isinstance(model, nn.Module)
+    return model == "mlp" if isinstance(model, str) else isinstance(model, Network | nn.Module)

@@ -21,7 +21,7 @@ from metricfit.comparison._features import coefficients_of, importance_of
 from metricfit.comparison._outcome import HeldOutPrediction, Outcome, constant_outcome
 from metricfit.comparison._splits import Plan
 from metricfit.comparison._statistics import score_of
-from metricfit.estimators import MetricClassifier, SharedFits, Wanted
+from metricfit.estimators import FitSpec, MetricClassifier, SharedFits
 from metricfit.methods import BASELINE, Choice
 from metricfit.metrics import Resolved
 
@@ -132,19 +132,19 @@ def run_split(job: Job, index: int) -> Iterator[tuple[str, str, Outcome]]:
     train_rows, test_rows = _safe_indexing(job.data, train), _safe_indexing(job.test_data, test)
     test_labels = job.test_labels[test]
     fitted = [one for one in job.contenders if one.model != TRIVIAL]
-    every = [Wanted(one.given, one.method, metric) for one in fitted for metric in job.metrics.values()]
+    specs = [FitSpec(one.given, one.method, metric) for one in fitted for metric in job.metrics.values()]
     folds = job.plan.inner_folds(index, job.labels, job.classifier.random_state)
     classifier = copy.copy(job.classifier).set_params(cv=folds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rare classes and incomplete convergence show in the score
-        shared = SharedFits(classifier, train_rows, job.target[train], every)
+        shared = SharedFits(classifier, train_rows, job.target[train], specs)
         classifier.preprocessor_ = classifier.preprocessor_.remembering()  # all contenders predict the same rows
         for contender in job.contenders:
             for name, measure in job.metrics.items():
                 if contender.model == TRIVIAL:
                     outcome = constant_outcome(measure.metric, job.labels[train], test_labels, job.n_classes)
                 else:
-                    one, seconds = shared.fit(Wanted(contender.given, contender.method, measure))
+                    one, seconds = shared.fit(FitSpec(contender.given, contender.method, measure))
                     outcome = _outcome(one, seconds, test_rows, test_labels)
                     if contender.name == REFERENCE:
                         outcome = replace(outcome, coefficients=coefficients_of(one))

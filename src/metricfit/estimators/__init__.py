@@ -6,7 +6,7 @@ from metricfit.estimators._decision import OutOfReachError
 from metricfit.estimators._kinds import CATEGORIES, DATES, DISTINCT_TEXT, NUMBERS, TEXT, is_missing, kind_of
 from metricfit.estimators._offset_classifier import OffsetClassifier
 from metricfit.estimators._preprocess import MAX_CATEGORIES, MIN_FREQUENCY
-from metricfit.estimators._shared import SharedFits, Wanted
+from metricfit.estimators._shared import FitSpec, SharedFits
 from metricfit.estimators._storage import UntrustedError, save
 
 __all__ = [
@@ -17,12 +17,12 @@ __all__ = [
     "MIN_FREQUENCY",
     "NUMBERS",
     "TEXT",
+    "FitSpec",
     "MetricClassifier",
     "OffsetClassifier",
     "OutOfReachError",
     "SharedFits",
     "UntrustedError",
-    "Wanted",
     "check_label_types",
     "check_target",
     "is_missing",

@@ -17,12 +17,12 @@ from sklearn.utils import _safe_indexing, check_random_state, compute_class_weig
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from metricfit import methods, metrics
-from metricfit._checks import check_count, check_flag, check_number, check_option
+from metricfit._checks import check_option
 from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._checks import check_target, check_weight
-from metricfit.estimators._decision import DecidesByScores, OutOfReachError, check_computed
+from metricfit.estimators._decision import DecisionMixin, OutOfReachError, check_computed
 from metricfit.estimators._folds import build_splits, count_folds, network_splits
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._kinds import check_size
@@ -30,7 +30,6 @@ from metricfit.estimators._preprocess import as_frame, is_frame, library_of
 from metricfit.learners import (
     COLUMNS,
     MATRIX,
-    MAX_MEMBERS,
     Given,
     Learner,
     LinearLearner,
@@ -42,20 +41,20 @@ from metricfit.learners import (
     takes_gaps,
     takes_sparse,
 )
-from metricfit.metrics import order_of, resolve_metric
+from metricfit.metrics import order_of
 from metricfit.selection import Fitted, fit_method
 
 SMOOTHINGS = ("auto", "normal", "softmax")
 
 
-class MetricClassifier(DecidesByScores, BaseEstimator):
+class MetricClassifier(DecisionMixin, BaseEstimator):
     """A classifier trained for the metric it is judged on.
 
     By default it trains an ensemble: logistic regression, boosted trees and extremely randomised trees, with a logistic head
     on their out-of-fold probabilities. Offsets then move its decision to do best on the metric. ``model="linear"`` is faster
     and has coefficients: there a model trained for the metric is chosen where it beats the others by more than chance.
-    ``model="mlp"``, or your own network, is the mean of ``n_members`` networks with offsets. ``candidates_`` lists every
-    candidate with its metric on held-out rows.
+    ``model="mlp"``, or your own network, is the mean of several networks with offsets. ``candidates_`` lists every candidate
+    with its metric on held-out rows.
 
     **Decisions and probabilities.** ``predict`` gives the best decision for the metric, ``predict_proba`` gives calibrated
     probabilities. The best decision is not always the most probable class, so ``predict_proba`` with ``argmax`` is not
@@ -64,10 +63,11 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
     Args:
         metric: a name (``metricfit.metrics.names()``), a metric such as ``metrics.FBeta([1, 1, 0.25])`` or
             ``metrics.Cost(matrix)``, or a function of the confusion matrix (rows are true classes).
-        model: ``"auto"``, ``"linear"``, ``"boosting"``, ``"ensemble"``, ``"mlp"``, a scikit-learn classifier such as
-            ``LGBMClassifier()`` or a Pipeline, an ``nn.Module``, a function of (number of features, number of classes) that
-            returns one, or a list of these, which becomes an ensemble. ``"auto"`` is the ensemble of those members that can
-            take the data; it is the linear model for a method that trains for the metric. ``notes_`` says what it left out.
+        model: ``"auto"``, ``"linear"``, ``"boosting"``, ``"extra_trees"``, ``"ensemble"``, ``"mlp"``, a scikit-learn
+            classifier such as ``LGBMClassifier()`` or a Pipeline, a :class:`metricfit.Network` with its options, an
+            ``nn.Module``, a function of (number of features, number of classes) that returns one, or a list of these, which
+            becomes an ensemble. ``"auto"`` is the ensemble of those members that can take the data; it is the linear model for
+            a method that trains for the metric. ``notes_`` says what it left out.
         pos_label: the label that "f1", "precision" and the like are about, for two classes. By default it is the larger of two
             numbers, as 1 of 0 and 1, and the rarer of two names.
         class_order: the classes in their order, for metrics that depend on it: "quadratic_kappa", ``Cost`` with a matrix, one
@@ -76,22 +76,15 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         class_weight: None, ``"balanced"`` or a dictionary: weights of classes in cross-entropy and hinge, never in the metric.
         cv: number of folds, a splitter, or a list of splits.
         method: ``"auto"``, one method alone by its name (``metricfit.methods.names()``), or your own ``metricfit.Method``.
+            ``"noisy_labels"`` is for a network whose labels are partly wrong: cross-entropy, leaky expected error and EXACT
+            are trained for accuracy. The accuracy of held-out rows, with their wrong labels, stops and chooses them. Offsets
+            for another metric come after, from the same labels. It takes three times as long or more.
         smoothing: ``"auto"``, what the method says; or ``"normal"`` noise or ``"softmax"`` for any number of classes, in
             methods with normal noise (``direct``, ``exact``).
         preprocess: ``"auto"`` takes arrays, sparse matrices and DataFrames with categories, dates, text and missing values; a
             scikit-learn transformer takes its place; None leaves a matrix of numbers as it is.
         C: inverse strength of the linear model's L2 penalty as in ``LogisticRegression``, or None to choose it by held-out
             cross-entropy.
-        max_epochs, batch_size, learning_rate, patience, hidden_layer_sizes: for networks. Training by cross-entropy ends when
-            the cross-entropy of the rows that a network holds out has not fallen for ``patience`` epochs. None takes the
-            method's own: 200 and 15 for cross-entropy, those of the paper for ``leaky``, ``exact`` and ``east``.
-        n_members: for a network alone: the number of networks, one per fold. The mean of their probabilities predicts. Offsets
-            and temperature come from out-of-fold scores, each of one network. A mean is less extreme than one network, but
-            its logarithms have the same units, so offsets and temperature are taken as they are. 1 is four times faster:
-            one network, which holds out a fifth of the rows. With ``cv`` of your own, the first splits are taken.
-        noisy_labels: for a network alone whose labels are partly wrong: also trains leaky expected error and EXACT, all three
-            for accuracy. The accuracy of held-out rows, with their wrong labels, stops and chooses them. Offsets for another
-            metric come after, from the same labels. It takes three times as long or more.
         warm_start: start from the weights of the last fit. Keep ``random_state``: with other folds a network has seen its
             held-out rows before.
         n_jobs: number of folds in parallel. The result is the same, bit for bit, for any number. Networks of your own run one
@@ -123,13 +116,6 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         smoothing: str = "auto",
         preprocess: Any = "auto",
         C: float | None = None,  # noqa: N803 - scikit-learn's name
-        max_epochs: int | None = None,
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        patience: int | None = None,
-        hidden_layer_sizes: tuple[int, ...] = (128, 64),
-        n_members: int = 4,
-        noisy_labels: bool = False,
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -146,13 +132,6 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         self.smoothing = smoothing
         self.preprocess = preprocess
         self.C = C
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.patience = patience
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.n_members = n_members
-        self.noisy_labels = noisy_labels
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -170,11 +149,6 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             task = self._task(table, learner, self._fit_forms(table, learner.forms()), warm, progress)
             self._keep(fit_method(task, learner, self._method()), learner)
         return self
-
-    def decision_function(self, X: Any) -> Floats:  # noqa: N803
-        """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
-        scores, _ = self.scores_and_probabilities(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Calibrated probabilities (n, k). The largest is not always the class that :meth:`predict` returns."""
@@ -196,22 +170,26 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         check_computed(scores, probabilities, partial(self._out_of_reach, X))
         return scores, probabilities
 
+    def _scores(self, X: Any) -> Floats:  # noqa: N803
+        return self.scores_and_probabilities(X)[0]
+
     def _out_of_reach(self, X: Any, rows: Ints) -> list[str]:  # noqa: N803
         """What is wrong with rows that have no scores: the column that is farthest from what the model was fitted to."""
         if MATRIX not in self.forms_:  # trees have a score for every number
             return ["has no score: the numbers of the model are too large"] * len(rows)
         table, names = self.preprocessor_.read_numbers(_safe_indexing(self._check_features(X, reset=False), rows), MATRIX)
-        places = np.abs(table).argmax(1)
         return [
-            f"column {names[place]!r} is too far from the rows of the fit ({table[row, place]:.1e} standard deviations)"
-            for row, place in enumerate(places)
+            f"column {names[column]!r} is too far from the rows of the fit ({table[row, column]:.1e} standard deviations)"
+            for row, column in enumerate(np.abs(table).argmax(1))
         ]
 
     def _beyond_float32(self, X: Any) -> dict[int, str]:  # noqa: N803
         """Rows with a number that trees cannot hold, and which column it is in."""
         table, names = self.preprocessor_.read_numbers(self._check_features(X, reset=False), COLUMNS)
-        places = np.argwhere(np.abs(table) > np.finfo(np.float32).max)[::-1]  # the first of a row wins
-        return {int(row): f"column {names[place]!r} has {table[row, place]:.3g}, too much for trees" for row, place in places}
+        cells = np.argwhere(np.abs(table) > np.finfo(np.float32).max)[::-1]  # the first of a row wins
+        return {
+            int(row): f"column {names[column]!r} has {table[row, column]:.3g}, too much for trees" for row, column in cells
+        }
 
     def summary(self) -> str:
         """One line: the model, the chosen method, and its metric on held-out rows; then what was decided by itself."""
@@ -252,30 +230,16 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         tags.input_tags.allow_nan = self._takes_gaps()
         return tags
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> _Table:  # noqa: N803
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> _FitData:  # noqa: N803
         """Check, and find classes and metric."""
         methods.get(self.method)
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
-        for name in ("max_epochs", "batch_size", "patience"):
-            if (value := getattr(self, name)) is not None or name == "batch_size":
-                check_number(value, name, 1)
-        check_count(self.n_members, "n_members", MAX_MEMBERS)
-        if check_flag(self.noisy_labels, "noisy_labels") and self.method != methods.AUTO:
-            raise ValueError(
-                f"`noisy_labels=True` has methods of its own to choose from: leave `method` at 'auto', got {self.method!r}."
-            )
-        check_number(self.learning_rate, "learning_rate", 0.0, open_low=True)
         order = order_of(y) if self.class_order is None else self.class_order
         data, labels, weight, used = self._training_data(X, y, sample_weight)
         seed = check_random_state(self.random_state).randint(2**31)
-        table = _Table(data, labels, weight, self._class_weights(labels), used, seed, order)
-        self._find_metric(table)
+        table = _FitData(data, labels, weight, self._class_weights(labels), used, seed, order)
+        self._find_metric(labels, order)
         return table
-
-    def _find_metric(self, table: _Table) -> None:
-        counts = np.bincount(table.labels)
-        found = resolve_metric(self.metric, self.average, self.pos_label, self.classes_, table.order, counts)
-        self.metric_, self.pos_label_, self.class_order_ = found.metric, found.positive, list(found.order)
 
     def _decisions(self) -> tuple[str, ...]:
         """What was decided about classes, in sentences."""
@@ -286,11 +250,11 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
             found.append(f"The order of the classes is {', '.join(map(str, self.class_order_))}, as the labels have it.")
         return tuple(found)
 
-    def _learner(self, table: _Table) -> Learner:
+    def _learner(self, table: _FitData) -> Learner:
         given = Given(len(table.labels), len(self.classes_), issparse(table.data), count_folds(self.cv, table.labels))
         return build_learner(self.get_params(deep=False), self._method(), table.seed, given)
 
-    def _fit_forms(self, table: _Table, forms: set[str]) -> TrainingRows:
+    def _fit_forms(self, table: _FitData, forms: set[str]) -> TrainingRows:
         """Fit the preprocessing, and read the rows in these forms."""
         self.reads_frames_ = is_frame(table.data)
         self.frame_library_ = library_of(table.data) if self.reads_frames_ else ""
@@ -301,12 +265,12 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         return TrainingRows(features, table.labels, table.weight, table.class_weight, self.preprocessor_.n_codes)
 
     def _task(
-        self, table: _Table, learner: Learner, rows: TrainingRows, warm: Any = None, progress: Progress | None = None
+        self, table: _FitData, learner: Learner, rows: TrainingRows, warm: Any = None, progress: Progress | None = None
     ) -> Task:
         """The rows, and the splits that methods are judged by."""
         given = table.labels, table.used, self.classes_, table.seed
         if isinstance(learner, MetricLearner) and not learner.refits:
-            splits = network_splits(self.n_members, self.cv, *given)
+            splits = network_splits(learner.n_members, self.cv, *given)
         elif self.C is not None and isinstance(learner, LinearLearner) and not methods.has_choice(self._method()):
             splits = []
         else:
@@ -314,7 +278,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
         return Task(rows, self.metric_, splits, self.n_jobs, warm, table.seed, progress or Progress())
 
     def _method(self) -> methods.Method | methods.Choice:
-        return (methods.NOISY_LABELS if self.noisy_labels else methods.get(self.method)).with_smoothing(self.smoothing)
+        return methods.get(self.method).with_smoothing(self.smoothing)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Ints, Floats, NDArray[np.bool_]]:  # noqa: N803
         """Checked features, labels 0 ... k - 1 and weights of the rows with a positive weight; and which rows these are."""
@@ -389,7 +353,7 @@ class MetricClassifier(DecidesByScores, BaseEstimator):
 
 
 @dataclass(frozen=True)
-class _Table:
+class _FitData:
     """Checked rows with a positive weight; ``used`` says which rows of the user's table these are."""
 
     data: Any

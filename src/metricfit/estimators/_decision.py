@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import hard_confusion, metric_values
 from metricfit.estimators._checks import check_label_types, check_weight
-from metricfit.metrics import Metric
+from metricfit.metrics import Metric, MetricLike, resolve_metric
 
 
 class OutOfReachError(ValueError):
-    """Rows whose numbers overflow in the model; ``rows`` has the place of each, and what is wrong with it."""
+    """Rows whose numbers overflow in the model; ``rows`` has the index of each, and what is wrong with it."""
 
     def __init__(self, rows: Mapping[int, str]) -> None:
         first = min(rows)
@@ -33,15 +33,24 @@ def check_computed(scores: Floats, probabilities: Floats, describe: Callable[[In
         raise OutOfReachError(dict(zip(wrong.tolist(), describe(wrong), strict=True)))
 
 
-class DecidesByScores(ClassifierMixin):
-    """Needs ``classes_``, ``metric_``, ``offsets_`` and ``decision_function``, (n, k) or (n,) for two classes."""
+class DecisionMixin(ClassifierMixin):
+    """Decides by the largest of the scores that ``_scores`` returns, and judges by the metric."""
 
+    metric: MetricLike
+    average: str | None
+    pos_label: Any
     classes_: NDArray[Any]
     metric_: Metric
     offsets_: Floats
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: N803
+    def _scores(self, X: Any) -> Floats:  # noqa: N803
+        """Scores (n, k), offsets included."""
         raise NotImplementedError
+
+    def decision_function(self, X: Any) -> Floats:  # noqa: N803
+        """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """The decision that is best for the metric."""
@@ -65,10 +74,16 @@ class DecidesByScores(ClassifierMixin):
         check_label_types(truth)
         check_consistent_length(truth, predicted, sample_weight)
         weight = check_weight(sample_weight, len(truth))
-        matrix = hard_confusion(self._places(predicted), self._places(truth), weight, len(self.classes_))
+        matrix = hard_confusion(self._class_indices(predicted), self._class_indices(truth), weight, len(self.classes_))
         return float(metric_values(self.metric_, matrix))
 
-    def _places(self, labels: NDArray[Any]) -> Ints:
+    def _find_metric(self, labels: Ints, class_order: Sequence[Any] | None) -> None:
+        """Resolve ``metric`` for these classes; ``labels`` are 0 ... k - 1."""
+        counts = np.bincount(labels, minlength=len(self.classes_))
+        found = resolve_metric(self.metric, self.average, self.pos_label, self.classes_, class_order, counts)
+        self.metric_, self.pos_label_, self.class_order_ = found.metric, found.positive, list(found.order)
+
+    def _class_indices(self, labels: NDArray[Any]) -> Ints:
         """The index of every label among the classes."""
         known = np.isin(labels, self.classes_)
         if not known.all():

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -18,16 +17,18 @@ from metricfit._parallel import parallel
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import LEAST_PROBABILITY, fit_calibrated_offsets, fit_offsets
 from metricfit.estimators._checks import check_cv_argument, check_target, check_weight, read_splits
-from metricfit.estimators._decision import DecidesByScores
+from metricfit.estimators._decision import DecisionMixin
+from metricfit.estimators._folds import count_folds
 from metricfit.learners import class_scores, spread_classes
-from metricfit.metrics import order_of, resolve_metric
+from metricfit.metrics import order_of
+from metricfit.selection import iterate_folds
 
 
 def _has_probabilities(self: OffsetClassifier) -> bool:
     return hasattr(getattr(self, "estimator_", self.estimator), "predict_proba")
 
 
-class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
+class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
     """Threshold tuning for any classifier: one offset per class moves its decision to do best on a metric.
 
     This is scikit-learn's ``TunedThresholdClassifierCV`` for any number of classes. Offsets are added to log-probabilities, or
@@ -80,7 +81,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.cv, str) and self.cv == "prefit":
             check_is_fitted(self.estimator)
             self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
-            labels = self._places(labels_given)
+            labels = self._class_indices(labels_given)
             scores, rows = class_scores(self.estimator_, X), np.arange(len(labels))
         else:
             self.classes_, labels = np.unique(labels_given, return_inverse=True)
@@ -91,9 +92,7 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
             scores = np.concatenate(list(parallel(_fold_scores, data, splits, self.n_jobs)))
             rows = np.concatenate([test for _, test in splits])
             self.estimator_ = _fit(clone(self.estimator), X, labels_given, weights)
-        counts = np.bincount(labels, minlength=len(self.classes_))
-        found = resolve_metric(self.metric, self.average, self.pos_label, self.classes_, order, counts)
-        self.metric_, self.pos_label_, self.class_order_ = found.metric, found.positive, list(found.order)
+        self._find_metric(labels, order)
         fit_to = fit_calibrated_offsets if self.smooth else fit_offsets
         self.offsets_ = fit_to(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
         if hasattr(self.estimator_, "n_features_in_"):
@@ -102,11 +101,9 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
             self.feature_names_in_ = self.estimator_.feature_names_in_
         return self
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: N803
-        """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
+    def _scores(self, X: Any) -> Floats:  # noqa: N803
         check_is_fitted(self)
-        scores = class_scores(self.estimator_, X) + self.offsets_
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+        return class_scores(self.estimator_, X) + self.offsets_
 
     @property
     def threshold_(self) -> float:
@@ -131,14 +128,13 @@ class OffsetClassifier(DecidesByScores, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def _splits(self, labels: Ints) -> list[tuple[Any, Any]]:
-        cv = self.cv
-        check_cv_argument(cv)
-        if isinstance(cv, int | np.integer):
-            n_folds = min(int(cv), int(np.sort(np.bincount(labels))[-2]))
-            if n_folds < 2:
-                raise ValueError("OffsetClassifier needs two rows in at least two classes to hold any out.")
-            cv = StratifiedKFold(n_folds, shuffle=True, random_state=check_random_state(self.random_state).randint(2**31))
-        return read_splits(cv, labels)
+        if not isinstance(self.cv, int | np.integer):
+            check_cv_argument(self.cv)
+            return read_splits(self.cv, labels)
+        n_folds = count_folds(self.cv, labels)
+        if not n_folds:
+            raise ValueError("OffsetClassifier needs two rows in at least two classes to hold any out.")
+        return list(iterate_folds(labels, n_folds, check_random_state(self.random_state).randint(2**31)))
 
 
 def _fold_scores(data: tuple[Any, ...], train: Ints, test: Ints) -> Floats:

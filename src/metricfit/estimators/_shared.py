@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from metricfit.estimators._classifier import MetricClassifier
@@ -15,7 +16,7 @@ from metricfit.selection import fit_method, starts_at_cross_entropy
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FitSpec:
     """What to fit: options of ``MetricClassifier``."""
 
     model: Any
@@ -23,7 +24,7 @@ class Wanted:
     metric: MetricLike | Resolved
 
 
-class _SharedTraining(NamedTuple):
+class _Training(NamedTuple):
     """A learner that was trained by cross-entropy, its seconds, and the metric in its history."""
 
     trained: Trained
@@ -31,26 +32,23 @@ class _SharedTraining(NamedTuple):
     metric: Metric
 
 
-@dataclass
 class SharedFits:
-    """Fits of a classifier to the same rows. Preprocessing is shared, and so are models trained by cross-entropy."""
+    """Fits of a classifier to the same rows. Preprocessing is shared, and so are models trained by cross-entropy.
 
-    classifier: MetricClassifier
-    data: Any
-    y: Any
-    wanted: list[Wanted]
-    _trained: dict[tuple[Learner, int], _SharedTraining] = field(default_factory=dict)
+    ``specs`` are those to come: preprocessing is fitted once, for the forms of the table that their models read.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(self, classifier: MetricClassifier, X: Any, y: Any, specs: Iterable[FitSpec]) -> None:  # noqa: N803
         begin = time.perf_counter()
-        self._table = self.classifier._read(self.data, self.y, None)
-        forms = set[str]().union(*(self._with(wanted)[1].forms() for wanted in self.wanted))
-        self._rows = self.classifier._fit_forms(self._table, forms)
+        self._classifier, self._trainings = classifier, dict[tuple[Learner, int], _Training]()
+        self._table = classifier._read(X, y, None)
+        forms = set[str]().union(*(self._prepare(spec)[1].forms() for spec in specs))
+        self._rows = classifier._fit_forms(self._table, forms)
         self._reading = time.perf_counter() - begin
 
-    def fit(self, wanted: Wanted) -> tuple[MetricClassifier, float]:
+    def fit(self, spec: FitSpec) -> tuple[MetricClassifier, float]:
         """The fitted classifier, and the seconds that it would take alone."""
-        one, learner = self._with(wanted)
+        one, learner = self._prepare(spec)
         task = one._task(self._table, learner, self._rows)
         method = one._method()
         shared, seconds = None, 0.0
@@ -61,19 +59,19 @@ class SharedFits:
         one._keep(fit_method(task, learner, method, shared), learner)
         return one, self._reading + seconds + time.perf_counter() - begin
 
-    def _with(self, wanted: Wanted) -> tuple[MetricClassifier, Learner]:
-        one = copy.copy(self.classifier).set_params(model=wanted.model, method=wanted.method, metric=wanted.metric)
-        one._find_metric(self._table)
+    def _prepare(self, spec: FitSpec) -> tuple[MetricClassifier, Learner]:
+        one = copy.copy(self._classifier).set_params(model=spec.model, method=spec.method, metric=spec.metric)
+        one._find_metric(self._table.labels, self._table.order)
         return one, one._learner(self._table)
 
-    def _train(self, task: Task, learner: Learner) -> _SharedTraining:
+    def _train(self, task: Task, learner: Learner) -> _Training:
         """The learner trained by cross-entropy; the seconds of its members are counted in.
 
         A network alone has other splits than one in an ensemble. In one table, as many splits are the same splits.
         """
         known = learner, len(task.splits)
-        if known in self._trained:
-            return self._trained[known]
+        if known in self._trainings:
+            return self._trainings[known]
         before, members = 0.0, list[Trained]()
         if isinstance(learner, EnsembleLearner):
             for member in learner.members:
@@ -86,5 +84,5 @@ class SharedFits:
                 trained = learner.join(task, members)
             else:
                 trained = learner.train(task.in_form(learner.reads))
-        self._trained[known] = _SharedTraining(trained, before + time.perf_counter() - begin, task.metric)
-        return self._trained[known]
+        self._trainings[known] = _Training(trained, before + time.perf_counter() - begin, task.metric)
+        return self._trainings[known]

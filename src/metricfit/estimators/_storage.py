@@ -1,8 +1,8 @@
 """A fitted ``MetricClassifier`` as a folder of files.
 
 ``model.json`` describes the model and has the checksums of the other files, ``arrays.safetensors`` has its numbers. Both hold
-data and no code, and are checked before a model is built from them. An estimator or a transformer of the user's own is a file
-of skops, which builds only types that it knows or that the user trusts.
+data and no code, and are checked before a model is built from them. skops writes an estimator or a transformer of the user to
+a file, and builds only types that it knows or that the user trusts.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from metricfit._files import new_folder
 from metricfit._table import Table
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._plain import keep_transformer, restore_transformer
-from metricfit.learners import COLUMNS, GIVEN, MATRIX, LinearModel, NotInFileError, Restorer
-from metricfit.methods import NOISY_LABELS, Choice, Method
+from metricfit.learners import COLUMNS, GIVEN, MATRIX, LinearModel, Network, NotInFileError, Restorer
+from metricfit.methods import Choice, Method
 from metricfit.metrics import Custom, Metric, resolve_metric
 
 ARRAYS_FILE, SKOPS_SUFFIX = "arrays.safetensors", ".skops"
@@ -62,7 +62,7 @@ TYPES: dict[str, tuple[type, ...]] = {  # of the entries that are read to build 
     "n_features_in": (int,),
     "temperature": (float,),
 }
-_METRICS = {name: getattr(metrics, name) for name in metrics.__all__ if isinstance(getattr(metrics, name), type)}
+METRICS = {one.__name__: one for one in vars(metrics).values() if isinstance(one, type) and issubclass(one, Metric)}
 
 
 class UntrustedError(ValueError):
@@ -76,19 +76,19 @@ class UntrustedError(ValueError):
         )
 
 
-def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingProxyType({})) -> tuple[str, ...]:
-    """Write a model into a new folder, with further text files if given; the types that ``load`` will ask to trust."""
+def save(estimator: Any, folder: Path, extra_files: Mapping[str, str] = MappingProxyType({})) -> tuple[str, ...]:
+    """Write a model, and text files if given, into a new folder; return the types that ``load`` will ask to trust."""
     arrays: dict[str, Tensor] = {}
     objects: dict[str, Any] = {}
     description = _split(_describe(estimator), "", arrays, objects)
-    with new_folder(folder) as beside:
-        save_file(arrays, beside / ARRAYS_FILE)
-        untrusted = {name for file, one in objects.items() for name in _write_object(one, beside / file)}
-        for name, text in beside_it.items():
-            (beside / name).write_text(text, encoding="utf-8")
-        checksums = {file.name: checksum(file.read_bytes()) for file in sorted(beside.iterdir())}
-        (beside / JSON_FILE).write_text(description_text({**description, "sha256": checksums}), encoding="utf-8")
-        for file in beside.iterdir():
+    with new_folder(folder) as new:
+        save_file(arrays, new / ARRAYS_FILE)
+        untrusted = {name for file, content in objects.items() for name in _write_object(content, new / file)}
+        for name, text in extra_files.items():
+            (new / name).write_text(text, encoding="utf-8")
+        checksums = {file.name: checksum(file.read_bytes()) for file in sorted(new.iterdir())}
+        (new / JSON_FILE).write_text(description_text({**description, "sha256": checksums}), encoding="utf-8")
+        for file in new.iterdir():
             if (size := file.stat().st_size) > MOST_BYTES:
                 raise ValueError(
                     f"{file.name} would have {size:,} bytes, at most {MOST_BYTES:,} are read. Fit a smaller model."
@@ -97,7 +97,7 @@ def save(estimator: Any, folder: Path, beside_it: Mapping[str, str] = MappingPro
 
 
 def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: Collection[str]) -> Any:
-    """Read a model; a ValueError says what is wrong with a folder that holds none, or half of one."""
+    """Read a model; a ValueError says what is wrong with a folder that is not a complete model."""
     found = read_description(folder)
     if other := other_version(found):
         warnings.warn(other, stacklevel=3)
@@ -115,7 +115,7 @@ def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: Collection[st
 
 
 def _describe(estimator: Any) -> dict[str, Any]:
-    """Plain data, with arrays and objects of other libraries inside."""
+    """Data as JSON has them, with arrays and :class:`Foreign` objects inside."""
     kinds = {type(label) for label in estimator.classes_.tolist()}
     if not kinds <= {bool, int, float, str}:
         raise TypeError(f"Labels of type {min(kind.__name__ for kind in kinds)} cannot be saved; use strings or numbers.")
@@ -126,10 +126,9 @@ def _describe(estimator: Any) -> dict[str, Any]:
         "metricfit": version("metricfit"),
         "scikit-learn": sklearn.__version__,
         "torch": torch.__version__,
-        "params": _plain_params(estimator),
+        "params": _describe_params(estimator),
         "metric_name": metrics.name_of(estimator.metric),
-        "metric": _metric_to_plain(estimator.metric_),
-        "given_metric": _metric_to_plain(estimator.metric) if isinstance(estimator.metric, Metric) else None,
+        "metric": _to_json(estimator.metric_) if _is_stored(estimator.metric_) else None,
         "pos_label": _to_json(estimator.pos_label_),
         "class_order": _to_json(estimator.class_order_),
         "classes": {"dtype": estimator.classes_.dtype.str, "values": estimator.classes_.tolist()},
@@ -170,7 +169,10 @@ def _check_description(found: Mapping[str, Any]) -> None:
 
 
 def _restore(cls: Any, found: dict[str, Any], model: Any, metric: Any) -> Any:
-    estimator = cls(**_restore_params(found, model, metric))
+    """A fitted estimator; ``model`` and ``metric`` are what the user passes because no file can hold it."""
+    check("model" in found["params"], "`model` is missing")
+    passed = {name: value for name, value in {"model": model, "metric": metric}.items() if value is not None}
+    estimator = cls(**{name: _from_json(value) for name, value in found["params"].items()} | passed)
     estimator.classes_ = _restore_classes(found["classes"])
     known, positive, order = estimator.classes_.tolist(), found["pos_label"], found["class_order"]
     check(positive is None or positive in known, "the positive class is not one of the classes")
@@ -187,7 +189,7 @@ def _restore(cls: Any, found: dict[str, Any], model: Any, metric: Any) -> Any:
     estimator.offsets_ = estimator.model_.offsets
     if isinstance(estimator.model_, LinearModel):
         estimator.coef_, estimator.intercept_ = estimator.model_.weight.T, estimator.model_.intercept
-    estimator.method_ = _restore_method(found["method"], NOISY_LABELS if estimator.noisy_labels else estimator.method)
+    estimator.method_ = _restore_method(found["method"], estimator.method)
     estimator.chosen_ = estimator.method_.name
     estimator.candidates_, estimator.history_ = Table(found["candidates"]), Table(found["history"])
     return estimator
@@ -216,72 +218,89 @@ def _restore_classes(found: Mapping[str, Any]) -> NDArray[Any]:
     return classes
 
 
-def _plain_params(estimator: Any) -> dict[str, Any]:
+def _restore_method(plain: dict[str, Any], given: Any) -> Method:
+    """The registered method of that name, or else what the file says about it; predictions do not need it."""
+    return methods.find(plain["name"], given) or Method(**{**plain, "papers": tuple(plain["papers"])})
+
+
+def _restore_metric(plain: Any, given: Any, classes: NDArray[Any], order: list[Any]) -> Metric:
+    """The metric for the classes in the order of the file; a function has to be passed."""
+    if plain is not None:
+        return _from_json(plain)
+    if given is None:
+        return metrics.get(_not_stored)
+    return resolve_metric(given, None, None, classes, order or None).metric
+
+
+def _not_stored(matrix: Tensor) -> Tensor:
+    raise ValueError("The metric was a function, which a model file cannot hold: pass it to load as `metric=` to score.")
+
+
+def _describe_params(estimator: Any) -> dict[str, Any]:
     """Parameters that JSON can hold; a warning names the others."""
     params, left_out = {}, []
     for name, value in estimator.get_params(deep=False).items():
-        if isinstance(value, Method | Choice) and methods.is_registered(value):
-            value = value.name
-        if name == "model":
-            value = _model_in_words(value)
         try:
-            params[name] = _to_json(value)
+            params[name] = _to_json(_in_words(value) if name == "model" else value)
         except TypeError:
-            if name != "metric":  # stored otherwise, or passed again
+            if name != "metric":  # a function, which the user passes again
                 left_out.append(name)
     if left_out:
         warnings.warn(f"A model file cannot hold {', '.join(left_out)}: after loading these are defaults.", stacklevel=5)
     return params
 
 
-def _model_in_words(model: Any) -> Any:
-    """The name of a model as it is, any other in words: the fitted model is in the files, but it cannot be fitted again."""
+def _in_words(model: Any) -> Any:
+    """``model`` with every estimator and module in words: files have the fitted one, which cannot be fitted again."""
     if isinstance(model, list | tuple):
-        return [_model_in_words(one) for one in model]
+        return [_in_words(one) for one in model]
     if isinstance(model, str):
         return model
-    return " ".join(repr(model).split()) if hasattr(model, "get_params") else getattr(model, "__name__", type(model).__name__)
+    if isinstance(model, Network):
+        return model if model.module is None else Network(**{**model.get_params(deep=False), "module": model.name})
+    return " ".join(repr(model).split()) if hasattr(model, "get_params") else Network(model).name
 
 
-def _restore_params(found: dict[str, Any], model: Any, metric: Any) -> dict[str, Any]:
-    params = {name: _from_json(value) for name, value in found["params"].items()}
-    params["model"] = found["params"]["model"]  # a list stays one
-    if metric is not None:
-        params["metric"] = metric
-    elif "metric" not in params and found["given_metric"] is not None:
-        params["metric"] = _metric_from_plain(found["given_metric"])
-    return params if model is None else {**params, "model": model}
+def _is_stored(metric: Any) -> bool:
+    """Whether a file can hold a metric: one of ours by its name and options, but no function."""
+    return METRICS.get(type(metric).__name__) is type(metric) and not isinstance(metric, Custom)
 
 
-def _restore_method(plain: dict[str, Any], given: Any) -> Method:
-    """The registered method of that name, or else what the file says about it; predictions do not need it."""
-    return methods.find(plain["name"], given) or Method(**{**plain, "papers": tuple(plain["papers"])})
+def _to_json(value: Any) -> Any:
+    """A parameter or label as JSON holds it; a TypeError for one that it cannot hold."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {"pairs": [[_to_json(key), _to_json(item)] for key, item in value.items()]}
+    if isinstance(value, Network):
+        return {"network": {name: _to_json(item) for name, item in value.get_params(deep=False).items()}}
+    if _is_stored(value):
+        return {"type": type(value).__name__, "fields": {name: _to_json(item) for name, item in _fields(value).items()}}
+    if isinstance(value, Method | Choice) and methods.is_registered(value):
+        return value.name
+    raise TypeError(f"{value!r} cannot be stored as JSON.")
 
 
-def _metric_to_plain(metric: Metric) -> dict[str, Any] | None:
-    """A metric by the name of its class and its fields; a function cannot be stored."""
-    if isinstance(metric, Custom) or type(metric).__name__ not in _METRICS:
-        return None
-    fields = {item.name: _to_json(getattr(metric, item.name)) for item in dataclasses.fields(metric) if item.init}  # type: ignore[arg-type]
-    return {"type": type(metric).__name__, "fields": fields}
+def _fields(metric: Any) -> dict[str, Any]:
+    return {field.name: getattr(metric, field.name) for field in dataclasses.fields(metric) if field.init}
 
 
-def _metric_from_plain(plain: dict[str, Any]) -> Metric:
-    check(plain["type"] in _METRICS, f"the metric {plain['type']!r} is not known")
-    return _METRICS[plain["type"]](**{name: _from_json(value) for name, value in plain["fields"].items()})
-
-
-def _restore_metric(plain: dict[str, Any] | None, given: Any, classes: Any, order: list[Any]) -> Metric:
-    """The metric for the classes in the order of the file; a function has to be given."""
-    if plain is not None:
-        return _metric_from_plain(plain)
-    if given is None:
-        return metrics.get(_not_stored)
-    return resolve_metric(given, None, None, classes, order or None).metric
-
-
-def _not_stored(matrix: torch.Tensor) -> torch.Tensor:
-    raise ValueError("The metric was a function, which a model file cannot hold: pass it to load as `metric=` to score.")
+def _from_json(plain: Any, sequence: type = list) -> Any:
+    """The inverse of :func:`_to_json`; networks and metrics take tuples."""
+    if isinstance(plain, list):
+        return sequence(_from_json(item, sequence) for item in plain)
+    if not isinstance(plain, dict):
+        return plain
+    if "pairs" in plain:
+        return {_from_json(key): _from_json(item) for key, item in plain["pairs"]}
+    if "network" in plain:
+        return Network(**{name: _from_json(item, tuple) for name, item in plain["network"].items()})
+    check(plain["type"] in METRICS, f"the metric {plain['type']!r} is not known")
+    return METRICS[plain["type"]](**{name: _from_json(item, tuple) for name, item in plain["fields"].items()})
 
 
 def _split(value: Any, name: str, arrays: dict[str, Tensor], objects: dict[str, Any]) -> Any:
@@ -337,24 +356,3 @@ def _skops() -> Any:
     from skops import io
 
     return io
-
-
-def _to_json(value: Any) -> Any:
-    """Numbers, texts, sequences and dictionaries as JSON holds them; a TypeError for anything else."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, tuple | list):
-        return [_to_json(item) for item in value]
-    if isinstance(value, dict):
-        return {"pairs": [[_to_json(key), _to_json(item)] for key, item in value.items()]}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(f"{value!r} cannot be stored as JSON.")
-
-
-def _from_json(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_from_json(item) for item in value)
-    if isinstance(value, dict):
-        return {_from_json(key): _from_json(item) for key, item in value["pairs"]}
-    return value

@@ -7,6 +7,7 @@ from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._linear_model import LinearModel
 from metricfit.learners._mean_model import MAX_MEMBERS, MeanModel
+from metricfit.learners._network_options import Network
 from metricfit.learners._restore import NotInFileError, Restorer
 from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, Forms, TrainingRows
 from metricfit.learners._task import Fold, History, Model, Task, Trained
@@ -28,6 +29,7 @@ __all__ = [
     "MeanModel",
     "MetricLearner",
     "Model",
+    "Network",
     "NotInFileError",
     "Restorer",
     "Task",

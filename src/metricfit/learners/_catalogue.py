@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from sklearn.utils import get_tags
 from torch import nn
 
@@ -19,6 +18,7 @@ from metricfit.learners._estimator import EstimatorLearner
 from metricfit.learners._forest import MAX_ROWS, ForestLearner
 from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
+from metricfit.learners._network_options import Network
 from metricfit.methods import Choice, Method, NetworkTraining
 
 MODELS = ("auto", "linear", "boosting", "extra_trees", "ensemble", "mlp")
@@ -70,7 +70,7 @@ def takes_gaps(model: Any) -> bool:
 
 
 def _is_estimator(model: Any) -> bool:
-    return hasattr(model, "__sklearn_tags__") and not isinstance(model, type)
+    return hasattr(model, "fit") and hasattr(model, "__sklearn_tags__") and not isinstance(model, type)
 
 
 def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
@@ -92,13 +92,14 @@ def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed
         if not (hasattr(model, "predict_proba") or hasattr(model, "decision_function")):
             raise TypeError(f"`model` should have predict_proba or decision_function, {model!r} has neither.")
         return EstimatorLearner(model, seed=seed)
-    if not (isinstance(model, str | nn.Module) or callable(model)):
+    if not (isinstance(model, str | Network | nn.Module) or callable(model)):
         names = ", ".join(map(repr, MODELS))
         raise TypeError(
-            f"`model` should be {names}, a scikit-learn classifier, an nn.Module, a function that returns one, or a list of "
-            f"models, got {model!r}."
+            f"`model` should be {names}, a scikit-learn classifier, a Network, an nn.Module, a function that returns one, "
+            f"or a list of models, got {model!r}."
         )
-    return _network(model, options, method, seed)
+    network = model if isinstance(model, Network) else Network(None if isinstance(model, str) else model)
+    return _network(network, method, seed)
 
 
 def members_left_out(given: Given) -> dict[str, str]:
@@ -146,18 +147,24 @@ def _with_distinct_names(members: Sequence[Learner]) -> list[Learner]:
     return named
 
 
-def _network(model: Any, options: Mapping[str, Any], method: Method | Choice, seed: int) -> Learner:
+def _network(network: Network, method: Method | Choice, seed: int) -> Learner:
     """Epochs and patience are the method's own where none are given."""
-    require("lightning_fabric", "train", f"model={model!r}" if isinstance(model, str) else "a network")
+    sizes = network.checked_sizes()
+    require("lightning_fabric", "train", "model='mlp'" if network.module is None else "a network")
     from metricfit.learners._network import NetworkLearner  # Lightning takes a second to import
 
     own = method.network if isinstance(method, Method) else NetworkTraining()
-    sizes = tuple(np.atleast_1d(options["hidden_layer_sizes"]).tolist())
-    given = {name: options[name] for name in ("batch_size", "learning_rate")}
-    for option in ("max_epochs", "patience"):
-        given[option] = getattr(own, option) if options[option] is None else options[option]
-    name = model if isinstance(model, str) else type(model).__name__ if isinstance(model, nn.Module) else model.__name__
-    return NetworkLearner(model, hidden_layer_sizes=sizes, seed=seed, name=name, **given)
+    return NetworkLearner(
+        network.name if network.module is None else network.module,
+        max_epochs=own.max_epochs if network.max_epochs is None else network.max_epochs,
+        batch_size=network.batch_size,
+        lr=network.lr,
+        patience=own.patience if network.patience is None else network.patience,
+        hidden_layer_sizes=sizes,
+        n_members=network.n_members,
+        seed=seed,
+        name=network.name,
+    )
 
 
 def _linear(options: Mapping[str, Any], seed: int, given: Given) -> LinearLearner:

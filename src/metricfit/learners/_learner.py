@@ -62,6 +62,7 @@ class MetricLearner(Learner):
     # whether fits are cheap: candidates start from each other, and the chosen one is trained on all rows.
     # Otherwise each starts at cross-entropy, and the mean of the splits' models predicts
     refits: ClassVar[bool]
+    n_members: int  # how many splits a learner that does not refit is trained on
 
     @abstractmethod
     def fit_cross_entropy(self, fold: Fold) -> Sequence[Any]:

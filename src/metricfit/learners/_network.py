@@ -48,9 +48,10 @@ class NetworkLearner(MetricLearner):
     model: Any
     max_epochs: int
     batch_size: int
-    learning_rate: float
+    lr: float
     patience: int
     hidden_layer_sizes: tuple[int, ...]
+    n_members: int  # where it is trained alone
     seed: int
     name: str = field(default="mlp", kw_only=True)
     refits = False
@@ -112,9 +113,9 @@ class NetworkLearner(MetricLearner):
         trainer = Trainer(
             module,
             method.build_loss(metric, rows.n_classes, class_weight, shift),
-            torch.optim.AdamW(module.parameters(), lr=self.learning_rate),
+            torch.optim.AdamW(module.parameters(), lr=self.lr),
             score=score,
-            lr=_geometric((self.learning_rate, course.last_learning_rate), n_steps),
+            lr=_geometric((self.lr, course.last_learning_rate), n_steps),
             scale=None if course.anneals else _geometric(course.widths or method.widths, n_steps),
             normalizer=GradientNormalizer(floor=FLOOR) if method.normalize_gradients else None,
             fabric=Fabric(accelerator="cpu", devices=1),

@@ -13,6 +13,7 @@ from metricfit.learners._estimator_model import EstimatorModel
 from metricfit.learners._linear_model import LinearModel
 from metricfit.learners._mean_model import MeanModel
 from metricfit.learners._network_model import NetworkModel
+from metricfit.learners._network_options import Network
 
 KINDS: dict[str, Any] = {
     "linear": LinearModel,
@@ -54,8 +55,9 @@ class Restorer:
         return checked_array(plain["offsets"], "float64", (self.n_classes,))
 
     def given_network(self) -> Any:
-        if self.given is None or isinstance(self.given, str):
+        module = self.given.module if isinstance(self.given, Network) else self.given
+        if module is None or isinstance(module, str):
             raise NotInFileError(
                 "This model is a user's own network: pass it to load as `model=`, as it was passed to the estimator."
             )
-        return self.given
+        return module

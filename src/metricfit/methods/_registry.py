@@ -140,12 +140,18 @@ BASELINE = "threshold"  # what everything is compared with: the cheap thing that
 
 
 def names() -> list[str]:
-    """The names that :func:`get` knows.
+    """The names of all methods that train linear models and networks alike.
+
+    :func:`get` knows one more, ``"noisy_labels"``, which is for networks.
 
     >>> names()[:2]
     ['cross_entropy', 'threshold']
     """
     return list(REGISTRY)
+
+
+def _by_name() -> dict[str, Method | Choice]:
+    return {**REGISTRY, NOISY_LABELS.name: NOISY_LABELS}
 
 
 def get(method: MethodLike) -> Method | Choice:
@@ -158,24 +164,26 @@ def get(method: MethodLike) -> Method | Choice:
         return method
     if not isinstance(method, str):
         raise TypeError(f"`method` should be a name or a `mf.methods.Method`, got {method!r}.")
-    if method not in REGISTRY:
-        known = ", ".join(map(repr, REGISTRY))
-        raise ValueError(f"`method` should be one of {known}; got {method!r}.{did_you_mean(method, REGISTRY)}")
-    return REGISTRY[method]
+    known = _by_name()
+    if method not in known:
+        raise ValueError(
+            f"`method` should be one of {', '.join(map(repr, known))}; got {method!r}.{did_you_mean(method, known)}"
+        )
+    return known[method]
 
 
 def register(method: Method | Choice) -> None:
     """Make a method known by its name: to ``MetricClassifier``, ``compare``, reports and saved models."""
     if not isinstance(method, Method | Choice):
         raise TypeError(f"`method` should be a `mf.methods.Method` or `Choice`, got {method!r}.")
-    if method.name in REGISTRY:
+    if method.name in _by_name():
         raise ValueError(f"There is already a method {method.name!r}. Choose another name.")
     REGISTRY[method.name] = method
 
 
 def is_registered(method: Method | Choice) -> bool:
     """Whether its name stands for this very method."""
-    return REGISTRY.get(method.name) is method
+    return _by_name().get(method.name) is method
 
 
 def has_choice(method: Method | Choice) -> bool:
@@ -193,8 +201,9 @@ def find(name: str, given: MethodLike | None = None) -> Method | None:
     >>> find("direct(1)").leak
     1.0
     """
-    choices = [given] if isinstance(given, Method | Choice) else []
-    for entry in (*choices, *REGISTRY.values()):
+    known = _by_name()
+    first = known.get(given) if isinstance(given, str) else given
+    for entry in known.values() if first is None else (first, *known.values()):
         found = entry.candidate(name) if isinstance(entry, Choice) else entry if entry.name == name else None
         if found is not None:
             return found

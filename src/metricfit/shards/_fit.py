@@ -41,7 +41,7 @@ HELD_OUT_NOTE = (
     "trained on all rows."
 )
 LINEAR = ("linear", "auto")
-NOT_READ = ("preprocess", "warm_start", "noisy_labels")  # options that keep their defaults here
+NOT_READ = ("preprocess", "warm_start")  # options that keep their defaults here
 
 
 def fit_shards(
