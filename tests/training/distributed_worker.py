@@ -122,11 +122,13 @@ def check_agreement(fabric, file):
     rank = fabric.global_rank
     parts = unequal_rows()[1][rank]
 
-    def fit(batches, accumulate=1, **options):
+    def fit(batches, accumulate=1, load=None, **options):
         torch.manual_seed(0)
         module = torch.nn.Linear(6, 3)
         optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
         trainer = Trainer(module, mf.MetricLoss("f1_macro"), optimizer, accumulate=accumulate, fabric=fabric, **options)
+        if load is not None:
+            trainer.load(load)
         trainer.fit(batches, parts, epochs=30, patience=2)
         return trainer
 
@@ -146,8 +148,11 @@ def check_agreement(fabric, file):
     with pytest.raises(RuntimeError, match="mat1 and mat2"):
         fit(parts, accumulate=4, score=fail)
     trainer.save(file)
-    with pytest.raises(ValueError, match=r"process 0 loads one, process 1 trains without it\. The file should"):
-        trainer.fit(parts, parts, epochs=40) if rank else trainer.load(file)
+    with pytest.raises(ValueError, match=r"got `load` in process 0, `fit` from step 0 in process 1\. Load the same"):
+        fit(parts, load=None if rank else file)
+    trainer.step -= rank
+    with pytest.raises(ValueError, match=rf"got `fit` from step {trainer.step + rank} in process 0, `fit` from"):
+        trainer.fit(parts, parts, epochs=40)
 
 
 def gather(fabric, numbers):

@@ -8,39 +8,34 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from lightning_fabric import Fabric
 from pytorch_optimizer import SAM
 from torch import nn
 
 import metricfit as mf
 from metricfit import schedules
-from metricfit.training import Batches, Trainer
+from metricfit.training import Batches
+from tests.training.common import cpu_trainer, data, same
+from tests.training.test_step import SCHEDULES
+
+ROWS = data(60)
 
 
-def data():
-    random = torch.Generator().manual_seed(0)
-    x = torch.randn(60, 5, generator=random)
-    return x, (x[:, :3] + 0.7 * torch.randn(60, 3, generator=random)).argmax(1)
-
-
-def made(seed=0, optimizer=torch.optim.AdamW, module=None, batches=None, **options):
-    x, y = data()
+def made(seed=0, optimizer=torch.optim.AdamW, module=None, **options):
     torch.manual_seed(seed)
     module = module or nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Dropout(0.3), nn.Linear(4, 3))
-    trainer = Trainer(
+    trainer = cpu_trainer(
         module,
         mf.MetricLoss("f1_macro", memory=0.9),
         optimizer(module.parameters(), lr=0.01, **options),
         scale=schedules.geometric(2.0, 0.5, 20),
         normalizer=mf.GradientNormalizer(),
-        fabric=Fabric(accelerator="cpu", devices=1),
     )
-    return trainer, batches or Batches(x, y, size=20, seed=seed)
+    return trainer, Batches(*ROWS, size=20, seed=seed)
 
 
 def trained(seed=0, epochs=2, **options):
     trainer, batches = made(seed, **options)
-    trainer.fit(batches, data(), epochs=epochs, patience=50)
+    trainer.fit(batches, ROWS, epochs=epochs, patience=50)
     return trainer, batches
 
 
@@ -59,16 +54,6 @@ def everything(trainer, batches):
         "batches": batches.state_dict(),
     }
     return copy.deepcopy(state)
-
-
-def same(one, other):
-    if isinstance(one, torch.Tensor):
-        return isinstance(other, torch.Tensor) and one.dtype == other.dtype and torch.equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == other or (one != one and other != other)
 
 
 def refuse(file, *parts, target=None):
@@ -115,7 +100,7 @@ def test_every_optimizer_goes_on_with_the_same_bits(tmp_path, optimizer, options
     first.save(tmp_path / "checkpoint", batches)
     second, batches = made(seed=5, **options)
     second.load(tmp_path / "checkpoint", batches)
-    second.fit(batches, data(), epochs=4, patience=50)
+    second.fit(batches, ROWS, epochs=4, patience=50)
     assert same(everything(second, batches), expected)
 
 
@@ -177,7 +162,7 @@ class TestForeign:
         (tmp_path / "pickle").write_bytes(pickle.dumps(Attack()))
         refuse(tmp_path / "pickle")
         torch.save({"module": Attack()}, tmp_path / "zip")
-        refuse(tmp_path / "zip", "it has objects other than tensors")
+        refuse(tmp_path / "zip", "it contains objects other than tensors")
         assert not (tmp_path / "ran").exists()
 
     def test_something_else_of_torch(self, tmp_path):
@@ -199,12 +184,12 @@ class TestForeign:
         trainer.lr = torch.optim.lr_scheduler.StepLR(trainer.optimizer.optimizer, 5)
         refuse(file, "'schedule'", target=(trainer, batches))
         trainer.save(file, batches)
-        refuse(file, "it has a state of 'schedule', and this trainer has none")
+        refuse(file, "it has a state of 'schedule', which this trainer lacks")
 
     def test_without_its_batches(self, file):
         trainer, batches = trained()
         trainer.save(file)
-        refuse(file, "it was saved without these batches", target=(trainer, batches))
+        refuse(file, "it was saved without batches", target=(trainer, batches))
 
 
 class TestSave:
@@ -239,23 +224,18 @@ class TestSave:
                 trainer.save(impossible, batches)
 
 
-@pytest.mark.parametrize(
-    ("schedule_of", "options"),
-    [
-        (torch.optim.lr_scheduler.CosineAnnealingLR, {"T_max": 9}),
-        (torch.optim.lr_scheduler.MultiStepLR, {"milestones": [2, 4]}),
-        (torch.optim.lr_scheduler.OneCycleLR, {"max_lr": 0.1, "total_steps": 9}),
-    ],
-)
-def test_schedules_of_torch(tmp_path, schedule_of, options):
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedules_of_torch(tmp_path, name):
     def fitted(epochs, file=None):
         trainer, batches = made()
-        trainer.lr = schedule_of(trainer.optimizer.optimizer, **options)
+        trainer.lr = SCHEDULES[name](trainer.optimizer.optimizer)
         if file is not None:
             trainer.load(file, batches)
-        trainer.fit(batches, data(), epochs=epochs, checkpoint=tmp_path / "checkpoint")
+        trainer.fit(batches, ROWS, epochs=epochs, checkpoint=tmp_path / "checkpoint")
         return trainer
 
-    expected = [row["lr"] for row in fitted(3).history]
-    fitted(1)
-    assert [row["lr"] for row in fitted(3, tmp_path / "checkpoint").history] == expected
+    whole = fitted(4)
+    fitted(2)
+    resumed = fitted(4, tmp_path / "checkpoint")
+    assert [row["lr"] for row in resumed.history] == [row["lr"] for row in whole.history]
+    assert same(resumed.module.state_dict(), whole.module.state_dict())

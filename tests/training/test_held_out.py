@@ -4,26 +4,16 @@ import weakref
 
 import pytest
 import torch
-from lightning_fabric import Fabric
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import metricfit as mf
-from metricfit.training import Batches, Trainer
+from metricfit.training import Batches
 from reproductions.lab.networks import Tagger, Trees, TreeTagger, join_trees
+from tests.training.common import cpu_trainer, data
 
 PADDING = -100
-
-
-def trainer_for(module, loss=None, **options):
-    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
-    return Trainer(module, loss or nn.CrossEntropyLoss(), optimizer, fabric=Fabric(accelerator="cpu", devices=1), **options)
-
-
-def data(n=90):
-    random = torch.Generator().manual_seed(0)
-    x = torch.randn(n, 5, generator=random)
-    return x, (x[:, :3] + 0.7 * torch.randn(n, 3, generator=random)).argmax(1)
+X, Y = data(90)
 
 
 def sentences(lengths=(5, 2, 4, 1, 3, 5), k=3):
@@ -49,8 +39,8 @@ class Sequences(nn.Module):
 
 def fit(held_out, score=None):
     torch.manual_seed(0)
-    trainer = trainer_for(nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 3)), mf.MetricLoss("f1_macro"), score=score)
-    return trainer.fit(Batches(*data(), size=30), held_out, epochs=3)
+    trainer = cpu_trainer(nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 3)), mf.MetricLoss("f1_macro"), score=score)
+    return trainer.fit(Batches(X, Y, size=30), held_out, epochs=3)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +55,7 @@ def fit(held_out, score=None):
     ids=["DataLoader", "Batches", "list", "two batches", "pair in a list"],
 )
 def test_a_loader_is_judged_as_one_pair(loader):
-    expected, found = fit(data()), fit(loader(*data()))
+    expected, found = fit((X, Y)), fit(loader(X, Y))
     for one, other in zip(expected, found, strict=True):
         assert other == pytest.approx(one, rel=1e-5, nan_ok=True)
         assert other["metric"] == one["metric"]
@@ -73,27 +63,26 @@ def test_a_loader_is_judged_as_one_pair(loader):
 
 def test_only_one_batch_is_in_memory():
     """The features of a batch are freed before the next is loaded."""
-    x, y = data()
     alive = []
 
     class Loader:
         def __iter__(self):
-            for part, labels in zip(x.split(10), y.split(10), strict=True):
+            for part, labels in zip(X.split(10), Y.split(10), strict=True):
                 features = part.clone()
                 alive.append(weakref.ref(features))
                 assert sum(one() is not None for one in alive) <= 2  # this one, and the one that is being replaced
                 yield features, labels
                 del features
 
-    scores, labels = trainer_for(nn.Linear(5, 3)).scores_and_labels(Loader())
+    scores, labels = cpu_trainer(nn.Linear(5, 3), nn.CrossEntropyLoss()).scores_and_labels(Loader())
     assert len(alive) == 9
     assert scores.shape == (90, 3)
-    assert torch.equal(labels, y)
+    assert torch.equal(labels, Y)
 
 
 def test_what_cannot_be_held_out_is_said():
     with pytest.raises(TypeError, match=r"`held_out` should be iterable more than once, got an iterator. Try `list"):
-        fit(iter([data()]))
+        fit(iter([(X, Y)]))
     with pytest.raises(ValueError, match="`held_out` should have at least one batch, got none"):
         fit([])
 
@@ -102,7 +91,7 @@ class TestPadding:
     def judged(self, loss, held_out, module):
         """The rows that a score sees."""
         seen = []
-        trainer = trainer_for(module, loss, score=lambda scores, labels: seen.append((scores, labels)) or 0.0)
+        trainer = cpu_trainer(module, loss, score=lambda scores, labels: seen.append((scores, labels)) or 0.0)
         row = trainer.fit([sentences()], held_out, epochs=1)[0]
         return trainer, *seen[0], row
 
@@ -131,7 +120,7 @@ class TestPadding:
         tags = (tags + 1).masked_fill(tags == PADDING, 0)
         module = nn.Sequential(nn.Embedding(20, 4), nn.Flatten(0, 1))
         seen = []
-        trainer = trainer_for(module, mf.MetricLoss("f1_macro", ignore_index=0), score=lambda s, y: seen.append(y) or 0.0)
+        trainer = cpu_trainer(module, mf.MetricLoss("f1_macro", ignore_index=0), score=lambda s, y: seen.append(y) or 0.0)
         trainer.fit([(words, tags.flatten())], (words, tags.flatten()), epochs=1)
         assert sorted(set(seen[0].tolist())) == [1, 2, 3]
 
@@ -140,7 +129,7 @@ class TestPadding:
         module = Sequences()
         words, tags = sentences()
         more = words[:2].clone(), tags[:2].masked_fill(torch.arange(5) > 0, PADDING)
-        trainer = trainer_for(module, nn.CrossEntropyLoss())
+        trainer = cpu_trainer(module, nn.CrossEntropyLoss())
         trainer.optimizer.param_groups[0]["lr"] = 0.0
         row = trainer.fit([(words, tags), more], (words, tags), epochs=1)[0]
         both = [nn.CrossEntropyLoss(reduction="sum")(module(one), other).item() for one, other in ((words, tags), more)]
@@ -152,7 +141,7 @@ class TestPadding:
         loader = [(words[part], tags[part].flatten()) for part in torch.arange(24).split(8)]
         module = Tagger(20, 3, n_dimensions=8, n_cells=8)
         optimizer = torch.optim.Adam(module.parameters(), lr=0.05)
-        trainer = Trainer(module, nn.CrossEntropyLoss(), optimizer, fabric=Fabric(accelerator="cpu", devices=1))
+        trainer = cpu_trainer(module, nn.CrossEntropyLoss(), optimizer)
         assert trainer.fit(loader, loader, epochs=15)[-1]["metric"] == 1.0
 
 
@@ -163,7 +152,7 @@ def test_features_of_any_kind():
     labels = torch.cat([torch.tensor([PADDING, PADDING, int(tree.words[0] > 1)]) for tree in trees])
     loader = [(join_trees(trees[:2]), labels[:6]), (join_trees(trees[2:]), labels[6:])]
     torch.manual_seed(0)
-    trainer = trainer_for(TreeTagger(4, 2, n_dimensions=4, n_cells=4))
+    trainer = cpu_trainer(TreeTagger(4, 2, n_dimensions=4, n_cells=4), nn.CrossEntropyLoss())
     trainer.optimizer.param_groups[0]["lr"] = 1.0
     assert trainer.fit(loader, loader, epochs=40)[-1]["metric"] == 1.0
     assert trainer.fit(loader, (join_trees(trees), labels), epochs=41)[-1]["metric"] == 1.0
@@ -172,8 +161,11 @@ def test_features_of_any_kind():
 
 
 def test_probabilities_as_labels_go_to_the_score_as_they_are():
-    x, y = data()
-    shares = nn.functional.one_hot(y, 3).float()
-    trainer = trainer_for(nn.Linear(5, 3), score=lambda scores, labels: -float((labels - scores.softmax(1)).square().mean()))
-    history = trainer.fit([(x, shares)], DataLoader(TensorDataset(x, shares), batch_size=40), epochs=30)
+    shares = nn.functional.one_hot(Y, 3).float()
+    trainer = cpu_trainer(
+        nn.Linear(5, 3),
+        nn.CrossEntropyLoss(),
+        score=lambda scores, labels: -float((labels - scores.softmax(1)).square().mean()),
+    )
+    history = trainer.fit([(X, shares)], DataLoader(TensorDataset(X, shares), batch_size=40), epochs=30)
     assert history[-1]["metric"] > history[0]["metric"]

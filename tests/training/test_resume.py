@@ -6,7 +6,6 @@ import signal
 
 import pytest
 import torch
-from lightning_fabric import Fabric
 from pytorch_optimizer import SAM
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
@@ -15,13 +14,9 @@ import metricfit as mf
 from metricfit.training import Batches, Trainer, anneal
 from tests.processes import PATIENCE, run_counted, run_killed
 from tests.training import killed_worker
-from tests.training.test_checkpoints import same
+from tests.training.common import cpu_trainer, data, same
 
-
-def data(n=70):
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(n, 5, generator=generator)
-    return x, (x[:, :3] + 0.7 * torch.randn(n, 3, generator=generator)).argmax(1)
+ROWS = data(70)
 
 
 class Augmented(Dataset):
@@ -30,16 +25,15 @@ class Augmented(Dataset):
     def __len__(self):
         return 70
 
-    def __getitem__(self, place):
-        x, y = data()
-        return x[place] + 0.1 * torch.randn(5), y[place]
+    def __getitem__(self, index):
+        return ROWS[0][index] + 0.1 * torch.randn(5), ROWS[1][index]
 
 
 BATCHES = {
-    "Batches": lambda: Batches(*data(), size=10, seed=2),
-    "Batches with steps": lambda: Batches(*data(), size=20, steps=7, seed=2),
-    "list": lambda: [*zip(*(one.split(10) for one in data()), strict=True)],
-    "DataLoader": lambda: DataLoader(TensorDataset(*data()), batch_size=10, shuffle=True),
+    "Batches": lambda: Batches(*ROWS, size=10, seed=2),
+    "Batches with steps": lambda: Batches(*ROWS, size=20, steps=7, seed=2),
+    "list": lambda: [*zip(*(one.split(10) for one in ROWS), strict=True)],
+    "DataLoader": lambda: DataLoader(TensorDataset(*ROWS), batch_size=10, shuffle=True),
     "DataLoader that draws": lambda: DataLoader(Augmented(), batch_size=10, shuffle=True),
 }
 
@@ -60,8 +54,7 @@ def made(kind=Trainer, sharp=False, **options):
         optimizer = SAM(module.parameters(), torch.optim.SGD, lr=0.05, momentum=0.9)
     lr = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 12)
     loss = mf.MetricLoss("f1_macro", memory=0.8)
-    options |= {"lr": lr, "normalizer": mf.GradientNormalizer(), "fabric": Fabric(accelerator="cpu", devices=1)}
-    return kind(module, loss, optimizer, **options)
+    return cpu_trainer(module, loss, optimizer, kind=kind, lr=lr, normalizer=mf.GradientNormalizer(), **options)
 
 
 def end_of(trainer):
@@ -87,7 +80,7 @@ def resume_from_many(tmp_path, run, new_batches, **options):
 @pytest.mark.parametrize("name", BATCHES)
 def test_from_any_step(tmp_path, name):
     def run(trainer, batches, file):
-        trainer.fit(batches, data(), epochs=2, patience=1, checkpoint=file, checkpoint_every=1)
+        trainer.fit(batches, ROWS, epochs=2, patience=1, checkpoint=file, checkpoint_every=1)
 
     trainer = resume_from_many(tmp_path, run, BATCHES[name])
     assert trainer.n_saved == trainer.step + 1 == 15
@@ -98,7 +91,7 @@ def test_with_accumulation(tmp_path, sharp):
     """Seven batches in groups of three: 3, 3 and 1."""
 
     def run(trainer, batches, file):
-        trainer.fit(batches, data(), epochs=2, checkpoint=file, checkpoint_every=1)
+        trainer.fit(batches, ROWS, epochs=2, checkpoint=file, checkpoint_every=1)
 
     trainer = resume_from_many(tmp_path, run, BATCHES["Batches"], accumulate=3, sharp=sharp)
     assert trainer.step == 6
@@ -107,7 +100,7 @@ def test_with_accumulation(tmp_path, sharp):
 def test_an_annealing(tmp_path):
     def run(trainer, batches, file):
         options = {"start": 0.5, "rate": 0.5, "patience": 1, "give_up_after": 2, "epochs": 9}
-        anneal(trainer, batches, data(), **options, checkpoint=file, checkpoint_every=4)
+        anneal(trainer, batches, ROWS, **options, checkpoint=file, checkpoint_every=4)
 
     trainer = resume_from_many(tmp_path, run, BATCHES["Batches"])
     assert len({row["scale"] for row in trainer.history}) > 1
@@ -117,7 +110,7 @@ def test_an_annealing(tmp_path):
 def test_after_every_epoch(tmp_path):
     """The last checkpoint has the best weights, the others the last ones."""
     trainer = made(Kept)
-    trainer.fit(BATCHES["Batches"](), data(), epochs=3, patience=9, checkpoint=tmp_path / "checkpoint")
+    trainer.fit(BATCHES["Batches"](), ROWS, epochs=3, patience=9, checkpoint=tmp_path / "checkpoint")
     states = [torch.load(tmp_path / f"checkpoint{number}", weights_only=True) for number in range(1, 5)]
     assert [state["epoch"] for state in states] == [1, 2, 3, 3]
     assert all(state["processes"][0]["epoch"] is None for state in states)
@@ -129,11 +122,11 @@ class TestInTheMiddleOfAnEpoch:
     def file(self, tmp_path):
         trainer = made(Kept)
         options = {"start": 0.5, "patience": 9, "epochs": 2}
-        anneal(trainer, BATCHES["Batches"](), data(), **options, checkpoint=tmp_path / "checkpoint", checkpoint_every=4)
+        anneal(trainer, BATCHES["Batches"](), ROWS, **options, checkpoint=tmp_path / "checkpoint", checkpoint_every=4)
         return tmp_path / "checkpoint2"  # after eight steps: one of the second epoch
 
     def test_without_its_batches(self, file):
-        with pytest.raises(ValueError, match=r"in the middle of an epoch and needs its batches, `load\(file, batches\)`"):
+        with pytest.raises(ValueError, match=r"in the middle of an epoch: pass its batches, `load\(file, batches\)`"):
             made().load(file)
 
     def test_fewer_batches_without_a_length(self, file):
@@ -143,26 +136,26 @@ class TestInTheMiddleOfAnEpoch:
             def __iter__(self):
                 yield from ()
 
-        trainer, batches = made(), Few(*data(), size=10)
+        trainer, batches = made(), Few(*ROWS, size=10)
         trainer.load(file, batches)
-        with pytest.raises(ValueError, match="`batches` should be those of the checkpoint, 1 or more, got 0"):
-            trainer.fit(batches, data(), epochs=2, stop_by="loss")
+        with pytest.raises(ValueError, match="`batches` should be those of the checkpoint, at least 1, got 0"):
+            trainer.fit(batches, ROWS, epochs=2, stop_by="loss")
 
 
 def test_bad_arguments(tmp_path):
     with pytest.raises(ValueError, match="`checkpoint` should be a file with `checkpoint_every`, got None"):
-        made().fit(BATCHES["list"](), data(), epochs=1, checkpoint_every=5)
+        made().fit(BATCHES["list"](), ROWS, epochs=1, checkpoint_every=5)
     with pytest.raises(ValueError, match="`checkpoint_every` should be at least 1"):
-        made().fit(BATCHES["list"](), data(), epochs=1, checkpoint=tmp_path / "file", checkpoint_every=0)
+        made().fit(BATCHES["list"](), ROWS, epochs=1, checkpoint=tmp_path / "file", checkpoint_every=0)
 
 
 def test_an_epoch_that_fails_is_left(tmp_path):
     """A new call begins a new epoch, as after any error."""
     trainer, failing = made(), [*BATCHES["list"](), (None, None)]
     with pytest.raises(TypeError):
-        trainer.fit(failing, data(), epochs=1)
+        trainer.fit(failing, ROWS, epochs=1)
     assert trainer.unfinished is None
-    assert trainer.fit(failing[:-1], data(), epochs=1)[0]["step"] == 14
+    assert trainer.fit(failing[:-1], ROWS, epochs=1)[0]["step"] == 14
 
 
 @pytest.mark.slow

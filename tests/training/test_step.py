@@ -4,23 +4,15 @@ import math
 
 import pytest
 import torch
-from lightning_fabric import Fabric
 from pytorch_optimizer import SAM
 from torch import nn
 from torch.optim import lr_scheduler
 
 import metricfit as mf
 from metricfit import schedules
-from metricfit.training import Batches, Trainer
+from metricfit.training import Batches
 from reproductions.lab.networks import Tagger, Trees, TreeTagger
-
-CPU = {"accelerator": "cpu", "devices": 1}
-
-
-def data(n=120, k=3):
-    random = torch.Generator().manual_seed(0)
-    x = torch.randn(n, 5, generator=random)
-    return x, (x[:, :k] + 0.7 * torch.randn(n, k, generator=random)).argmax(1)
+from tests.training.common import cpu_trainer, data, same
 
 
 def network(seed=0):
@@ -30,11 +22,6 @@ def network(seed=0):
 
 def sam(module, adaptive=False, lr=0.1):
     return SAM(module.parameters(), torch.optim.SGD, rho=0.5, adaptive=adaptive, lr=lr, momentum=0.9)
-
-
-def same_state(one, other):
-    assert one.keys() == other.keys()
-    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 class TestSharpnessAware:
@@ -57,10 +44,10 @@ class TestSharpnessAware:
             normalizer(module)
             optimizer.second_step()
         other, batches = network(), [*Batches(x, y, size=40, seed=3)]
-        options = {"clip": 1.0, "normalizer": mf.GradientNormalizer(), "fabric": Fabric(**CPU)}
-        trainer = Trainer(other, nn.CrossEntropyLoss(), sam(other, adaptive), **options)
+        options = {"clip": 1.0, "normalizer": mf.GradientNormalizer()}
+        trainer = cpu_trainer(other, nn.CrossEntropyLoss(), sam(other, adaptive), **options)
         trainer.fit(batches, (x, y), epochs=2)
-        same_state(module.state_dict(), other.state_dict())
+        assert same(module.state_dict(), other.state_dict())
         assert torch.equal(normalizer.running_norm, trainer.normalizer.running_norm)
         assert other[1].num_batches_tracked == 6
 
@@ -69,7 +56,7 @@ class TestSharpnessAware:
         x, y = data()
         module, loss = network(), mf.MetricLoss("f1_macro", memory=0.5)
         expected = None
-        trainer = Trainer(module, loss, sam(module), fabric=Fabric(**CPU))
+        trainer = cpu_trainer(module, loss, sam(module))
         for _ in range(2):
             random, before = torch.get_rng_state(), {name: value.clone() for name, value in module.state_dict().items()}
             now = mf.MetricLoss("f1_macro").statistics(module(x), y).detach()
@@ -94,25 +81,8 @@ class TestSharpnessAware:
 
         x, y = data()
         module = network()
-        Trainer(module, Noisy(), sam(module), fabric=Fabric(**CPU)).fit([(x, y)] * 2, (x, y), epochs=1)
+        cpu_trainer(module, Noisy(), sam(module)).fit([(x, y)] * 2, (x, y), epochs=1)
         assert seen[0] == seen[1] != seen[2] == seen[3]
-
-    def test_a_checkpoint_goes_on_with_the_same_bits(self, tmp_path):
-        x, y = data()
-
-        def fresh():
-            module = network()
-            return Trainer(module, nn.CrossEntropyLoss(), sam(module), fabric=Fabric(**CPU)), Batches(x, y, size=40, seed=1)
-
-        whole, batches = fresh()
-        whole.fit(batches, (x, y), epochs=4)
-        first, batches = fresh()
-        first.fit(batches, (x, y), epochs=2)
-        first.save(tmp_path / "checkpoint", batches)
-        second, batches = fresh()
-        second.load(tmp_path / "checkpoint", batches)
-        second.fit(batches, (x, y), epochs=4)
-        same_state(whole.module.state_dict(), second.module.state_dict())
 
 
 class TestAccumulation:
@@ -131,9 +101,7 @@ class TestAccumulation:
             optimizer.step()
             values.append(value.item() * len(labels) / 110)
         other = network()
-        trainer = Trainer(
-            other, loss(), torch.optim.SGD(other.parameters(), lr=0.1, momentum=0.9), accumulate=4, fabric=Fabric(**CPU)
-        )
+        trainer = cpu_trainer(other, loss(), torch.optim.SGD(other.parameters(), lr=0.1, momentum=0.9), accumulate=4)
         row = trainer.fit(batches, (x, y), epochs=1)[0]
         assert row["step"] == trainer.step == 3
         assert row["surrogate"] == pytest.approx(sum(values))
@@ -148,14 +116,13 @@ class TestAccumulation:
         states = []
         for size, accumulate in ((120, 1), (30, 4)):
             module = network()[::4]
-            trainer = Trainer(
+            trainer = cpu_trainer(
                 nn.Sequential(module[0], nn.Tanh(), module[1]),
                 mf.MetricLoss("f1_macro"),
                 sam(module),
                 normalizer=mf.GradientNormalizer(),
                 clip=0.1,
                 accumulate=accumulate,
-                fabric=Fabric(**CPU),
             )
             trainer.fit([*zip(x.split(size), y.split(size), weight.split(size), strict=True)], (x, y), epochs=5)
             states.append(module.state_dict())
@@ -169,7 +136,7 @@ class TestAccumulation:
             torch.manual_seed(0)
             module = nn.Linear(5, 1)
             optimizer = torch.optim.SGD(module.parameters(), lr=0.5)
-            trainer = Trainer(module, mf.MetricLoss("f1"), optimizer, accumulate=accumulate, fabric=Fabric(**CPU))
+            trainer = cpu_trainer(module, mf.MetricLoss("f1"), optimizer, accumulate=accumulate)
             trainer.fit([*zip(x.split(size), y.split(size), strict=True)], (x, y), epochs=3)
             states.append(module.state_dict())
         torch.testing.assert_close(*states)
@@ -177,7 +144,7 @@ class TestAccumulation:
     def test_bad_arguments(self):
         module = network()
         with pytest.raises(ValueError, match="`accumulate` should be at least 1"):
-            Trainer(module, nn.CrossEntropyLoss(), torch.optim.SGD(module.parameters()), accumulate=0)
+            cpu_trainer(module, nn.CrossEntropyLoss(), torch.optim.SGD(module.parameters()), accumulate=0)
 
 
 SCHEDULES = {
@@ -198,7 +165,7 @@ class TestSchedulesOfTorch:
         x, y = data()
         module = network()
         optimizer = optimizer_of(module.parameters(), lr=0.1, momentum=0.9)
-        trainer = Trainer(module, nn.CrossEntropyLoss(), optimizer, lr=SCHEDULES[name](optimizer), fabric=Fabric(**CPU))
+        trainer = cpu_trainer(module, nn.CrossEntropyLoss(), optimizer, lr=SCHEDULES[name](optimizer))
         return trainer, Batches(x, y, size=40, seed=1)
 
     @pytest.mark.parametrize("name", SCHEDULES)
@@ -214,34 +181,21 @@ class TestSchedulesOfTorch:
             schedule.step()
         assert [row["lr"] for row in history] == rates[2::3]
 
-    @pytest.mark.parametrize("name", SCHEDULES)
-    def test_a_checkpoint_goes_on_with_the_same_bits(self, tmp_path, name):
-        whole, batches = self.made(name)
-        whole.fit(batches, data(), epochs=4)
-        first, batches = self.made(name)
-        first.fit(batches, data(), epochs=2)
-        first.save(tmp_path / "checkpoint", batches)
-        second, batches = self.made(name)
-        second.load(tmp_path / "checkpoint", batches)
-        second.fit(batches, data(), epochs=4)
-        assert [row["lr"] for row in second.history] == [row["lr"] for row in whole.history]
-        same_state(whole.module.state_dict(), second.module.state_dict())
-
     def test_with_a_sharpness_aware_optimizer(self):
         x, y = data()
         module = network()
         optimizer = sam(module)
         schedule = lr_scheduler.ExponentialLR(optimizer, 0.5)
-        trainer = Trainer(module, nn.CrossEntropyLoss(), optimizer, lr=schedule, fabric=Fabric(**CPU))
+        trainer = cpu_trainer(module, nn.CrossEntropyLoss(), optimizer, lr=schedule)
         assert [row["lr"] for row in trainer.fit([(x, y)], (x, y), epochs=3)] == [0.1, 0.05, 0.025]
 
     def test_what_it_cannot_be_is_said(self):
         module = network()
         optimizer, other = (torch.optim.SGD(module.parameters(), lr=0.1) for _ in range(2))
         with pytest.raises(ValueError, match="got ReduceLROnPlateau, which needs a metric"):
-            Trainer(module, nn.CrossEntropyLoss(), optimizer, lr=lr_scheduler.ReduceLROnPlateau(optimizer))
+            cpu_trainer(module, nn.CrossEntropyLoss(), optimizer, lr=lr_scheduler.ReduceLROnPlateau(optimizer))
         with pytest.raises(ValueError, match="`lr` should be a schedule of this `optimizer`"):
-            Trainer(module, nn.CrossEntropyLoss(), optimizer, lr=SCHEDULES["cosine"](other))
+            cpu_trainer(module, nn.CrossEntropyLoss(), optimizer, lr=SCHEDULES["cosine"](other))
 
 
 LOSSES = {
@@ -259,7 +213,7 @@ class TestBfloat16:
     def test_it_learns_and_everything_is_finite(self, name, precision):
         x, y = data()
         module = network()
-        trainer = Trainer(
+        trainer = cpu_trainer(
             module,
             LOSSES[name](),
             torch.optim.Adam(module.parameters(), lr=0.05),
@@ -267,7 +221,7 @@ class TestBfloat16:
             normalizer=mf.GradientNormalizer(),
             clip=1.0,
             accumulate=2,
-            fabric=Fabric(**CPU, precision=precision),
+            precision=precision,
         )
         features = x.bfloat16() if precision == "bf16-true" else x
         history = trainer.fit(
@@ -291,5 +245,5 @@ class TestBfloat16:
             ),
         ):
             optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
-            trainer = Trainer(module, nn.CrossEntropyLoss(), optimizer, fabric=Fabric(**CPU, precision="bf16-mixed"))
+            trainer = cpu_trainer(module, nn.CrossEntropyLoss(), optimizer, precision="bf16-mixed")
             assert math.isfinite(trainer.fit([(features, labels)], (features, labels), epochs=2)[-1]["surrogate"])

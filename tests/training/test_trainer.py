@@ -6,22 +6,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from lightning_fabric import Fabric
 from torch import nn
 
 import metricfit as mf
 from metricfit import schedules
-from metricfit.training import Batches, Trainer, anneal
+from metricfit.training import Batches, anneal
 from reproductions.lab import networks
+from tests.training.common import cpu_trainer, data
 from tests.training.torchrun import run_in_two
-
-CPU = {"accelerator": "cpu", "devices": 1}
-
-
-def data(n=120, k=3, seed=0):
-    random = torch.Generator().manual_seed(seed)
-    x = torch.randn(n, 5, generator=random)
-    return x, (x[:, :k] + 0.7 * torch.randn(n, k, generator=random)).argmax(1)
 
 
 def parts(seed=0, k=3):
@@ -52,14 +44,13 @@ class TestAgainstTheSameByHand:
                 optimizer.step()
                 step += 1
         other, optimizer = parts()
-        trainer = Trainer(
+        trainer = cpu_trainer(
             other,
             mf.ExactLoss(margin=0.5),
             optimizer,
             lr=rate,
             scale=scale,
             normalizer=mf.GradientNormalizer(),
-            fabric=Fabric(**CPU),
         )
         history = trainer.fit(Batches(x, y, size=30, seed=3), (x, y), epochs=10)
         assert torch.equal(weights(module), weights(other))
@@ -70,7 +61,7 @@ class TestAgainstTheSameByHand:
     def test_clipping(self):
         x, y = data()
         module, optimizer = parts()
-        Trainer(module, nn.CrossEntropyLoss(), optimizer, clip=0.01, fabric=Fabric(**CPU)).fit([(x, y)], (x, y), epochs=1)
+        cpu_trainer(module, nn.CrossEntropyLoss(), optimizer, clip=0.01).fit([(x, y)], (x, y), epochs=1)
         other, optimizer = parts()
         nn.CrossEntropyLoss()(other(x), y).backward()
         nn.utils.clip_grad_norm_(other.parameters(), 0.01)
@@ -86,18 +77,14 @@ class TestAgainstTheSameByHand:
             return nn.functional.cross_entropy(scores, labels)
 
         module, optimizer = parts()
-        Trainer(module, loss, optimizer, fabric=Fabric(**CPU)).fit(
-            Batches(x, y, torch.arange(120.0), size=120), (x, y), epochs=1
-        )
+        cpu_trainer(module, loss, optimizer).fit(Batches(x, y, torch.arange(120.0), size=120), (x, y), epochs=1)
         assert seen[0].sort().values.tolist() == list(range(120))
         assert seen[1] is None  # of held-out rows
 
     def test_one_score_for_two_classes(self):
         x, y = data(k=2)
         module, optimizer = parts(k=1)
-        history = Trainer(module, mf.MetricLoss("f1"), optimizer, metric="f1", fabric=Fabric(**CPU)).fit(
-            [(x, y)], (x, y), epochs=300
-        )
+        history = cpu_trainer(module, mf.MetricLoss("f1"), optimizer, metric="f1").fit([(x, y)], (x, y), epochs=300)
         assert history[-1]["metric"] > 0.7
 
 
@@ -108,7 +95,7 @@ class TestHistory:
         for width, largest in ((1e-4, 1e-3), (3.0, 1.0)):
             module, optimizer = parts()
             loss = mf.ExactLoss(normalize_scores=False)
-            trainer = Trainer(module, loss, optimizer, scale=schedules.constant(width), fabric=Fabric(**CPU))
+            trainer = cpu_trainer(module, loss, optimizer, scale=schedules.constant(width))
             row = trainer.fit([(x, y)], (x, y), epochs=1)[0]
             assert abs(row["held_out_loss"] - (1.0 - row["metric"])) < largest
         assert abs(row["held_out_loss"] - (1.0 - row["metric"])) > 0.05
@@ -120,7 +107,7 @@ class TestHistory:
         module = nn.Linear(1, 2, bias=False)
         nn.init.constant_(module.weight, 0.0)
         module.weight.data[1] = 1.0
-        trainer = Trainer(module, mf.HingeLoss(), torch.optim.SGD(module.parameters(), lr=0.0), fabric=Fabric(**CPU))
+        trainer = cpu_trainer(module, mf.HingeLoss(), torch.optim.SGD(module.parameters(), lr=0.0))
         row = trainer.fit([(x, y)], (x, y), epochs=1)[0]
         assert row["live"] == pytest.approx(1 / 3)
         assert row["surrogate"] == pytest.approx(6.0 / 3.0)  # margin 1, five rows at -5
@@ -139,7 +126,7 @@ class TestHistory:
                 judged.append((float(loss(scores, labels)), float(mf.MetricLoss("f1")(scores, labels))))
                 return -judged[-1][0]
 
-            trainer = Trainer(module, loss, optimizer, score=judge, fabric=Fabric(**CPU))
+            trainer = cpu_trainer(module, loss, optimizer, score=judge)
             trainer.fit(Batches(x, y, size=30, seed=1), part, epochs=3)
             found[name] = weights(module), loss.running
         assert loss.memory == 0.9
@@ -152,9 +139,7 @@ class TestHistory:
         module, optimizer = parts()
         optimizer.param_groups[0]["lr"] = 0.0
         expected = nn.CrossEntropyLoss()(module(x), y).item()
-        history = Trainer(module, nn.CrossEntropyLoss(), optimizer, fabric=Fabric(**CPU)).fit(
-            Batches(x, y, size=40), (x, y), epochs=1
-        )
+        history = cpu_trainer(module, nn.CrossEntropyLoss(), optimizer).fit(Batches(x, y, size=40), (x, y), epochs=1)
         assert history[0]["surrogate"] == pytest.approx(expected, rel=1e-6)
 
 
@@ -169,7 +154,7 @@ class TestStopping:
             seen.append(weights(module).clone())
             return values[min(len(seen), len(values)) - 1]
 
-        trainer = Trainer(module, nn.CrossEntropyLoss(), optimizer, score=judge, fabric=Fabric(**CPU))
+        trainer = cpu_trainer(module, nn.CrossEntropyLoss(), optimizer, score=judge)
         trainer.fit(Batches(x, y, size=60), (x, y), epochs=epochs, patience=patience, least_epochs=least_epochs)
         return trainer, module, seen
 
@@ -200,7 +185,7 @@ class TestAnnealing:
         x, y = data()
         held_out = data(seed=1)
         module, optimizer = parts()
-        trainer = Trainer(module, mf.EastLoss("f1_macro"), optimizer, metric="f1_macro", fabric=Fabric(**CPU))
+        trainer = cpu_trainer(module, mf.EastLoss("f1_macro"), optimizer, metric="f1_macro")
         options = {"start": 0.2, "rate": 0.5, "patience": 4, "stop_by": rule, "give_up_after": 2, "epochs": 400}
         history = anneal(trainer, Batches(x, y, size=60), held_out, **options)
         temperatures = list(dict.fromkeys(row["scale"] for row in history))
@@ -223,7 +208,7 @@ class TestAnnealing:
         module, optimizer = parts()
         loss, held_out = mf.EastLoss("f1_macro"), data(seed=1)
         score = lambda scores, labels: -float(loss(scores, labels))  # noqa: E731
-        trainer = Trainer(module, loss, optimizer, score=score, fabric=Fabric(**CPU))
+        trainer = cpu_trainer(module, loss, optimizer, score=score)
         history = anneal(trainer, [(x, y)], held_out, rate=0.5, patience=1, give_up_after=2, epochs=300)
         assert {row["scale"] for row in history} > {0.2}
         assert all(row["metric"] == -row["held_out_loss"] for row in history)
@@ -232,7 +217,7 @@ class TestAnnealing:
     def test_one_rule_for_one_trainer(self):
         x, y = data()
         module, optimizer = parts()
-        trainer = Trainer(module, mf.EastLoss("f1_macro"), optimizer, fabric=Fabric(**CPU))
+        trainer = cpu_trainer(module, mf.EastLoss("f1_macro"), optimizer)
         trainer.fit([(x, y)], (x, y), epochs=1, patience=2)
         with pytest.raises(ValueError, match="`stop_by` should be 'metric' as in the last fit, got 'loss'"):
             anneal(trainer, [(x, y)], (x, y), epochs=3)
@@ -245,7 +230,7 @@ class TestPredictedSigma:
         torch.manual_seed(seed)
         module = networks.PredictedSigma(nn.Sequential(nn.Linear(5, 8), nn.ReLU()), nn.Linear(8, 3))
         optimizer = torch.optim.SGD(module.parameters(), lr=0.05, momentum=0.9)
-        return module, Trainer(module, mf.ExactLoss(margin=0.5), optimizer, fabric=Fabric(**CPU), **options)
+        return module, cpu_trainer(module, mf.ExactLoss(margin=0.5), optimizer, **options)
 
     def test_it_is_trained_saved_loaded_and_predicts_by_mu(self, tmp_path):
         x, y = data()
@@ -291,35 +276,9 @@ class TestPredictedSigma:
                 return found(super().forward(rows))
 
         module, (x, y) = Other(5, 3), data()
-        trainer = Trainer(module, mf.ExactLoss(), torch.optim.SGD(module.parameters(), lr=0.1), fabric=Fabric(**CPU))
+        trainer = cpu_trainer(module, mf.ExactLoss(), torch.optim.SGD(module.parameters(), lr=0.1))
         with pytest.raises(error, match=message):
             trainer.fit([(x, y)], (x, y), epochs=1)
-
-
-@pytest.mark.parametrize("loss", [mf.ExactLoss, lambda: mf.MetricLoss("mcc", memory=0.9)])
-@pytest.mark.parametrize("seconds", [1, 4])
-def test_a_checkpoint_goes_on_as_if_nothing_had_happened(tmp_path, seconds, loss):
-    x, y = data()
-
-    def fresh():
-        module, optimizer = parts()
-        module.insert(2, nn.Dropout(0.5))
-        batches = Batches(x, y, size=30, seed=1)
-        scale = schedules.geometric(3.0, 0.1, 40)
-        trainer = Trainer(module, loss(), optimizer, scale=scale, normalizer=mf.GradientNormalizer(), fabric=Fabric(**CPU))
-        return trainer, batches, module
-
-    whole, batches, module = fresh()
-    whole.fit(batches, (x, y), epochs=10)
-    first, batches, _ = fresh()
-    first.fit(batches, (x, y), epochs=seconds)
-    first.save(tmp_path / "checkpoint", batches)
-    second, batches, again = fresh()
-    second.load(tmp_path / "checkpoint", batches)
-    second.fit(batches, (x, y), epochs=10)
-    assert torch.equal(weights(module), weights(again))
-    assert second.history == whole.history
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
 
 
 @pytest.mark.slow

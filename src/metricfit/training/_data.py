@@ -1,4 +1,4 @@
-"""The rows of a training: batches in memory, and held-out rows of scores and labels without padding."""
+"""The rows of a training: batches in memory, and the scores and labels of held-out rows, without padding."""
 
 from __future__ import annotations
 

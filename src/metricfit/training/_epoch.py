@@ -1,4 +1,7 @@
-"""An epoch: its sums so far, and the states of random numbers and batches at its start, from which a checkpoint resumes it."""
+"""The progress of an epoch: its sums so far, and the random state and the state of the batches at its start.
+
+A checkpoint in the middle of an epoch keeps it, to draw the same batches again and skip those that are done.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,19 @@ from metricfit.training._step import Step
 
 State = dict[str, Any]
 
-NUMBERS = ("scale", "lr", "gradient_norm", "live")  # of the last step; NaN where there is none
+LAST = ("scale", "lr", "gradient_norm", "live")  # numbers of the last step; NaN where there is none
 
 
 @dataclass
 class Epoch:
-    """What an epoch has done so far."""
+    """The sums of an epoch so far, and the state at its start."""
 
-    total: Tensor  # of the losses of rows
-    random: Tensor
+    total: Tensor  # loss, summed over rows
+    random: Tensor  # at the start, as is the next
     batches: State | None
     n_rows: Tensor | int = 0
     n_batches: int = 0
-    last: dict[str, float] = field(default_factory=lambda: dict.fromkeys(NUMBERS, math.nan))
+    last: dict[str, float] = field(default_factory=lambda: dict.fromkeys(LAST, math.nan))
 
     @classmethod
     def begin(cls, batches: Any, device: torch.device) -> Epoch:
@@ -39,15 +42,15 @@ class Epoch:
         self.total += step.loss * n_rows
         self.n_rows += n_rows
         scale = math.nan if scale is None else scale
-        self.last = dict(zip(NUMBERS, (scale, lr, step.gradient_norm, step.live), strict=True))
+        self.last = dict(zip(LAST, (scale, lr, step.gradient_norm, step.live), strict=True))
 
     def row(self, fabric: Fabric) -> dict[str, float]:
-        """The mean over the rows of all processes, so that they choose and stop alike, and the numbers of the last step."""
+        """The mean loss over the rows of all processes, which have to agree on it, and the numbers of the last step."""
         total, n_rows = sums_over_processes(fabric, float(self.total), float(self.n_rows))
         return {"surrogate": total / max(n_rows, 1.0), **self.last}
 
     def remaining(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The batches that are left. Those that are done are drawn again, by the random numbers at the start, and skipped."""
+        """The batches that are left. Those that are done are drawn again, from the random state at the start, and skipped."""
         if not self.n_batches:
             return iter(batches)
         now = torch.get_rng_state()
@@ -56,7 +59,7 @@ class Epoch:
         n_skipped = sum(1 for _ in islice(iterator, self.n_batches))
         torch.set_rng_state(now)
         if n_skipped < self.n_batches:
-            raise ValueError(f"`batches` should be those of the checkpoint, {self.n_batches} or more, got {n_skipped}.")
+            raise ValueError(f"`batches` should be those of the checkpoint, at least {self.n_batches}, got {n_skipped}.")
         return iterator
 
     def state_dict(self) -> State:
@@ -68,5 +71,5 @@ class Epoch:
 
 
 def batches_state(batches: Any) -> State | None:
-    """The state of batches that have one, as it is now; lists and loaders of torch have none."""
+    """A copy of the state of batches that have one; lists and loaders of torch do not."""
     return copy.deepcopy(batches.state_dict()) if hasattr(batches, "state_dict") else None

@@ -1,10 +1,10 @@
-"""One step: the gradient of the joint loss of a group of batches, and the move of the weights.
+"""One step: the gradient of the joint loss of a group of batches, and the update of the weights.
 
-A group of several batches takes two passes, see :func:`metricfit.accumulate_gradients`. An optimizer such as SAM asks for the
-gradient twice, at the weights and close to them; both times with the same random numbers, and running averages move once.
+A group of several batches takes two passes, see :func:`metricfit.accumulate_gradients`. An optimizer such as SAM needs the
+gradient twice, at the weights and near them. Both use the same random numbers, and running averages are updated once.
 
-A module returns scores, or scores and the standard deviation of the noise on them (EXACT, Eq. 8 and Figure 2). Both travel as
-one tensor, sigma behind the last class, so that batches of them are joined, filtered and differentiated alike.
+A module returns scores, or scores and the standard deviation of the noise on them (EXACT, Eq. 8 and Figure 2). Both are kept
+as one tensor, with sigma as a last column, so that batches are joined, filtered and differentiated in one way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LIVE = 0.01  # a gradient is live if it exceeds this fraction of the largest in 
 
 @dataclass(frozen=True)
 class Step:
-    """What a step reports; the gradient is that at the weights before it, and is measured only on request."""
+    """The loss of a step; its gradient, at the weights before the step, is measured on request only."""
 
     loss: Tensor
     gradient_norm: float = math.nan
@@ -36,7 +36,7 @@ class Step:
 
 
 def take_step(trainer: Trainer, group: list[Any], scale: float | None, measure: bool) -> Step:
-    """Compute the gradient of the group's joint loss, and move the weights."""
+    """Compute the gradient of the group's joint loss, and update the weights."""
     if not trainer.takes_two_steps:
         step = _compute_gradient(trainer, group, scale, measure)
         _adjust_gradient(trainer)
@@ -59,7 +59,7 @@ def take_step(trainer: Trainer, group: list[Any], scale: float | None, measure: 
 
 
 def takes_two_steps(optimizer: Any) -> bool:
-    """Whether an optimizer, such as SAM, first moves to other weights and takes its step by the gradient there."""
+    """Whether an optimizer, such as SAM, moves to nearby weights first, and takes its step by the gradient there."""
     return hasattr(optimizer, "first_step") and hasattr(optimizer, "second_step")
 
 
@@ -109,7 +109,7 @@ def _gradient_norm(module: nn.Module) -> float:
 
 
 def join_outputs(found: Any) -> tuple[Tensor, bool]:
-    """Scores (n, k, ...), or scores with sigma as one more entry of dimension 1; and whether it has a sigma.
+    """Scores (n, k, ...), or scores with sigma as a last entry of dimension 1; and whether there is a sigma.
 
     >>> join_outputs((torch.zeros(2, 3), torch.tensor([1.0, 0.5])))
     (tensor([[0.0000, 0.0000, 0.0000, 1.0000],

@@ -32,11 +32,11 @@ from metricfit.training._data import (
     held_out_batches,
     score_function,
 )
-from metricfit.training._distributed import Fabric, in_step, sums_over_processes
+from metricfit.training._distributed import Fabric, check_same_call, in_step, sums_over_processes
 from metricfit.training._epoch import Epoch
 from metricfit.training._step import join_outputs, split_outputs, take_step, takes_two_steps
 
-RULES = ("metric", "loss")  # by which the best weights are found, and training stops
+RULES = ("metric", "loss")  # of the held-out rows, by which the best weights are found and training stops
 
 Row = dict[str, Any]
 
@@ -44,25 +44,26 @@ Row = dict[str, Any]
 class Trainer:
     """Trains a module on a surrogate loss and keeps the weights with the best metric.
 
-    Runs on Lightning Fabric: for several devices or processes, or another precision, pass such a ``fabric``.
+    It runs on Lightning Fabric: pass a ``fabric`` for several devices or processes, or for another precision.
 
     Args:
         module: maps the first item of a batch to scores (n, k) or (n, k, d1, ...), or (n, 1) for two classes. It may return
             scores and the standard deviation of the noise on them, (n,).
         loss: called with scores and labels, the weights if batches have them, and ``scale=`` if there is a schedule or the
             module returns a standard deviation.
-        optimizer: of the module's parameters. SAM and ASAM of ``pytorch_optimizer`` get both of their gradients.
-        metric: computed on held-out rows after every epoch; or ``score``, any function of their scores (n, k) and labels (n,).
+        optimizer: of the module's parameters. SAM and ASAM of ``pytorch_optimizer`` are given both of their gradients.
+        metric: computed on held-out rows after every epoch.
+        score: any function of the scores (n, k) and labels (n,) of held-out rows, instead of ``metric``; larger is better.
             Rows with the label ``loss.ignore_index`` (-100 if the loss has none), such as padding, do not count. While
             ``score`` runs, the loss has the scale of the epoch, so that a score may call it.
         lr: schedule of the learning rate, by step: a function, or one of ``torch.optim.lr_scheduler``.
         scale: schedule of the loss's scale or temperature, by step.
         normalizer: divides gradients by their running norm.
         clip: maximum norm of the gradient.
-        accumulate: number of batches per step. The gradient is that of all their rows together, see
+        accumulate: number of batches per step. The gradient is that of their joint batch, see
             :func:`metricfit.accumulate_gradients`.
         fabric: by default one device, the best available.
-        progress, name: progress reporter, and the label of this run in it.
+        progress, name: a progress reporter, and what it calls this training.
 
     >>> from metricfit.training import Batches
     >>> x = torch.tensor([[-2.0], [-1.0], [1.0], [2.0]])
@@ -108,7 +109,7 @@ class Trainer:
         self.stop_by: str | None = None  # of the first fit
         self.predicts_sigma = False
         self.unfinished: Epoch | None = None
-        self.annealing: dict[str, Any] | None = None  # the temperature that :func:`anneal` is at
+        self.annealing: dict[str, Any] | None = None  # progress of :func:`anneal` at the current temperature
 
     def fit(
         self,
@@ -124,10 +125,10 @@ class Trainer:
     ) -> list[Row]:
         """Train for ``epochs`` in total, or until ``patience`` epochs bring no gain, but for at least ``least_epochs``.
 
-        With ``patience`` the module ends with the weights that have the best metric of the ``held_out`` rows (in a tie, the
-        lowest surrogate), or with ``stop_by="loss"`` the lowest loss of these rows at the epoch's scale; else with the last
-        weights. Call it again with more epochs to continue. ``held_out`` is a pair of features and labels, or batches of them,
-        such as a ``DataLoader``: then one batch is in memory at a time.
+        With ``patience`` the module ends with the weights of the best epoch: the best metric of the ``held_out`` rows (in a
+        tie, the lowest surrogate), or with ``stop_by="loss"`` the lowest loss of these rows at the epoch's scale. Without
+        ``patience`` it ends with the last weights. Call it again with more epochs to continue. ``held_out`` is a pair of
+        features and labels, or batches of them, such as a ``DataLoader``: then one batch is in memory at a time.
 
         ``checkpoint`` is a file to save to after every epoch, or every ``checkpoint_every`` steps, and at the end. To resume,
         :meth:`load` it with the same batches, and make the same call again.
@@ -135,8 +136,9 @@ class Trainer:
         Returns one row per epoch: ``surrogate`` and ``gradient_norm`` in training, ``metric`` and ``held_out_loss`` of the
         held-out rows, ``scale``, ``lr``, ``live`` (share of the last batch with a live gradient).
         """
-        self._keep_rule(check_option(stop_by, "stop_by", RULES))
-        judged = held_out_batches(held_out)
+        self._check_rule(check_option(stop_by, "stop_by", RULES))
+        check_same_call(self.fabric, f"`fit` from step {self.step}")
+        held_out = held_out_batches(held_out)
         if checkpoint_every is not None:
             check_number(checkpoint_every, "checkpoint_every", 1)
             if checkpoint is None:
@@ -151,7 +153,7 @@ class Trainer:
 
         while self.epoch < epochs and not (self.since_best >= (patience or math.inf) and self.epoch >= least_epochs):
             row = self._train_epoch(batches, after_step)
-            row |= self._evaluate(judged, row["scale"])
+            row |= self._evaluate(held_out, row["scale"])
             self.history.append(row)
             self.epoch += 1
             self.since_best += 1
@@ -170,15 +172,15 @@ class Trainer:
 
     def scores(self, features: Any) -> Tensor:
         """The scores of features, without gradients, in evaluation mode."""
-        return split_outputs(self._judged_outputs(features), self.predicts_sigma)[0]
+        return split_outputs(self._eval_outputs(features), self.predicts_sigma)[0]
 
     def scores_and_labels(self, held_out: HeldOut) -> tuple[Tensor, Tensor]:
-        """The scores (n, k) and labels (n,) of a pair, or of all batches of a loader, without rows that the loss ignores."""
+        """The scores (n, k) and labels (n,) of a pair or of all batches, without rows that the loss ignores."""
         outputs, labels = self._outputs_and_labels(held_out)
         return split_outputs(outputs, self.predicts_sigma)[0], labels
 
     def outputs(self, features: Any) -> Tensor:
-        """What the module returns, as one tensor: see :func:`metricfit.training._step.join_outputs`."""
+        """What the module returns, as one tensor: scores, and sigma as a last column if it predicts one."""
         found, self.predicts_sigma = join_outputs(self.module(features))
         return found
 
@@ -197,18 +199,17 @@ class Trainer:
         return 1 + [_value_of(row, self.stop_by) for row in self.history].index(self.best_value)
 
     def save(self, file: str | Path, batches: Any = None) -> None:
-        """Save what is needed to continue: weights, optimizer, loss, schedule, random state, history, and the batches' state.
+        """Save everything that a training needs to continue, also in the middle of an epoch or of an annealing.
 
-        In the middle of an epoch, or of an annealing, it also saves how far these are.
-
-        Fabric writes the file, under another name until it is complete. All processes call this, and the first one writes.
+        These are weights, optimizer, loss, schedule, random state, history, and the state of the batches. Call it in all
+        processes; the first one writes. The file has a temporary name until it is complete.
         """
         save_trainer(self, Path(file), batches)
 
     def load(self, file: str | Path, batches: Any = None) -> None:
-        """Restore what :meth:`save` wrote; the file cannot execute code (``weights_only=True`` of torch).
+        """Restore what :meth:`save` wrote. The file cannot execute code (``weights_only=True`` of torch).
 
-        A ValueError says why a file cannot be loaded: it is damaged, or of another module, optimizer or loss. Make a new
+        A ValueError says why a file does not load: it is damaged, or belongs to another module, optimizer or loss. Make a new
         trainer then, because the parts that fit may be loaded already.
         """
         load_trainer(self, Path(file), batches)
@@ -219,7 +220,7 @@ class Trainer:
         epoch = self.unfinished or Epoch.begin(batches, self.fabric.device)
         n_batches = count_batches(batches)
         n_steps = None if n_batches is None else math.ceil(n_batches / self.accumulate)
-        groups = in_step(self.fabric, _in_groups(epoch.remaining(batches), self.accumulate), self.step, n_steps)
+        groups = in_step(self.fabric, _in_groups(epoch.remaining(batches), self.accumulate), n_steps)
         self.unfinished = epoch
         try:
             for group in map(self._to_device, groups):
@@ -247,24 +248,24 @@ class Trainer:
     def _evaluate(self, held_out: HeldOut, scale: float) -> Row:
         outputs, labels = self._outputs_and_labels(held_out)
         scores, own_scale = split_outputs(outputs, self.predicts_sigma)[0], None if math.isnan(scale) else scale
-        with torch.no_grad(), _judging(self.loss):
+        with torch.no_grad(), _over_processes(self.loss):
             loss = float(self.loss_of(outputs, labels, scale=own_scale))
             with _at_scale(self.loss, own_scale):
                 score = float(self.score(scores, labels))
-        # a function of the user's may differ between processes
+        # a custom score may differ between processes, which have to stop at the same epoch
         score, loss = (total / self.fabric.world_size for total in sums_over_processes(self.fabric, score, loss))
         return {"metric": score, "held_out_loss": loss}
 
-    def _judged_outputs(self, features: Any) -> Tensor:
+    def _eval_outputs(self, features: Any) -> Tensor:
         self.module.eval()
         with torch.no_grad():
             return self.outputs(self._to_device(features))
 
     def _outputs_and_labels(self, held_out: HeldOut) -> tuple[Tensor, Tensor]:
-        return collect_rows(map(self._to_device, held_out_batches(held_out)), self._judged_outputs, self.ignore_index)
+        return collect_rows(map(self._to_device, held_out_batches(held_out)), self._eval_outputs, self.ignore_index)
 
-    def _keep_rule(self, stop_by: str) -> None:
-        """A trainer keeps one rule, because its best value so far is that of a rule."""
+    def _check_rule(self, stop_by: str) -> None:
+        """Raise a ValueError for another rule than that of the last fit, whose best value it would be compared with."""
         if self.stop_by not in (None, stop_by):
             raise ValueError(f"`stop_by` should be {self.stop_by!r} as in the last fit, got {stop_by!r}. Try a new `Trainer`.")
         self.stop_by = stop_by
@@ -275,17 +276,17 @@ class Trainer:
         return getattr(self.loss, "ignore_index", IGNORED)
 
     def _to_device(self, data: Any) -> Any:
-        """What a module takes, on its device; on a CPU it is there already, and the search for tensors takes time."""
+        """Move a batch to the device of the module. On a CPU this is skipped: the search for tensors takes time."""
         return data if self.fabric.device.type == "cpu" else self.fabric.to_device(data)
 
 
 def _value_of(row: Row, rule: str | None) -> tuple[float, float]:
-    """What makes an epoch better than another: its metric, then its surrogate; or its held-out loss, then its metric."""
+    """The larger, the better the epoch: by its metric, then its surrogate; or by its held-out loss, then its metric."""
     return (-row["held_out_loss"], row["metric"]) if rule == "loss" else (row["metric"], -row["surrogate"])
 
 
 def _check_schedule(lr: Schedule | LRScheduler | None, optimizer: Optimizer) -> None:
-    """Raise a ValueError unless this schedule can be advanced after every step."""
+    """Raise a ValueError for a schedule that cannot be advanced after every step."""
     if isinstance(lr, ReduceLROnPlateau):
         raise ValueError("`lr` should depend on the step alone, got ReduceLROnPlateau, which needs a metric.")
     if isinstance(lr, LRScheduler) and lr.optimizer is not optimizer:
@@ -293,8 +294,8 @@ def _check_schedule(lr: Schedule | LRScheduler | None, optimizer: Optimizer) -> 
 
 
 @contextlib.contextmanager
-def _judging(loss: Callable[..., Tensor]) -> Iterator[None]:
-    """Combine the held-out rows of all processes in the loss, as in training; by itself it does not without gradients."""
+def _over_processes(loss: Callable[..., Tensor]) -> Iterator[None]:
+    """Let the loss combine the rows of all processes, as in training; without gradients it does not by default."""
     if getattr(loss, "distributed", False) is not None:
         yield
         return
@@ -307,7 +308,7 @@ def _judging(loss: Callable[..., Tensor]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _at_scale(loss: Callable[..., Tensor], scale: float | None) -> Iterator[None]:
-    """Give a loss the scale of the epoch, so that a score that calls it without one does not judge at another."""
+    """Set the scale of a loss to that of the epoch, for a score that calls the loss without a scale."""
     smoothing = getattr(loss, "smoothing", None)
     if scale is None or not isinstance(smoothing, Smoothing):
         yield
