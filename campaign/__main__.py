@@ -23,8 +23,6 @@ PARTS: dict[str, int] = {
     "losses": 100_000,
     "tables": 200,
     "kills": 50,
-    "models": 1000,
-    "checkpoints": 300,
     "disk": 12,
 }
 

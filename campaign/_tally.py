@@ -16,7 +16,6 @@ class Outcome(Enum):
     TRACEBACK = "tracebacks"  # or a crash, or no end within the time limit
     WRONG = "wrong"  # a wrong or incomplete file, or a wrong number
     LOST = "lost rows"
-    CODE = "code run"
 
 
 FINE = (Outcome.ANSWERED, Outcome.REFUSED)
@@ -47,7 +46,7 @@ def as_table(tallies: Sequence[Tally]) -> str:
     >>> tally = Tally("losses")
     >>> tally.count(Outcome.ANSWERED)
     >>> print(as_table([tally]).splitlines()[2])
-    | losses | 1 | 1 | 0 | 0 | 0 | 0 | 0 |
+    | losses | 1 | 1 | 0 | 0 | 0 | 0 |
     """
     names = ["part", "tried", *(outcome.value for outcome in Outcome)]
     rows = [[one.part, f"{one.n_tried:,}", *(f"{one.counts[outcome]:,}" for outcome in Outcome)] for one in tallies]

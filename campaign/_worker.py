@@ -16,7 +16,7 @@ TIME_LIMIT = 60.0  # seconds for a command
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     """How a command ended; ``code`` is None if it had to be stopped, or if the process crashed."""
 
     code: int | None
@@ -39,16 +39,16 @@ class CommandWorker(Worker):
     def __init__(self, time_limit: float = TIME_LIMIT) -> None:
         self.time_limit = time_limit
 
-    def run(self, arguments: Sequence[object], folder: Path) -> Ended:
+    def run(self, arguments: Sequence[object], folder: Path) -> CommandResult:
         """Run ``metricfit arguments ...`` in the folder."""
         given = [str(one) for one in arguments]
         try:
             return self.call(run_command, given, folder, limit=self.time_limit)
         except CrashError as error:
-            return Ended(None, "", f"{error}: {' '.join(given)}")
+            return CommandResult(None, "", f"{error}: {' '.join(given)}")
 
 
-def run_command(arguments: list[str], folder: Path) -> Ended:
+def run_command(arguments: list[str], folder: Path) -> CommandResult:
     """Run a command in this process."""
     from metricfit.cli import app, run_app
 
@@ -66,6 +66,6 @@ def run_command(arguments: list[str], folder: Path) -> Ended:
         sys.stdout.flush()
         streams = sys.stdout, sys.stderr  # they would close the bytes
         sys.stdout, sys.stderr, sys.argv = before
-    ended = Ended(code, out.getvalue().decode("utf-8", "replace"), err.getvalue().decode("utf-8", "replace"))
+    ended = CommandResult(code, out.getvalue().decode("utf-8", "replace"), err.getvalue().decode("utf-8", "replace"))
     del streams
     return ended

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from campaign._damage import DAMAGES, Drawn, File, Random, as_csv, draw_table
+from campaign._damage import DAMAGES, File, Random, SampleTable, as_csv, draw_table
 from campaign._tally import Outcome, Tally
-from campaign._worker import CommandWorker, Ended
+from campaign._worker import CommandResult, CommandWorker
 
 SHORT, OUT = ("--folds", 2, "--repeats", 1), ("--probabilities", "--out")
 CASES_OF_A_TABLE = 24
@@ -42,7 +42,7 @@ def run(random: Random, n_cases: int, folder: Path) -> Tally:
     return tally
 
 
-def fit_good(worker: CommandWorker, table: Drawn, folder: Path) -> Ended:
+def fit_good(worker: CommandWorker, table: SampleTable, folder: Path) -> CommandResult:
     """Fit a model to the table as it was drawn."""
     shutil.rmtree(folder / MODEL, ignore_errors=True)
     (folder / GOOD).write_bytes(as_csv(table))
@@ -68,7 +68,7 @@ def try_file(worker: CommandWorker, file: File, folder: Path, compare: bool) -> 
     return (Outcome.ANSWERED if answered else Outcome.REFUSED), ""
 
 
-def _commands(file: File, folder: Path, compare: bool) -> Iterator[tuple[list[Any], Callable[[Ended], Bad | None]]]:
+def _commands(file: File, folder: Path, compare: bool) -> Iterator[tuple[list[Any], Callable[[CommandResult], Bad | None]]]:
     """The commands, and what is checked if one has succeeded."""
     old = folder.parent / MODEL
     yield ["predict", old, file.name, *OUT, "old.csv"], lambda _: _check_predictions(old, folder / "old.csv", file.n_rows)
@@ -81,7 +81,7 @@ def _commands(file: File, folder: Path, compare: bool) -> Iterator[tuple[list[An
         yield ["predict", new, file.name, *OUT, "new.csv"], lambda _: _check_predictions(new, folder / "new.csv", file.n_rows)
 
 
-def judge(ended: Ended, check: Callable[[Ended], Bad | None], folder: Path, before: set[str]) -> Bad | None:
+def judge(ended: CommandResult, check: Callable[[CommandResult], Bad | None], folder: Path, before: set[str]) -> Bad | None:
     """What is wrong with the end of a command; None if nothing is."""
     if ended.crashed:
         return Outcome.TRACEBACK, ended.err[-300:]
@@ -98,7 +98,7 @@ def judge(ended: Ended, check: Callable[[Ended], Bad | None], folder: Path, befo
     return (Outcome.WRONG, f"refused, but there is {sorted(now)}") if now or ended.out else None
 
 
-def _check_compare(ended: Ended, file: File) -> Bad | None:
+def _check_compare(ended: CommandResult, file: File) -> Bad | None:
     def refuse(word: str) -> None:
         raise ValueError(f"{word} in the JSON")
 
@@ -111,7 +111,7 @@ def _check_compare(ended: Ended, file: File) -> Bad | None:
     return _check_rows(ended, file)
 
 
-def _check_rows(ended: Ended, file: File) -> Bad | None:
+def _check_rows(ended: CommandResult, file: File) -> Bad | None:
     """Rows that are used and rows that are said to be dropped make the file."""
     said = [int(number.replace(",", "")) for pattern in (_ROWS, _DROPPED) for number in pattern.findall(ended.err)]
     if file.n_rows is not None and sum(said) != file.n_rows:

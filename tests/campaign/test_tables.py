@@ -8,9 +8,9 @@ import pytest
 from campaign import _damage, tables
 from campaign._damage import DAMAGES, File, as_csv, count_rows, draw_table
 from campaign._tally import Outcome
-from campaign._worker import CommandWorker, Ended
+from campaign._worker import CommandResult, CommandWorker
 
-FINE = Ended(0, "", "table.csv: 60 rows, 5 columns (5 number); classes in 'state': a 30, b 30.\n")
+FINE = CommandResult(0, "", "table.csv: 60 rows, 5 columns (5 number); classes in 'state': a 30, b 30.\n")
 
 
 def test_three_tables(tmp_path):
@@ -37,13 +37,13 @@ def test_all_damages_are_tried():
 @pytest.mark.parametrize(
     ("ended", "outcome"),
     [
-        (Ended(1, "", "metricfit: table.csv is empty.\n"), None),
-        (Ended(None, "", "took too long"), Outcome.TRACEBACK),
-        (Ended(1, "", "Traceback (most recent call last):\nValueError: no\n"), Outcome.TRACEBACK),
-        (Ended(1, "", ""), Outcome.TRACEBACK),
-        (Ended(130, "", "metricfit: Interrupted.\n"), Outcome.TRACEBACK),
-        (Ended(1, "half", "metricfit: table.csv is empty.\n"), Outcome.WRONG),
-        (Ended(1, "", "metricfit: \x1b[31m is no class.\n"), Outcome.WRONG),
+        (CommandResult(1, "", "metricfit: table.csv is empty.\n"), None),
+        (CommandResult(None, "", "took too long"), Outcome.TRACEBACK),
+        (CommandResult(1, "", "Traceback (most recent call last):\nValueError: no\n"), Outcome.TRACEBACK),
+        (CommandResult(1, "", ""), Outcome.TRACEBACK),
+        (CommandResult(130, "", "metricfit: Interrupted.\n"), Outcome.TRACEBACK),
+        (CommandResult(1, "half", "metricfit: table.csv is empty.\n"), Outcome.WRONG),
+        (CommandResult(1, "", "metricfit: \x1b[31m is no class.\n"), Outcome.WRONG),
     ],
 )
 def test_how_a_command_ends(tmp_path, ended, outcome):
@@ -56,14 +56,14 @@ def test_files_that_are_left_are_noticed(tmp_path):
     assert tables.judge(FINE, lambda _: None, tmp_path, set())[0] is Outcome.WRONG
     (tmp_path / ".r.csv-123").rename(tmp_path / "r.csv")
     assert tables.judge(FINE, lambda _: None, tmp_path, set()) is None
-    assert tables.judge(Ended(1, "", "metricfit: no.\n"), lambda _: None, tmp_path, set())[0] is Outcome.WRONG
+    assert tables.judge(CommandResult(1, "", "metricfit: no.\n"), lambda _: None, tmp_path, set())[0] is Outcome.WRONG
 
 
 def test_lost_rows_are_noticed():
     assert tables._check_rows(FINE, File("table.csv", b"", 60)) is None
     assert tables._check_rows(FINE, File("table.csv", b"", None)) is None
     assert tables._check_rows(FINE, File("table.csv", b"", 61))[0] is Outcome.LOST
-    dropped = Ended(0, "", FINE.err + "1 rows without a value in 'state' are dropped.\n")
+    dropped = CommandResult(0, "", FINE.err + "1 rows without a value in 'state' are dropped.\n")
     assert tables._check_rows(dropped, File("table.csv", b"", 61)) is None
 
 
@@ -85,7 +85,7 @@ def test_predictions_are_checked(tmp_path, text, n_rows, outcome):
 
 
 def test_a_comparison_without_numbers_is_noticed():
-    wrong = Ended(0, '{"results": [{"mean": NaN}]}', "")
+    wrong = CommandResult(0, '{"results": [{"mean": NaN}]}', "")
     assert tables._check_compare(wrong, File("table.csv", b"", None))[0] is Outcome.WRONG
 
 

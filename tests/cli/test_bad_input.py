@@ -10,11 +10,11 @@ import sys
 
 import pytest
 
-from campaign._forge import seal
 from metricfit import _files
 from metricfit._extras import MissingExtraError
 from metricfit.cli import PACKAGES
 from tests.cli.conftest import HEADER, rows
+from tests.estimators.forged import seal
 
 SHORT = ("--repeats", "1", "--folds", "2")
 LINEAR = ("--models", "linear", *SHORT)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from pyarrow import csv
 
-from campaign._forge import seal
 from metricfit.cli import _prediction
 from metricfit.data import _raw as reading
 from tests.cli.conftest import HEADER, rows
 from tests.data.workbook import write_workbook
+from tests.estimators.forged import seal
 
 NEW = ["id,age,colour,day", "007,44,red,2024-05-01", "008,20,blue,2024-05-02", "009,70,red,2024-05-03"]
 

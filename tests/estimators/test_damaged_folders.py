@@ -13,8 +13,8 @@ from safetensors.torch import load_file, save_file
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import StandardScaler
 
-from campaign._forge import read_description, seal, write_description
 from metricfit import MetricClassifier, Network
+from tests.estimators.forged import read_description, seal, write_description
 from tests.estimators.test_storage import fit
 
 

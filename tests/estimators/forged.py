@@ -1,4 +1,4 @@
-"""Forge the folders of models: change a file, then make the checksums fit."""
+"""Forged model folders: a changed file whose checksums fit."""
 
 from __future__ import annotations
 
