@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import metricfit as mf
-from metricfit.estimators._decision import OutOfReachError
+from metricfit.estimators import OutOfReachError
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._kinds import as_numbers
 from metricfit.learners import COLUMNS, MATRIX

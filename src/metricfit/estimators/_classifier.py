@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,14 +21,14 @@ from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._checks import check_target, check_weight
-from metricfit.estimators._decision import DecisionMixin, OutOfReachError, check_computed
+from metricfit.estimators._decision import DecisionMixin
 from metricfit.estimators._folds import build_splits, count_folds, network_splits
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._kinds import check_size
+from metricfit.estimators._out_of_reach import check_computed, check_float32
 from metricfit.estimators._preprocess import as_frame, is_frame, library_of
 from metricfit.learners import (
     COLUMNS,
-    MATRIX,
     Given,
     Learner,
     LinearLearner,
@@ -159,40 +158,24 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
 
         A number so far from those of the fit that the model has no score for it is a ValueError, which names its row.
         """
-        with np.errstate(over="ignore", invalid="ignore"):  # told below
+        check_is_fitted(self)
+        data = self._check_features(X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):  # rows without a number are an error below
             try:
-                logits = self._logits(X)
+                logits = self.model_.logits(self.preprocessor_.read(data, self.forms_))
             except ValueError as error:
-                if "float32" in str(error) and (rows := self._beyond_float32(X)):
-                    raise OutOfReachError(rows) from error
+                if "float32" in str(error):
+                    check_float32(self.preprocessor_, data)
                 raise
             scores, probabilities = logits + self.offsets_, softmax(logits / self.temperature_, 1)
-        check_computed(scores, probabilities, partial(self._out_of_reach, X))
+        check_computed(scores, probabilities, self.preprocessor_, data, self.forms_)
         return scores, probabilities
 
     def _scores(self, X: Any) -> Floats:  # noqa: N803
         return self.scores_and_probabilities(X)[0]
 
-    def _out_of_reach(self, X: Any, rows: Ints) -> list[str]:  # noqa: N803
-        """What is wrong with rows that have no scores: the column that is farthest from what the model was fitted to."""
-        if MATRIX not in self.forms_:  # trees have a score for every number
-            return ["has no score: the numbers of the model are too large"] * len(rows)
-        table, names = self.preprocessor_.read_numbers(_safe_indexing(self._check_features(X, reset=False), rows), MATRIX)
-        return [
-            f"column {names[column]!r} is too far from the rows of the fit ({table[row, column]:.1e} standard deviations)"
-            for row, column in enumerate(np.abs(table).argmax(1))
-        ]
-
-    def _beyond_float32(self, X: Any) -> dict[int, str]:  # noqa: N803
-        """Rows with a number that trees cannot hold, and which column it is in."""
-        table, names = self.preprocessor_.read_numbers(self._check_features(X, reset=False), COLUMNS)
-        cells = np.argwhere(np.abs(table) > np.finfo(np.float32).max)[::-1]  # the first of a row wins
-        return {
-            int(row): f"column {names[column]!r} has {table[row, column]:.3g}, too much for trees" for row, column in cells
-        }
-
     def summary(self) -> str:
-        """One line: the model, the chosen method, and its metric on held-out rows; then what was decided by itself."""
+        """One line: the model, the chosen method, and its metric on held-out rows; then a line for each automatic decision."""
         check_is_fitted(self)
         line = f"{self.learner_}, {self.chosen_} for {metrics.name_of(self.metric)}"
         if self.candidates_:
@@ -213,12 +196,12 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | Path, *, model: Any = None, metric: Any = None, trusted: tuple[str, ...] = ()) -> Self:
-        """Read a model from a folder. Its predictions are the same to the last bit. Models that have a name run no code.
+        """Read a model from a folder. It predicts the same to the last bit. Models that have a name run no code.
 
-        If the folder has an estimator or a transformer of yours, such as ``LGBMClassifier`` or a Pipeline, skops builds it.
-        Name the types that skops does not trust by itself as ``trusted``; the error lists them. Pass what a file cannot hold
-        as you passed it to the estimator: your own network, or a list with it, as ``model``, and a function as ``metric``.
-        ``model`` of a loaded classifier has an estimator of yours in words; to fit it again, pass the estimator as ``model``.
+        skops builds an estimator or a transformer of yours, such as ``LGBMClassifier`` or a Pipeline. Name the types that it
+        does not know as safe as ``trusted``; the error lists them. Pass again what a file cannot hold, as you passed it to the
+        estimator: a custom module, or the list with it, as ``model``, and a function as ``metric``. ``model`` of a loaded
+        classifier describes an estimator of yours in words; to fit again, pass the estimator as ``model``.
         """
         from metricfit.estimators._storage import load
 
@@ -242,7 +225,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         return table
 
     def _decisions(self) -> tuple[str, ...]:
-        """What was decided about classes, in sentences."""
+        """A sentence for each automatic decision about the classes."""
         found = []
         if self.pos_label is None and self.pos_label_ is not None and self.pos_label_ not in (1, True):
             found.append(f"The positive class is {self.pos_label_!r}. Pass pos_label to change this.")
@@ -320,10 +303,6 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
 
     def _reads_frames(self, reset: bool) -> bool:
         return self.preprocess is not None if reset else self.reads_frames_
-
-    def _logits(self, X: Any) -> Floats:  # noqa: N803
-        check_is_fitted(self)
-        return self.model_.logits(self.preprocessor_.read(self._check_features(X, reset=False), self.forms_))
 
     def _class_weights(self, labels: Ints) -> Floats:
         if self.class_weight is None:

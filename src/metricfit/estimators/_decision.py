@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,22 +15,6 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions import hard_confusion, metric_values
 from metricfit.estimators._checks import check_label_types, check_weight
 from metricfit.metrics import Metric, MetricLike, resolve_metric
-
-
-class OutOfReachError(ValueError):
-    """Rows whose numbers overflow in the model; ``rows`` has the index of each, and what is wrong with it."""
-
-    def __init__(self, rows: Mapping[int, str]) -> None:
-        first = min(rows)
-        super().__init__(f"Row {first} of X, counted from 0, {rows[first]}.")
-        self.rows = dict(rows)
-
-
-def check_computed(scores: Floats, probabilities: Floats, describe: Callable[[Ints], list[str]]) -> None:
-    """Raise an error for rows without a number; ``describe`` says which column of each row is too far out."""
-    wrong = np.flatnonzero(~np.isfinite(probabilities).all(1) | np.isnan(scores).any(1))
-    if len(wrong):
-        raise OutOfReachError(dict(zip(wrong.tolist(), describe(wrong), strict=True)))
 
 
 class DecisionMixin(ClassifierMixin):
