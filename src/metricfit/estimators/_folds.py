@@ -1,19 +1,20 @@
-"""Which rows each split holds out: folds, the user's own splits, or a single split."""
+"""Which rows each split holds out: folds, splits that the user passes, or a single split."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 
 from metricfit._typing import Ints
-from metricfit.estimators._checks import check_cv_argument, read_splits
 from metricfit.selection import stratified_folds
 
 HELD_OUT = 0.2  # share of rows in a single split
+BETTER_CV = "Try cv=5."
 
 Split = tuple[Any, Any]
 
@@ -22,13 +23,13 @@ def count_folds(cv: Any, labels: Ints) -> int:
     """How many folds there will be; 0 for too few rows."""
     check_cv_argument(cv)
     if not isinstance(cv, int | np.integer):
-        return 2  # or more: the user's own
+        return 2  # or more: the user's splits
     n_folds = min(int(cv), int(np.sort(np.bincount(labels))[-2]))
     return n_folds if n_folds >= 2 else 0
 
 
 def build_splits(cv: Any, labels: Ints, used: NDArray[np.bool_], classes: NDArray[Any], seed: int) -> list[Split]:
-    """Folds; none for too few rows. ``used`` says which rows of the user's table these labels are of."""
+    """Folds; none for too few rows. ``used`` marks the rows of the user's table that have these labels."""
     if not isinstance(cv, int | np.integer):
         return _given_splits(cv, labels, used)
     n_folds, counts = count_folds(cv, labels), np.bincount(labels)
@@ -49,7 +50,7 @@ def build_splits(cv: Any, labels: Ints, used: NDArray[np.bool_], classes: NDArra
 def network_splits(
     n_members: int, cv: Any, labels: Ints, used: NDArray[np.bool_], classes: NDArray[Any], seed: int
 ) -> list[Split]:
-    """One split per network, at least one: the first of the user's own splits, or folds, or a split that holds out a fifth."""
+    """One split per network, at least one: the first of the user's splits, or folds, or a split that holds out a fifth."""
     if not isinstance(cv, int | np.integer):
         return _given_splits(cv, labels, used)[:n_members]
     if n_members > 1 and count_folds(n_members, labels):
@@ -58,12 +59,11 @@ def network_splits(
 
 
 def _given_splits(cv: Any, labels: Ints, used: NDArray[np.bool_]) -> list[Split]:
-    """The user's own splits of the table, as splits of the rows that are used."""
+    """The user's splits of the table, as splits of the rows that are used."""
     given = np.zeros(len(used), np.int64)
     given[used] = labels
-    place = np.cumsum(used) - 1
-    indices = read_splits(cv, given)
-    splits = [(place[train[used[train]]], place[test[used[test]]]) for train, test in indices]
+    index = np.cumsum(used) - 1  # of each row of the table among those that are used
+    splits = [(index[train[used[train]]], index[test[used[test]]]) for train, test in read_splits(cv, given)]
     if not all(len(part) for split in splits for part in split):
         raise ValueError("`cv` should have rows of positive weight in both parts of every split, got a part without.")
     return splits
@@ -75,3 +75,59 @@ def _hold_out(labels: Ints, seed: int) -> list[Split]:
     stratified = counts.min() >= 2 and len(labels) * HELD_OUT >= len(counts)
     splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
     return list(splitter(1, test_size=HELD_OUT, random_state=seed).split(np.empty((len(labels), 1)), labels))
+
+
+def check_cv_argument(cv: Any) -> None:
+    """Raise a ValueError for too few folds and for an empty list of splits."""
+    if isinstance(cv, int | np.integer) and cv < 2:
+        raise ValueError(f"`cv` should be at least 2 folds, a splitter or a list of splits, got {cv}. {BETTER_CV}")
+    if isinstance(cv, list | tuple) and not cv:
+        raise ValueError(f"`cv` should have at least one split, got none. {BETTER_CV}")
+
+
+def read_splits(cv: Any, labels: Ints) -> list[tuple[Ints, Ints]]:
+    """The splits of a splitter or of a list: row numbers, none in both parts of a split, and no part empty."""
+    n_rows, found = len(labels), list[tuple[Ints, Ints]]()
+    for index, split in enumerate(_iterate(cv, labels)):
+        if not isinstance(split, tuple | list | np.ndarray) or len(split) != 2:
+            raise ValueError(f"`cv` should have pairs of training and test rows, got {_shown(split)}. {BETTER_CV}")
+        train, test = (_row_numbers(part, name, index, n_rows) for part, name in zip(split, ("training", "test"), strict=True))
+        both = np.intersect1d(train, test)
+        if len(both):
+            raise ValueError(
+                f"`cv` should hold test rows out of training, got row {both[0]} in both parts of split {index}. "
+                f"Take it out of one of them."
+            )
+        found.append((train, test))
+    if not found:
+        raise ValueError(
+            f"`cv` should have at least one split, got none. A generator can be read once only: pass a list. {BETTER_CV}"
+        )
+    return found
+
+
+def _iterate(cv: Any, labels: Ints) -> Iterable[Any]:
+    if isinstance(cv, Iterable) and not isinstance(cv, str) and not hasattr(cv, "split"):
+        return cv  # scikit-learn would take an empty one
+    return check_cv(cv, labels, classifier=True).split(np.empty((len(labels), 1)), labels)
+
+
+def _row_numbers(rows: Any, part: str, index: int, n_rows: int) -> Ints:
+    """Row numbers, from row numbers or a mask."""
+    found, where = np.asarray(rows), f"as {part} rows of split {index}"
+    if found.dtype == bool and found.shape == (n_rows,):
+        found = np.flatnonzero(found)
+    if found.ndim != 1 or (len(found) and found.dtype.kind not in "iu"):
+        what = f"{found.dtype} of shape {found.shape}"
+        raise ValueError(f"`cv` should have row numbers, or masks of {n_rows} rows, got {what} {where}. {BETTER_CV}")
+    if not len(found):
+        raise ValueError(f"`cv` should have rows in both parts of every split, got none {where}. {BETTER_CV}")
+    outside = found[(found < 0) | (found >= n_rows)]
+    if len(outside):
+        raise ValueError(f"`cv` should have row numbers in 0 ... {n_rows - 1}, got {outside[0]} {where}. Count rows from 0.")
+    return found.astype(np.int64)
+
+
+def _shown(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -16,9 +16,9 @@ from metricfit import metrics
 from metricfit._parallel import parallel
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import LEAST_PROBABILITY, fit_calibrated_offsets, fit_offsets
-from metricfit.estimators._checks import check_cv_argument, check_target, check_weight, read_splits
+from metricfit.estimators._checks import check_target, check_weight
 from metricfit.estimators._decision import DecisionMixin
-from metricfit.estimators._folds import count_folds
+from metricfit.estimators._folds import check_cv_argument, count_folds, read_splits
 from metricfit.learners import class_scores, spread_classes
 from metricfit.metrics import order_of
 from metricfit.selection import iterate_folds

@@ -17,8 +17,8 @@ from metricfit._extras import require
 from metricfit._threads import single_threaded
 from metricfit._typing import Floats, Ints
 from metricfit.estimators import MetricClassifier
-from metricfit.estimators._checks import check_cv_argument
 from metricfit.estimators._feature_names import feature_names
+from metricfit.estimators._folds import check_cv_argument
 from metricfit.learners import COLUMNS, Given, LinearLearner, build_learner
 from metricfit.learners._catalogue import STRENGTHS
 from metricfit.learners._estimator import EstimatorLearner
