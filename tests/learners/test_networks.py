@@ -189,6 +189,8 @@ class TestMembers:
             ({"n_members": 2.0}, "`n_members` should be a whole number, got 2.0"),
             ({"n_members": True}, "`n_members` should be a whole number, got True"),
             ({"hidden_layer_sizes": (4, 0)}, "`hidden_layer_sizes` should be at least 1 and at most 1.04858e\\+06, got 0"),
+            ({"module": "mlp"}, "`module` should be an nn.Module, a function that returns one, or None, got 'mlp'"),
+            ({"model": Network}, r"got the class Network: pass Network\(\)"),
             ({"max_epochs": 0}, "`max_epochs` should be at least 1, got 0"),
             ({"patience": 0}, "`patience` should be at least 1, got 0"),
             ({"batch_size": None}, "`batch_size` should be a number, got None"),

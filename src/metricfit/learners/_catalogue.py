@@ -86,9 +86,9 @@ def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed
             return _automatic(model, options, method, seed, given)
         if model in _BY_NAME:
             return _BY_NAME[model](options, seed, given)
+    if hasattr(model, "get_params") and isinstance(model, type):
+        raise TypeError(f"`model` should be an estimator, got the class {model.__name__}: pass {model.__name__}().")
     if hasattr(model, "fit") and hasattr(model, "get_params"):
-        if isinstance(model, type):
-            raise TypeError(f"`model` should be an estimator, got the class {model.__name__}: pass {model.__name__}().")
         if not (hasattr(model, "predict_proba") or hasattr(model, "decision_function")):
             raise TypeError(f"`model` should have predict_proba or decision_function, {model!r} has neither.")
         return EstimatorLearner(model, seed=seed)

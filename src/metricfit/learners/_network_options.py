@@ -68,6 +68,8 @@ class Network(BaseEstimator):  # type: ignore[misc] # scikit-learn is not typed
 
     def checked_sizes(self) -> tuple[int, ...]:
         """The hidden layers, one or several; an error says which option is wrong."""
+        if not (self.module is None or callable(self.module)):
+            raise TypeError(f"`module` should be an nn.Module, a function that returns one, or None, got {self.module!r}.")
         for name in ("max_epochs", "batch_size", "patience"):
             if (value := getattr(self, name)) is not None or name == "batch_size":
                 check_number(value, name, 1)
