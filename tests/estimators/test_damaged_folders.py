@@ -285,9 +285,15 @@ def test_an_entry_of_another_type(folder, value):
         {"params": {"hidden": 1}},
         {"params": {"model": {"network": {"layers": 1}}}},
         {"params": {"model": {"estimator": "SVC()"}}},
+        {"pos_label": "nobody"},
+        {"class_order": ["a", "b"]},
+        {"frame_library": "excel"},
+        {"feature_names_in": ["size"]},
+        {"temperature": -1.0},
+        {"forms": ["pickle"]},
     ],
 )
-def test_parameters(folder, change):
+def test_entries_that_do_not_fit(folder, change):
     write_description(folder, {**read_description(folder), **change})
     assert_refused(folder)
 
