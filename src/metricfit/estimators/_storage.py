@@ -299,7 +299,6 @@ def _from_json(plain: Any, sequence: type = list) -> Any:
         return {_from_json(key): _from_json(item) for key, item in plain["pairs"]}
     if "network" in plain:
         return Network(**{name: _from_json(item, tuple) for name, item in plain["network"].items()})
-    check(plain["type"] in METRICS, f"the metric {plain['type']!r} is not known")
     return METRICS[plain["type"]](**{name: _from_json(item, tuple) for name, item in plain["fields"].items()})
 
 
