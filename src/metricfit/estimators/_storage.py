@@ -62,7 +62,9 @@ TYPES: dict[str, tuple[type, ...]] = {  # of the entries that are read to build 
     "n_features_in": (int,),
     "temperature": (float,),
 }
-METRICS = {one.__name__: one for one in vars(metrics).values() if isinstance(one, type) and issubclass(one, Metric)}
+METRICS = {  # that are their class and its fields; a Custom one is a function
+    name: one for name, one in vars(metrics).items() if isinstance(one, type) and issubclass(one, Metric) and one is not Custom
+}
 
 
 class UntrustedError(ValueError):
@@ -262,8 +264,7 @@ def _in_words(model: Any) -> Any:
 
 
 def _is_stored(metric: Any) -> bool:
-    """Whether a file can hold a metric: one of ours by its name and options, but no function."""
-    return METRICS.get(type(metric).__name__) is type(metric) and not isinstance(metric, Custom)
+    return METRICS.get(type(metric).__name__) is type(metric)
 
 
 def _to_json(value: Any) -> Any:
