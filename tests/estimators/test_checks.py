@@ -144,6 +144,15 @@ class TestSplits:
         estimator.fit(X, Y)
         refuse(lambda: estimator.fit(X, Y), "`cv`", "A generator can be read once")
 
+    def test_rows_without_weight_are_left_out_of_the_splits(self):
+        used = np.arange(120) % 3 > 0
+        parts = [np.arange(120) % 2 == part for part in range(2)]
+        fit = ESTIMATORS["classifier"]
+        whole = fit(cv=[(part, ~part) for part in parts]).fit(X, Y, sample_weight=used)
+        only = fit(cv=[(part[used], ~part[used]) for part in parts]).fit(X[used], Y[used])
+        assert (whole.decision_function(X) == only.decision_function(X)).all()
+        assert whole.candidates_ == only.candidates_
+
     def test_held_out_rows_without_weight(self):
         cv = [(np.arange(60), np.arange(60, 90)), (np.arange(60), np.arange(90, 120))]
         weight = np.where(np.arange(120) < 90, 1.0, 0.0)

@@ -1,5 +1,8 @@
 """Numbers far from those of the fit: a score, or an error that names row and column, and never NaN."""
 
+from copy import copy
+from dataclasses import replace
+
 import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
@@ -47,6 +50,16 @@ def _fitted(model, make):
         given = mf.Network(max_epochs=2) if model == "mlp" else model
         _MODELS[model, make] = mf.MetricClassifier("f1", model=given, method="cross_entropy", random_state=0).fit(make(X), Y)
     return _MODELS[model, make]
+
+
+def test_infinite_scores_are_an_error():
+    """The largest of them is a number, but no probability is."""
+    fitted = copy(_fitted("linear", np.asarray))
+    fitted.model_ = replace(fitted.model_, weight=1e220 * fitted.model_.weight)
+    values = X[:4].copy()
+    values[3, 0] = 1e90
+    with pytest.raises(OutOfReachError, match=r"Row 3 of X, counted from 0, column 'x0' is too far from the rows of the fit"):
+        fitted.predict_proba(values)
 
 
 def test_a_remembering_reader_reads_a_table_once(monkeypatch):

@@ -100,6 +100,15 @@ def test_a_choice_of_your_own():
         assert tried == (["cross_entropy", "first", "then"] if model == "linear" else ["cross_entropy", "then"])
 
 
+def test_a_candidate_is_that_of_the_choice_it_was_found_by():
+    """Its cross-entropy is stopped by accuracy, and the registered one is not."""
+    found = methods.find("cross_entropy", "noisy_labels")
+    assert found is methods.NOISY_LABELS.candidate("cross_entropy") is not methods.find("cross_entropy")
+    assert methods.is_registered(methods.get("noisy_labels"))
+    with pytest.raises(ValueError, match="There is already a method 'noisy_labels'"):
+        methods.register(replace(MADE_UP, name="noisy_labels"))
+
+
 @pytest.mark.parametrize("name", [name for name in methods.names() if name != "auto"])
 @pytest.mark.parametrize("k", [2, 3])
 def test_every_method_builds_a_loss_that_trains(name, k):
