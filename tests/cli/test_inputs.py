@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from metricfit._errors import DataError, UsageError
+from metricfit.cli._compare import CompareOptions
 from metricfit.cli._demo import QUESTIONS
-from metricfit.cli._inputs import Asked, read_inputs
+from metricfit.cli._inputs import read_inputs
 from metricfit.metrics import Cost, resolve_metric
 
 LEVELS = ["low", "medium", "high", "very high"]
@@ -43,8 +44,8 @@ def loans(tmp_path):
     return path
 
 
-def read(path, **options):
-    return read_inputs(Asked(path, **options))
+def read(data, **options):
+    return read_inputs(data, CompareOptions(data=data, **options))
 
 
 class TestOrder:
@@ -54,14 +55,14 @@ class TestOrder:
 
     def test_it_is_given(self, levels, capsys):
         found = read(levels, metric="quadratic_kappa", classes="low, medium,HIGH,very high")
-        assert found.judged.class_order == LEVELS
+        assert found.choice.class_order == LEVELS
         assert "The order of the classes is low < medium < high < very high." in capsys.readouterr().err
 
     def test_ordered_categories_of_a_file_are_used(self, tmp_path, capsys):
         table = frame()
         table["level"] = pd.Categorical(table["level"], categories=LEVELS, ordered=True)
         table.to_parquet(tmp_path / "levels.parquet")
-        assert read(tmp_path / "levels.parquet", metric="quadratic_kappa").judged.class_order == LEVELS
+        assert read(tmp_path / "levels.parquet", metric="quadratic_kappa").choice.class_order == LEVELS
         assert "low < medium < high < very high" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
@@ -80,21 +81,21 @@ class TestOrder:
         table = frame()
         table["level"] = table["level"].map(LEVELS.index)
         table.to_csv(tmp_path / "t.csv", index=False)
-        assert read(tmp_path / "t.csv", metric="quadratic_kappa").judged.class_order is None
+        assert read(tmp_path / "t.csv", metric="quadratic_kappa").choice.class_order is None
         assert "The order of the classes is 0 < 1 < 2 < 3." in capsys.readouterr().err
 
 
 class TestPositiveClass:
     def test_the_rarer_one_and_it_is_said(self, loans, capsys):
-        assert read(loans).judged.pos_label == "bad"
+        assert read(loans).choice.pos_label == "bad"
         assert "The positive class for f1 is 'bad', the rarer one. Pass --positive to change this." in capsys.readouterr().err
 
     def test_the_given_one(self, loans, capsys):
-        assert read(loans, positive="Good").judged.pos_label == "good"
+        assert read(loans, positive="Good").choice.pos_label == "good"
         assert "The positive class for f1 is 'good'.\n" in capsys.readouterr().err
 
     def test_the_last_of_a_given_order(self, loans):
-        assert read(loans, classes="bad,good").judged.pos_label == "good"
+        assert read(loans, classes="bad,good").choice.pos_label == "good"
 
     @pytest.mark.parametrize("dtype", [int, float])
     def test_the_larger_of_two_numbers_as_in_python(self, tmp_path, dtype, capsys):
@@ -103,7 +104,7 @@ class TestPositiveClass:
         table.to_csv(tmp_path / "t.csv", index=False)
         table.to_parquet(tmp_path / "t.parquet")
         for name in ("t.csv", "t.parquet"):
-            found = read(tmp_path / name).judged.pos_label
+            found = read(tmp_path / name).choice.pos_label
             assert found == 1
             assert isinstance(found, int)
             assert "The positive class for f1 is 1, the larger number." in capsys.readouterr().err
@@ -116,7 +117,7 @@ class TestPositiveClass:
 
 class TestCosts:
     def test_by_names(self, loans, capsys):
-        found = read(loans, cost="bad,good=5; good,bad=1").judged
+        found = read(loans, cost="bad,good=5; good,bad=1").choice
         assert found.metric == Cost({("bad", "good"): 5.0, ("good", "bad"): 1.0})
         assert (found.pos_label, found.class_order) == (None, None)
         assert "Costs (true class, predicted class): bad, good = 5; good, bad = 1." in capsys.readouterr().err
@@ -224,7 +225,7 @@ class TestRowsOfTheTrainingFile:
         return {"data": tmp_path / "train.csv", "test": tmp_path / "new.csv"}
 
     def test_shared_rows_are_counted_and_left_out(self, tmp_path, capsys):
-        found = read_inputs(Asked(**self.files(tmp_path, 30, 50, other_label=2)))
+        found = read(**self.files(tmp_path, 30, 50, other_label=2))
         assert found.test[0].num_rows == len(found.test[1]) == 52
         warning = (
             "28 of 80 rows of new.csv are rows of the training file, with the same label. They are left out: scores are those "
@@ -234,16 +235,16 @@ class TestRowsOfTheTrainingFile:
         assert f"Warning: {warning}" in capsys.readouterr().err
 
     def test_they_can_be_kept(self, tmp_path):
-        found = read_inputs(Asked(**self.files(tmp_path, 30, 50), keep_shared=True))
+        found = read(**self.files(tmp_path, 30, 50), keep_shared=True)
         assert found.test[0].num_rows == 80
         assert "They are judged because of --keep-shared, so scores are too good." in found.profile.warnings[-1]
 
     def test_nothing_is_left_to_judge_by(self, tmp_path):
         with pytest.raises(DataError, match=r"All 30 rows of .*new.csv are rows of the training file.* leave out --test"):
-            read_inputs(Asked(**self.files(tmp_path, 30, 0)))
+            read(**self.files(tmp_path, 30, 0))
 
     def test_nothing_is_said_about_other_rows(self, tmp_path):
-        assert not read_inputs(Asked(**self.files(tmp_path, 0, 50))).profile.warnings
+        assert not read(**self.files(tmp_path, 0, 50)).profile.warnings
 
     def test_columns_of_few_values_share_rows_by_chance(self, tmp_path, capsys):
         random = np.random.default_rng(0)
@@ -251,7 +252,7 @@ class TestRowsOfTheTrainingFile:
             cells = random.integers(0, 4, (300, 3))
             few = pd.DataFrame(cells, columns=list("abc")).assign(y=np.where(cells.sum(1) > 4, "yes", "no"))
             few.to_csv(tmp_path / f"{name}.csv", index=False)
-        found = read_inputs(Asked(tmp_path / "train.csv", test=tmp_path / "new.csv"))
+        found = read(data=tmp_path / "train.csv", test=tmp_path / "new.csv")
         assert found.test[0].num_rows == 300
         assert "rows equal a training row, as often as training rows repeat. They are judged." in capsys.readouterr().err
 
@@ -261,7 +262,7 @@ class TestRowsOfTheTrainingFile:
             table = pd.read_csv(path)
             table.insert(0, "id", np.arange(first, first + len(table)))
             table.to_csv(path, index=False)
-        assert read_inputs(Asked(**files)).test[0].num_rows == 50
+        assert read(**files).test[0].num_rows == 50
 
 
 class TestDeadEnds:
@@ -300,7 +301,7 @@ class TestDeadEnds:
         table.to_csv(tmp_path / "grades.csv", index=False)
         found = read(tmp_path / "grades.csv", metric="quadratic_kappa", merge_rare=10, classes=names)
         assert sorted(set(found.table.labels.tolist())) == [1, 2, 3, 4]
-        assert "The order of the classes is 1 < 2 < 3 < 4." in found.judged.notes
+        assert "The order of the classes is 1 < 2 < 3 < 4." in found.choice.notes
 
     def test_names_need_an_order_before_they_are_merged(self, levels):
         with pytest.raises(UsageError, match=r"quadratic_kappa needs the order of the classes.*--classes"):

@@ -88,7 +88,7 @@ def _columns(classifier: MetricClassifier, folder: Path) -> list[Column]:
 
     names = [str(name) for name in getattr(classifier, "feature_names_in_", range(1, classifier.n_features_in_ + 1))]
     if not classifier.reads_frames_:
-        return [Column(name, "number", place) for place, name in enumerate(names)]
+        return [Column(name, "number", index) for index, name in enumerate(names)]
     reader = classifier.preprocessor_
     if not (reader.automatic and reader.transformers):
         raise DataError(
@@ -98,4 +98,4 @@ def _columns(classifier: MetricClassifier, folder: Path) -> list[Column]:
     for part in next(iter(reader.transformers.values())).parts:  # every form splits the columns alike
         if part.kind in ("numbers", "dates"):
             types |= dict.fromkeys(part.places, "number" if part.kind == "numbers" else "date")
-    return [Column(name, types[place], place) for place, name in enumerate(names)]
+    return [Column(name, types[index], index) for index, name in enumerate(names)]
