@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from metricfit import metrics
-from metricfit.comparison._method_verdict import difference_in_words
 from metricfit.comparison._statistics import Estimate, no_interval
+from metricfit.comparison._verdict import difference_in_words
 from tests.comparison.made import around, compare_scores
 
 UNSURE = {"linear_threshold": around(0.60), "boosting_threshold": around(0.63, 0.04)}  # +0.03, which ten scores do not show

@@ -7,7 +7,7 @@ import pytest
 
 from metricfit import metrics
 from metricfit.comparison import compare
-from metricfit.comparison._outcome import HeldOutPrediction
+from metricfit.comparison._run import HeldOutPrediction
 from metricfit.comparison._statistics import Estimate
 from metricfit.comparison._warnings import list_warnings
 
@@ -46,7 +46,8 @@ def replaced(known, metric, classes, labels, predicted, mean=0.9):
     trivial = known.results[known.constant_name]
     results[known.constant_name] = dataclasses.replace(trivial, estimate=Estimate(-0.5, -0.5, -0.5, 1.0), chosen={"0": 10})
     measure = metrics.get(metric) if isinstance(metric, str) else metric
-    about = {"metric": str(metric), "measure": measure, "classes": classes, "labels": labels}
+    positive = "bad" if getattr(measure, "average", "") == "binary" else None
+    about = {"metric": str(metric), "measure": measure, "classes": classes, "labels": labels, "positive": positive}
     counts = np.bincount(labels, minlength=len(classes))
     return dataclasses.replace(known, **about, class_counts=counts, results=results)
 

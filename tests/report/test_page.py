@@ -14,14 +14,13 @@ from selenium.webdriver.common.by import By
 from metricfit.comparison._words import score_in_words
 from metricfit.estimators import MetricClassifier
 from metricfit.metrics import Cost
-from metricfit.report import _curves as curves
+from metricfit.report import _figures as curves
 from metricfit.report import page
 from metricfit.report._features import importance
 from metricfit.report._figures import decision_legend, reliability_figure
 from metricfit.report._forest import forest
-from metricfit.report._headline import headline
-from metricfit.report._review import review
-from metricfit.report._shown import choice_line, contender_colours, model_colours, shown_lines
+from metricfit.report._lines import choice_line, compared_lines, contender_colours, model_colours, plain_line
+from metricfit.report._thresholds import review
 from metricfit.report._words import DASH, MINUS
 from tests.report.conftest import RUN, data
 from tests.report.test_parts import untested
@@ -79,7 +78,7 @@ def test_the_page_opens(browser, pages, name):
     assert [section for section in FOLDED if is_visible(browser, section)] == []
     linked = [link.get_attribute("href").split("#")[1] for link in browser.find_elements(By.CSS_SELECTOR, "nav a")]
     assert {*OPEN, *FOLDED, "classes"} <= set(linked)
-    assert all(browser.find_elements(By.ID, place) for place in linked)
+    assert all(browser.find_elements(By.ID, name) for name in linked)
 
 
 @pytest.mark.parametrize("width", [1200, 500, 390])
@@ -180,7 +179,7 @@ def test_it_prints(browser, pages):
 def test_the_verdict_comes_first(browser, pages, two):
     open_page(browser, pages / "two.html", 390)
     largest = browser.find_element(By.TAG_NAME, "h1")
-    assert largest.text == headline(two).words
+    assert largest.text == two.verdict.headline
     assert largest.location["y"] < 100
     model, method = browser.find_elements(By.CLASS_NAME, "verdict")
     assert model.text == f"Which model?\n{two.verdict.about_model}"
@@ -243,17 +242,16 @@ def test_the_reference_alone_can_be_drawn(two):
     """No contender but a constant answer and the reference: nothing is compared with itself."""
     names = ("trivial, constant", "linear, threshold")
     alone = replace(two, results={name: two.results[name] for name in names})
-    assert [line.name for line in shown_lines(alone)] == ["linear, threshold"]
+    assert [line.name for line in compared_lines(alone)] == ["linear, threshold"]
     assert "Use the linear model with a tuned threshold." in page(alone, RUN) or "constant answer" in page(alone, RUN)
 
 
 def test_lines_of_one_model_have_two_colours(two):
     linear = replace(two, results={name: result for name, result in two.results.items() if not name.startswith(("bo", "en"))})
-    lines = {line.name: line for line in shown_lines(linear)}
-    choice = lines[linear.choice.contender.name]
-    assert choice.colour != lines["linear, threshold"].colour
-    plain = lines["linear, cross_entropy"]
-    assert plain.hollow or plain is choice
+    reference, choice = compared_lines(linear)
+    assert choice.colour != reference.colour
+    plain = plain_line(linear)
+    assert plain.hollow if plain is not None else choice.name == "linear, cross_entropy"
     models = model_colours(two)
     assert len(set(models.values())) == len(models) == 4
 
@@ -382,7 +380,7 @@ def test_a_contender_has_one_colour_in_all_figures(two):
         assert colours[choice] != colours["linear, threshold"]
         assert {row.name: row.colour for row in forest(comparison).rows} == colours
         assert choice_line(comparison).colour == colours[choice]
-        assert {line.name: line.colour for line in shown_lines(comparison)}.items() <= colours.items()
+        assert {line.name: line.colour for line in compared_lines(comparison)}.items() <= colours.items()
         legends = [*decision_legend(comparison), *reliability_figure(comparison)[1], *review(comparison).legend]
         assert {colour for colour, _, name in legends if name.startswith(choice)} == {colours[choice]}
         used = importance(comparison, None)

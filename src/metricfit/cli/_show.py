@@ -94,9 +94,9 @@ def _shown(estimate: Estimate, measure: Metric) -> Estimate:
 
 
 def _p(result: Result) -> str:
-    if not result.difference.known:
-        return "-"
-    return f"{result.p_holm:.3f}" if result.p_holm >= 0.001 else "< 0.001"
+    from metricfit.comparison import p_in_words
+
+    return p_in_words(result.p_holm) if result.difference.is_tested else "-"
 
 
 def _shorten(name: str, most: int = MAX_LETTERS) -> str:

@@ -36,6 +36,7 @@ FEWEST_SCORES = 5  # of a contender; fewer give no interval and no p-value
 FEWEST_TEST_ROWS = 30  # the same of a test set
 N_RESAMPLES = 5000  # enough for intervals that are corrected for several comparisons
 MOST_NUMBERS = 10_000_000  # in memory at once
+MOST_ANSWERS = 50  # classes that are tried as a constant answer
 BETTER, WORSE, CHANCE, UNKNOWN = "better", "worse", "chance", "unknown"  # what is known of a difference
 
 Limits = tuple[float, float] | None  # the smallest and the largest possible value, if these are known
@@ -74,6 +75,11 @@ class Estimate:
     def is_constant(self) -> bool:
         """Whether all values were equal: then there is no scatter, and no p-value."""
         return self.low == self.high
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there is a p-value."""
+        return self.known and not self.is_constant
 
     def within(self, limits: Limits) -> Estimate:
         """The interval cut off at the limits of the metric; the mean stays in it.
@@ -140,6 +146,20 @@ def difference_limits(limits: Limits) -> Limits:
 def score_of(metric: Metric, predicted: Ints, labels: Ints, n_classes: int) -> float:
     """The metric of predictions, all rows alike."""
     return float(metric_values(metric, hard_confusion(predicted, labels, np.ones(len(labels)), n_classes)))
+
+
+def constant_scores(metric: Metric, counts: Ints) -> dict[int, float]:
+    """The metric of every constant answer, for classes of these sizes. Of many classes only the largest are tried.
+
+    >>> from metricfit import metrics
+    >>> constant_scores(metrics.get("accuracy"), np.array([1, 3]))
+    {1: 0.75, 0: 0.25}
+    """
+    largest = np.argsort(-counts, kind="stable")[:MOST_ANSWERS]
+    matrices = np.zeros((len(largest), len(counts), len(counts)))
+    matrices[np.arange(len(largest)), :, largest] = counts
+    values = np.nan_to_num(metric_values(metric, matrices), nan=-np.inf)
+    return dict(zip(largest.tolist(), values.tolist(), strict=True))
 
 
 class Scores(Protocol):

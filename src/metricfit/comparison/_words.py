@@ -56,6 +56,15 @@ def plural(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def p_in_words(p: float) -> str:
+    """A p-value with three decimals, for tables and sentences.
+
+    >>> p_in_words(0.0004), p_in_words(0.25)
+    ('< 0.001', '0.250')
+    """
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
 def metric_title(metric: str, measure: Metric) -> str:
     """The metric as a person reads it: costs are "cost per case" and not "minus cost".
 

@@ -1,33 +1,24 @@
-"""How the page writes names and numbers: nothing invisible, a dash for what is missing, and contenders in plain words."""
+"""How the page writes names and numbers: nothing invisible, and a dash for what is missing."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
-
-from markupsafe import Markup
 
 from metricfit._printable import printable
-from metricfit.comparison import Comparison, Numbers, metric_title, shown_score
-from metricfit.comparison import contender_in_words as contender_in_words
+from metricfit.comparison import Comparison, Numbers, metric_title, p_in_words, shown_score
 from metricfit.metrics import Cost, Metric
 
 DASH, MINUS = "\u2013", "\u2212"
 
 
-def visible(text: str) -> str:
-    r"""The text with an escape for every control character, and for half a character, which no file can hold.
+def visible(html: str) -> str:
+    r"""The page with an escape for every control character but line ends, and for half a character, which no file can hold.
 
     >>> print(visible("a\x00b\x1b[31m\u202ec\ud800"))
     a\x00b\x1b[31m\u202ec\ud800
     """
-    return text if text.isprintable() else printable(text).encode("utf-8", "backslashreplace").decode()
-
-
-def printed(value: Any) -> Any:
-    """What the templates print: text made visible; markup and numbers as they are."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return "\n".join(map(printable, html.split("\n"))).encode("utf-8", "backslashreplace").decode()
 
 
 def shorten(name: str, most: int = 44) -> str:
@@ -64,14 +55,8 @@ def interval(low: float | None, high: float | None, sign: bool = False) -> str:
 
 
 def p_value(value: float | None) -> str:
-    """Three decimals; a dash if it is missing.
-
-    >>> p_value(0.0004), p_value(0.25), p_value(float("nan"))
-    ('< 0.001', '0.250', '–')
-    """
-    if value is None or not math.isfinite(value):
-        return DASH
-    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
+    """As in the verdict; a dash if it is missing."""
+    return DASH if value is None else p_in_words(value)
 
 
 def rows(value: float, sign: bool = False, like: float | None = None) -> str:
