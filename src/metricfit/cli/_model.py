@@ -20,12 +20,10 @@ TABLE_FILE, SCORES_FILE, REPORT_FILE = "table.json", "scores.json", "report.html
 
 @dataclass(frozen=True)
 class Model:
-    """A model; ``target`` and ``scores`` are empty if it was saved from Python."""
+    """A model, and the columns that it reads."""
 
     classifier: MetricClassifier
     schema: TableSchema
-    target: str
-    scores: dict[str, Any]
 
 
 def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
@@ -48,20 +46,18 @@ def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
     _, files = describe(folder)
     if TABLE_FILE not in files:
         columns = tuple(_columns(classifier, folder))
-        return Model(classifier, TableSchema(columns, hasattr(classifier, "feature_names_in_"), len(columns)), "", {})
+        return Model(classifier, TableSchema(columns, hasattr(classifier, "feature_names_in_"), len(columns)))
     found = read_json(files, TABLE_FILE)
     try:
         schema = TableSchema.from_json(found)
-        target = str(found["target"])
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{folder / TABLE_FILE} is damaged: columns or target are missing or invalid.") from error
+        raise DataError(f"{folder / TABLE_FILE} is damaged: columns are missing or invalid.") from error
     n_columns = len(schema.columns)
     if n_columns != classifier.n_features_in_:
         raise DataError(
             f"{folder} holds a damaged model: {TABLE_FILE} has {n_columns} columns, expected {classifier.n_features_in_}."
         )
-    scores = read_json(files, SCORES_FILE) if SCORES_FILE in files else {}
-    return Model(classifier, schema, target, scores)
+    return Model(classifier, schema)
 
 
 def describe(folder: Path) -> tuple[dict[str, Any], SavedFiles]:
