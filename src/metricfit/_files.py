@@ -17,12 +17,12 @@ NAME_KEPT = 40  # letters of a name that its temporary name has, since a file sy
 
 
 class UnfitFileError(OSError):
-    """What is no regular file, such as a pipe or a device, or is too large."""
+    """Not a regular file, but a pipe or a device; or too large."""
 
 
 @contextmanager
 def open_regular(path: Path, most_bytes: int) -> Iterator[BinaryIO]:
-    """Open a file for reading; an :class:`UnfitFileError` for what is no file, or larger than ``most_bytes``."""
+    """Open a file for reading; an :class:`UnfitFileError` for a pipe, a device, or more than ``most_bytes``."""
     _check_regular(path, os.stat(path))  # opening a device may do something
     at_once = getattr(os, "O_NONBLOCK", 0)  # opening a pipe waits for its other end
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once)) as file:

@@ -11,7 +11,7 @@ from typing import Any
 
 from metricfit._extras import is_installed
 
-LONG = 30.0  # seconds: if more remain after the first split, the user is told
+LONG = 30.0  # seconds: if more remain after the first split, a line says so
 
 
 class Progress:

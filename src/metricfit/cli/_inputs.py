@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from metricfit._errors import DataError, UsageError
 from metricfit.cli import _options
-from metricfit.cli._dead_ends import check_splits
 from metricfit.cli._evaluation_rows import read_test
 from metricfit.cli._metric_choice import DEFAULT_METRIC, MetricChoice, choose_metric, order_to_keep
 from metricfit.cli._options import TableOptions, say
+from metricfit.cli._split_checks import check_splits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,7 +122,7 @@ def file_name(path: Path) -> str:
 def check_options(options: TableOptions) -> None:
     """Everything that can be refused before the file is read."""
     if options.cost is not None and options.metric is not None:
-        raise UsageError("--cost is a metric of its own: pass --cost or --metric, not both.")
+        raise UsageError("--cost replaces the metric: pass --cost or --metric, not both.")
     if options.positive is not None and options.classes is not None:
         raise UsageError("--positive and --classes exclude each other: of two --classes the last is the positive one.")
     if options.cost is None:
@@ -181,7 +181,7 @@ def _take_out(
     say(f"Column {name!r} {does} and is not used as a feature.")
     left = replace(table, features=table.features.drop_columns(name))
     if not left.features.num_columns:
-        raise DataError(f"There are no columns left beside {name!r} and the target.")
+        raise DataError(f"There are no columns left except {name!r} and the target.")
     columns = tuple(one for one in schema.columns if one.name != name)
     return left, replace(schema, columns=columns), np.array(column.to_pylist())
 

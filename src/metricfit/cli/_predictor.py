@@ -262,7 +262,7 @@ class _Writer:
 
     @contextmanager
     def say_if_incomplete(self) -> Iterator[None]:
-        """Say in an error how far the output on stdout goes, because nobody can take it back."""
+        """Say in an error how far the output on stdout goes, because it cannot be taken back."""
         try:
             yield
         except (DataError, UsageError) as error:

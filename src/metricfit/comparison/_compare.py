@@ -78,7 +78,7 @@ def compare(
         metric: a name, a metric or a function of the confusion matrix.
         models: names as in ``MetricClassifier``, by default "linear", "boosting" and "ensemble", as far as they take the data
             (``notes`` of the result says which do not); or a dictionary of your own models, ``{"mine": LGBMClassifier()}``,
-            which are compared beside the default ones. A constant answer and the linear model are always included.
+            which are compared with the default ones. A constant answer and the linear model are always included.
         methods: names or :class:`metricfit.methods.Method`, for linear models and networks; by default all registered methods
             for the linear model. Every model is compared plain and with a tuned threshold.
         pos_label: the positive class for "f1" and similar metrics of two classes; by default as in ``MetricClassifier``.
@@ -254,7 +254,7 @@ def _check_test(test: TestSet, data: Any, classes: NDArray[Any]) -> tuple[Any, I
 
 
 def _default_models_left_out(given: Given) -> dict[str, str]:
-    """The default models that cannot take the data; an ensemble of the linear model alone is none."""
+    """The default models that cannot take the data, and why. An ensemble needs more than the linear model."""
     out = members_left_out(given)
     if {"boosting", "extra_trees"} <= out.keys():
         out["ensemble"] = out["boosting"]

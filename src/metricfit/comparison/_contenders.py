@@ -116,7 +116,7 @@ def list_contenders(
 
 
 def _models_in_order(models: Any, default: Sequence[str]) -> dict[str, Any]:
-    """Names to models, from simple to complex. Names replace the default models; the user's own stand beside them."""
+    """Names to models, from simple to complex. Names replace the default models; custom models are added to them."""
     if models is None:
         return {name: name for name in default}
     if isinstance(models, Mapping):

@@ -104,7 +104,7 @@ def run_splits(job: Job, n_jobs: int | None, progress: Progress) -> Iterator[Out
 def stop_workers(found: Any) -> None:
     """Cancel what joblib's generator has left, and end the workers. After Ctrl-C they would work on.
 
-    joblib warns of cancelled splits, which is what is wanted. Its executor is ended as it is: ``get_reusable_executor()`` may
+    joblib would warn of cancelled splits. Its executor is shut down directly: ``get_reusable_executor()`` may
     wait for the executor's thread under a lock that this thread needs, and one Ctrl-C in ten never came back.
     """
     from joblib.externals.loky import reusable_executor

@@ -1,4 +1,4 @@
-"""How rows are held out: by stratified folds, by whole groups, forward in time, or as a test set of their own."""
+"""How rows are held out: by stratified folds, by whole groups, forward in time, or as a separate test set."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Plan:
     evaluation: str
     notes: tuple[str, ...] = ()
     groups: Ints | None = None  # of all rows: the folds inside a fit keep them together, too
-    is_test_set: bool = False  # the test rows are in a table of their own
+    is_test_set: bool = False  # the test rows are in a separate table
 
     @cached_property
     def held_out(self) -> Ints:

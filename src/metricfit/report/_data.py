@@ -14,7 +14,7 @@ from metricfit.report._svg import Strip
 if TYPE_CHECKING:
     from metricfit.profile import ColumnProfile, TableProfile  # which reads files, as a page need not
 
-MAX_OPEN = 30  # columns beside those with a note
+MAX_OPEN = 30  # columns without a note
 MAX_NOTED = 60
 MAX_FOLDED = 500  # of the rest; the others are only counted
 MAX_CLASSES = 12

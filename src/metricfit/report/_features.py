@@ -89,7 +89,7 @@ def effects(comparison: Comparison) -> Effects | None:
 
 
 def importance(comparison: Comparison, model: MetricClassifier | None) -> Importance | None:
-    """Columns by their importance to one model: the given one, or else the choice. The others' stand beside it."""
+    """Columns by their importance to one model: the given one, or else the choice. The table has all models."""
     explained = {result.contender.model: result for result in comparison.results.values() if result.importance is not None}
     if not explained:
         return None

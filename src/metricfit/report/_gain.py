@@ -18,7 +18,7 @@ from metricfit.report._words import MetricWords
 
 BASES = (1_000, 10_000, 100_000, 1_000_000)
 FEWEST = 5  # cases of the rarest class that should be among the cases spoken of
-MOST_CLASSES = 4  # whose changes are told one by one
+MOST_CLASSES = 4  # whose changes are listed
 
 
 @dataclass(frozen=True)

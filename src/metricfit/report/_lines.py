@@ -10,7 +10,7 @@ from metricfit.methods import CROSS_ENTROPY
 N_COLOURS = 12  # in the page's palette
 MODEL_COLOURS = {"trivial": 0, "linear": 7, "boosting": 2, "extra_trees": 10, "mlp": 3, "ensemble": 1}
 OTHER_COLOURS = (5, 8, 9, 11, 6)  # for the user's own models
-SECOND_COLOUR = 4  # for a choice of the reference's model, so that the two can be told apart
+SECOND_COLOUR = 4  # for a choice of the reference's model, which would have the same colour
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ FORMATS: tuple[Callable[..., str], ...] = (
     words.money,
     words.shorten,
 )
-FEW_CONFUSIONS = 5  # listed beside a matrix with numbers
+FEW_CONFUSIONS = 5  # listed with a matrix that has numbers
 TONES = {"clear": "clear", "unclear": "enough", "constant": "open", "none": "open"}  # of the headline, by the verdict's status
 
 

@@ -60,7 +60,7 @@ def p_value(value: float | None) -> str:
 
 
 def rows(value: float, sign: bool = False, like: float | None = None) -> str:
-    """A number of rows per thousand: whole from ten on, else with one decimal; ``like`` is the number it stands beside.
+    """A number of rows per thousand: whole from ten on, else with one decimal; ``like`` is the number it is printed with.
 
     >>> rows(12.4), rows(3.44), rows(3.0), rows(-0.2, sign=True), rows(0.0), rows(12.4, like=3.44)
     ('12', '3.4', '3', '−0.2', '0', '12.4')
