@@ -7,7 +7,7 @@ from metricfit.comparison._result import Comparison, Result
 from metricfit.comparison._splits import INNER_FOLDS, check_training_classes, folds_of_groups, plan_time
 from metricfit.comparison._statistics import BETTER, CHANCE, FEWEST_SCORES, UNKNOWN, WORSE, Estimate
 from metricfit.comparison._verdict import Verdict, better_metric
-from metricfit.comparison._words import Numbers, metric_title, p_in_words, shown_score
+from metricfit.comparison._words import Numbers, metric_title, p_in_words, shown_estimate, shown_score
 
 __all__ = [
     "BETTER",
@@ -36,5 +36,6 @@ __all__ = [
     "metric_title",
     "p_in_words",
     "plan_time",
+    "shown_estimate",
     "shown_score",
 ]

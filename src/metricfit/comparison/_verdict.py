@@ -22,7 +22,7 @@ from metricfit.comparison._statistics import (
     constant_scores,
     limits_of,
 )
-from metricfit.comparison._words import metric_title, number_word, p_in_words, score_in_words, score_text, shown_score
+from metricfit.comparison._words import metric_title, number_word, p_in_words, score_in_words, score_text, shown_estimate
 from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice
 from metricfit.metrics import Cost, Recall
 
@@ -206,8 +206,8 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     score, constant = subject.estimate, comparison.results[comparison.constant_name]
     short = _capital(subject.contender.in_words)
     named = f"{short}: {score_in_words(comparison.metric, comparison.measure, score.mean)}"
-    low, high = sorted((shown_score(comparison.measure, score.low), shown_score(comparison.measure, score.high)))
-    interval = f"95 % interval {low:.4f} to {high:.4f}"
+    shown = shown_estimate(comparison.measure, score)
+    interval = f"95 % interval {shown.low:.4f} to {shown.high:.4f}"
     words = f"{_named(subject, comparison)} ({interval}), on rows that neither the model nor its tuning saw."
     others = [one for one in comparison.models if one is not subject]
     better = [one for one in others if one.above_subject.evidence == BETTER]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from metricfit._printable import shorten
 from metricfit._typing import Floats, Ints
-from metricfit.report._words import shorten
 
 MAX_NUMBERS = 12  # classes whose matrix has numbers in its cells
 LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75)  # shares between two shades

@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from metricfit._extras import is_installed
+from metricfit._printable import shorten
 from metricfit.comparison import MOST_ROWS, Comparison
 from metricfit.methods import Choice
 from metricfit.report import _figures as figures
@@ -39,7 +40,7 @@ FORMATS: tuple[Callable[..., str], ...] = (
     words.p_value,
     words.rows,
     words.money,
-    words.shorten,
+    shorten,
 )
 FEW_CONFUSIONS = 5  # listed with a matrix that has numbers
 TONES = {"clear": "clear", "unclear": "enough", "constant": "open", "none": "open"}  # of the headline, by the verdict's status

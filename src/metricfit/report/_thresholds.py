@@ -12,6 +12,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
+from metricfit._printable import shorten
 from metricfit._typing import Floats, Ints
 from metricfit.comparison import Comparison, Result
 from metricfit.decisions import hard_confusion, metric_values
@@ -19,7 +20,7 @@ from metricfit.report._figures import Legend, chosen_threshold
 from metricfit.report._gain import base_of
 from metricfit.report._lines import Line, class_of_interest, compared_lines
 from metricfit.report._svg import Chart
-from metricfit.report._words import rows, shorten
+from metricfit.report._words import rows
 
 Bools = NDArray[np.bool_]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from metricfit._printable import printable
-from metricfit.comparison import Comparison, Numbers, metric_title, p_in_words, shown_score
+from metricfit._printable import printable_lines
+from metricfit.comparison import Comparison, Estimate, Numbers, metric_title, p_in_words, shown_estimate, shown_score
 from metricfit.metrics import Cost, Metric
 
 DASH, MINUS = "\u2013", "\u2212"
@@ -18,16 +18,7 @@ def visible(html: str) -> str:
     >>> print(visible("a\x00b\x1b[31m\u202ec\ud800"))
     a\x00b\x1b[31m\u202ec\ud800
     """
-    return "\n".join(map(printable, html.split("\n"))).encode("utf-8", "backslashreplace").decode()
-
-
-def shorten(name: str, most: int = 44) -> str:
-    """The name, or its beginning and an ellipsis.
-
-    >>> shorten("x" * 50) == "x" * 43 + "…"
-    True
-    """
-    return name if len(name) <= most else name[: most - 1] + "…"
+    return printable_lines(html).encode("utf-8", "backslashreplace").decode()
 
 
 def score(value: float | None, sign: bool = False) -> str:
@@ -104,6 +95,6 @@ class MetricWords:
     def score(self, value: float | None) -> str:
         return score(None if value is None else self.shown(value))
 
-    def interval(self, low: float, high: float) -> str:
-        first, last = sorted((self.shown(low), self.shown(high)))
-        return interval(first, last)
+    def interval(self, estimate: Estimate) -> str:
+        shown = shown_estimate(self.measure, estimate)
+        return interval(shown.low, shown.high)
