@@ -62,8 +62,8 @@ def plural(number: int, word: str) -> str:
 def p_in_words(p: float) -> str:
     """A p-value with three decimals, for tables and sentences.
 
-    >>> p_in_words(0.0004), p_in_words(0.25)
-    ('< 0.001', '0.250')
+    >>> p_in_words(0.0004), p_in_words(0.004), p_in_words(0.25)
+    ('< 0.001', '0.004', '0.250')
     """
     return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
