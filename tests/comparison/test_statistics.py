@@ -66,15 +66,15 @@ def test_intervals_of_differences_have_the_level_that_holm_used():
         f"c{shift}": (0.5 + shift / 100 + random.normal(0, 0.02, 10)).tolist() for shift in (1, 3, 6)
     }
     found = differences(SplitScores(scores, 0.25, None), list(scores), "base")
-    smallest = min(found, key=lambda name: found[name][1])
-    assert found[smallest][1] == pytest.approx(3.0 * found[smallest][0].p)
+    smallest = min(found, key=lambda name: found[name].p_holm)
+    assert found[smallest].p_holm == pytest.approx(3.0 * found[smallest].p)
     wide = corrected_estimate(np.subtract(scores[smallest], 0.5), 0.25, 0.05 / 3.0)
-    assert (found[smallest][0].low, found[smallest][0].high) == pytest.approx((wide.low, wide.high))
-    for estimate, p_holm in found.values():
-        assert (estimate.low > 0.0) == (p_holm < 0.05)
+    assert (found[smallest].low, found[smallest].high) == pytest.approx((wide.low, wide.high))
+    for difference in found.values():
+        assert (difference.low > 0.0) == (difference.p_holm < 0.05)
     planned = differences(SplitScores(scores, 0.25, None), list(scores), "base", planned="c6")["c6"]
-    assert planned[1] == planned[0].p  # as it is
-    assert planned[0].low > found["c6"][0].low
+    assert planned.p_holm == planned.p  # as it is
+    assert planned.low > found["c6"].low
 
 
 def test_resampled_scores_are_those_of_resampled_rows():

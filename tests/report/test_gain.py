@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metricfit.comparison import Estimate
+from metricfit.comparison import Difference
 from metricfit.metrics import Cost
 from metricfit.report import page
 from metricfit.report._figures import confusion
@@ -132,7 +132,7 @@ def test_where_the_reference_is_the_best_only_the_constant_answer_is_left(two):
     ],
 )
 def test_whether_the_difference_may_be_chance(two, low, high, words):
-    main = replace(two.main, difference=Estimate(0.1, low, high, 0.02), p_holm=0.02)
+    main = replace(two.main, difference=Difference(0.1, low, high, 0.01, 0.02))
     assert gain(replace(two, results={**two.results, main.contender.name: main})).steps[0].significance == words
 
 

@@ -46,8 +46,6 @@ def untested(comparison):
                 estimate=bare(result.estimate),
                 difference=bare(result.difference),
                 behind_best=bare(result.behind_best),
-                p_holm=math.nan,
-                p_behind=math.nan,
             )
             for name, result in comparison.results.items()
         },

@@ -83,4 +83,4 @@ def _with_interval(estimate: Estimate, sign: str = "") -> str:
 def _p(result: Result) -> str:
     from metricfit.comparison import p_in_words
 
-    return p_in_words(result.p_holm) if result.difference.is_tested else "-"
+    return p_in_words(result.difference.p_holm) if result.difference.is_tested else "-"

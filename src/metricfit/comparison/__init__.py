@@ -5,7 +5,7 @@ from metricfit.comparison._contenders import DEFAULT_MODELS, TRIVIAL, Contender,
 from metricfit.comparison._features import MOST_ROWS
 from metricfit.comparison._result import Comparison, Result
 from metricfit.comparison._splits import INNER_FOLDS, check_training_classes, folds_of_groups, plan_time
-from metricfit.comparison._statistics import BETTER, CHANCE, FEWEST_SCORES, UNKNOWN, WORSE, Estimate
+from metricfit.comparison._statistics import BETTER, CHANCE, FEWEST_SCORES, UNKNOWN, WORSE, Difference, Estimate
 from metricfit.comparison._verdict import Verdict, better_metric
 from metricfit.comparison._words import Numbers, metric_title, p_in_words, shown_estimate, shown_score
 
@@ -21,6 +21,7 @@ __all__ = [
     "WORSE",
     "Comparison",
     "Contender",
+    "Difference",
     "Estimate",
     "InterruptedComparison",
     "Numbers",

@@ -20,13 +20,13 @@ from metricfit.comparison._features import Effect
 from metricfit.comparison._run import HeldOutPrediction, Outcome
 from metricfit.comparison._splits import Plan
 from metricfit.comparison._statistics import (
+    Difference,
     Estimate,
     Scores,
     SplitScores,
     TestScores,
     differences,
     limits_of,
-    no_interval,
     resample_scores,
 )
 from metricfit.comparison._verdict import Verdict, find_verdict
@@ -35,7 +35,7 @@ from metricfit.comparison._words import quote
 from metricfit.methods import Choice, Method
 from metricfit.metrics import Metric
 
-UNKNOWN = no_interval(0.0)
+UNKNOWN = Difference(0.0, -math.inf, math.inf, 1.0)
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,9 @@ class Result:
     contender: Contender
     scores: list[float]
     estimate: Estimate
-    difference: Estimate  # to the reference
-    p_holm: float
-    behind_best: Estimate  # to the best contender
-    p_behind: float  # after Holm, as all p-values here
-    above_constant: Estimate  # to the constant answer
-    p_above: float  # that of the reference, which is planned, as it is
+    difference: Difference  # to the reference
+    behind_best: Difference  # to the best contender
+    above_constant: Difference  # to the constant answer; that of the reference is planned, and needs no correction
     seconds: float  # median over the splits
     held_out: HeldOutPrediction  # of the first repeat
     offsets: Floats  # (splits of the first repeat, k)
@@ -63,8 +60,7 @@ class Result:
     history: Table  # of the first split
     chosen: dict[str, int]  # candidate: number of splits on which it was chosen
     importance: Floats | None = None  # (splits of the first repeat, columns)
-    above_subject: Estimate = UNKNOWN  # to the subject of the comparison, if there is one
-    p_subject: float = 1.0
+    above_subject: Difference = UNKNOWN  # to the subject of the comparison, if there is one
 
     @property
     def method(self) -> Method | Choice:
@@ -112,9 +108,7 @@ class Comparison:
             raise ValueError(f"`name` should be a contender, one of {', '.join(map(repr, self.results))}; got {name!r}.")
         assert self.statistics is not None
         found = differences(self.statistics, list(self.results), name)
-        results = {
-            one: replace(result, above_subject=found[one][0], p_subject=found[one][1]) for one, result in self.results.items()
-        }
+        results = {one: replace(result, above_subject=found[one]) for one, result in self.results.items()}
         comparison = replace(self, subject=name, results=results)
         return replace(comparison, warnings=list_warnings(comparison))
 
@@ -267,7 +261,7 @@ def _behind_best(result: Result) -> dict[str, float | None]:
     """The difference to the best contender, for JSON."""
     own = result.behind_best
     ends = {"behind_best": _finite(own.mean), "behind_best_low": _finite(own.low), "behind_best_high": _finite(own.high)}
-    return {**ends, "p_behind": result.p_behind if own.known else None}
+    return {**ends, "p_behind": own.p_holm if own.known else None}
 
 
 def _row(result: Result) -> dict[str, Any]:
@@ -282,7 +276,7 @@ def _row(result: Result) -> dict[str, Any]:
         "difference_low": _finite(other.low),
         "difference_high": _finite(other.high),
         "p": other.p if other.known else None,
-        "p_holm": result.p_holm if other.known else None,
+        "p_holm": other.p_holm if other.known else None,
         "seconds": result.seconds,
     }
 
@@ -315,12 +309,9 @@ def collect_results(
             contender=one,
             scores=scores[name],
             estimate=statistics.estimate(name),
-            difference=against[name][0],
-            p_holm=against[name][1],
-            behind_best=behind[name][0],
-            p_behind=behind[name][1],
-            above_constant=above[name][0],
-            p_above=above[name][1],
+            difference=against[name],
+            behind_best=behind[name],
+            above_constant=above[name],
             seconds=float(np.median([outcome.seconds for outcome in outcomes])),
             held_out=HeldOutPrediction(
                 _join_rows(plan, [outcome.held_out.scores for outcome in first_repeat]),

@@ -46,8 +46,7 @@ Limits = tuple[float, float] | None  # the smallest and the largest possible val
 class Estimate:
     """A mean with its 95 % interval, and the two-sided p-value of the hypothesis that it is zero.
 
-    The interval of one of several differences is corrected for their number, ``p`` is not. Without an interval (``known`` is
-    false) the ends are infinite and p is 1.
+    Without an interval (``known`` is false) the ends are infinite and p is 1.
     """
 
     mean: float
@@ -60,12 +59,30 @@ class Estimate:
         """Whether there is an interval; with too few scores there is none."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
+    def within(self, limits: Limits) -> Estimate:
+        """The interval cut off at the limits of the metric; the mean stays in it.
+
+        >>> Estimate(0.9, 0.7, 1.1, 0.01).within((0.0, 1.0))
+        Estimate(mean=0.9, low=0.7, high=1.0, p=0.01)
+        """
+        if limits is None or not self.known:
+            return self
+        low, high = min(max(self.low, limits[0]), self.mean), max(min(self.high, limits[1]), self.mean)
+        return Estimate(self.mean, low, high, self.p)
+
+
+@dataclass(frozen=True)
+class Difference(Estimate):
+    """The paired difference of two contenders. Its interval agrees with its p-value after Holm; ``p`` is before."""
+
+    p_holm: float = 1.0
+
     @property
     def evidence(self) -> str:
         """What is known of a difference: an interval above or below zero shows one, and so does its p-value, which agrees.
 
-        >>> Estimate(0.1, 0.05, 0.15, 0.001).evidence, Estimate(0.1, -0.05, 0.25, 0.1).evidence, no_interval(0.1).evidence
-        ('better', 'chance', 'unknown')
+        >>> Difference(0.1, 0.05, 0.15, 0.001, 0.003).evidence, Difference(0.1, -0.05, 0.25, 0.1, 0.3).evidence
+        ('better', 'chance')
         """
         if not self.known:
             return UNKNOWN
@@ -80,17 +97,6 @@ class Estimate:
     def is_tested(self) -> bool:
         """Whether there is a p-value."""
         return self.known and not self.is_constant
-
-    def within(self, limits: Limits) -> Estimate:
-        """The interval cut off at the limits of the metric; the mean stays in it.
-
-        >>> Estimate(0.9, 0.7, 1.1, 0.01).within((0.0, 1.0))
-        Estimate(mean=0.9, low=0.7, high=1.0, p=0.01)
-        """
-        if limits is None or not self.known:
-            return self
-        low, high = min(max(self.low, limits[0]), self.mean), max(min(self.high, limits[1]), self.mean)
-        return Estimate(self.mean, low, high, self.p)
 
 
 def corrected_estimate(values: Sequence[float], test_share: float, level: float = LEVEL) -> Estimate:
@@ -258,9 +264,7 @@ def resample_scores(
     return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
-def differences(
-    scores: Scores, names: Sequence[str], other: str, planned: str | None = None
-) -> dict[str, tuple[Estimate, float]]:
+def differences(scores: Scores, names: Sequence[str], other: str, planned: str | None = None) -> dict[str, Difference]:
     """The difference of every contender to one of them, with an interval and a p-value that agree: both are after Holm.
 
     A ``planned`` contender was named before there were scores. Its p-value stands as it is, and does not count for the others:
@@ -275,7 +279,8 @@ def differences(
     for name, p in p_values.items():
         p_holm = adjusted.get(name, 1.0)
         factor = p_holm / p if p else len(compared)
-        found[name] = scores.difference(name, other, LEVEL / factor), p_holm
+        own = scores.difference(name, other, LEVEL / factor)
+        found[name] = Difference(own.mean, own.low, own.high, own.p, p_holm)
     return found
 
 

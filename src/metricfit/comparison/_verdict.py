@@ -18,7 +18,7 @@ from metricfit.comparison._statistics import (
     FEWEST_SCORES,
     FEWEST_TEST_ROWS,
     WORSE,
-    Estimate,
+    Difference,
     constant_scores,
     limits_of,
 )
@@ -72,12 +72,12 @@ def find_verdict(comparison: Comparison) -> Verdict:
     return _model_verdict(comparison)
 
 
-def closeness(difference: Estimate, margin: float) -> str:
+def closeness(difference: Difference, margin: float) -> str:
     """What is known of a contender's difference to the best.
 
-    >>> closeness(Estimate(-0.002, -0.008, 0.004, 0.5), 0.01), closeness(Estimate(-0.05, -0.08, -0.02, 0.001), 0.01)
+    >>> closeness(Difference(-0.002, -0.008, 0.004, 0.5), 0.01), closeness(Difference(-0.05, -0.08, -0.02, 0.001), 0.01)
     ('close', 'worse')
-    >>> closeness(Estimate(-0.03, -0.08, 0.02, 0.2), 0.01)
+    >>> closeness(Difference(-0.03, -0.08, 0.02, 0.2), 0.01)
     'unclear'
     """
     return CLOSE if difference.low >= -margin else WORSE if difference.evidence == WORSE else UNCLEAR
@@ -135,7 +135,7 @@ def _nothing_beats_constant(comparison: Comparison) -> Verdict:
     """No model is shown to be better than a constant answer."""
     constant, best = comparison.results[comparison.constant_name], _highest(comparison.models)
     answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
-    words, gain = f"No model is shown to beat {answer}.", difference_in_words(best.above_constant, best.p_above, comparison)
+    words, gain = f"No model is shown to beat {answer}.", difference_in_words(best.above_constant, comparison)
     if max(result.above_constant.high for result in comparison.models) <= comparison.margin:
         words = f"No model beats {answer} by more than {comparison.margin:.2g}."
         words += f" The best of them, {_named(best, comparison)}: {gain}."
@@ -195,7 +195,7 @@ def _against_reference(best: Result, base: Result, comparison: Comparison) -> st
         return f" {base.contender.name} has the same mean."
     ratio = best.seconds / max(base.seconds, 1e-9)
     time = f"at {ratio:.1f} times its time" if ratio >= 1.05 else "in no more time"
-    gain = difference_in_words(best.difference, best.p_holm, comparison)
+    gain = difference_in_words(best.difference, comparison)
     if best.difference.evidence == BETTER:
         return f" It beats {named}, by {gain}, {time}."
     return f" It is ahead of {named}, which may be chance: {gain}, {time}."
@@ -215,18 +215,18 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     recommended, status, headline = subject, "clear", f"{named}; no other contender is shown to be better."
     if better:
         recommended = _highest(better)
-        gain = difference_in_words(recommended.above_subject, recommended.p_subject, comparison)
+        gain = difference_in_words(recommended.above_subject, comparison)
         options = fit_options(recommended.contender, comparison.measure)
         words += f" {_named(recommended, comparison)}, is shown to be better: {gain}. Fit it with {options}."
         headline = f"{named}; the data show {recommended.contender.in_words} to be better."
     elif ahead:
         status, first = "unclear", _highest(ahead)
-        gain = difference_in_words(first.above_subject, first.p_subject, comparison)
+        gain = difference_in_words(first.above_subject, comparison)
         words += f" {_named(first, comparison)}, is ahead, but there is not enough data to tell: {gain}."
     else:
         words += " No other contender has a better score."
     if not _beats_constant(subject):
-        gain = difference_in_words(subject.above_constant, subject.p_above, comparison)
+        gain = difference_in_words(subject.above_constant, comparison)
         answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
         words += f" It is not shown to beat {answer}: {gain}."
         answer = f"a constant answer, {comparison.constant_title}"
@@ -260,12 +260,12 @@ def _method_verdict(comparison: Comparison) -> tuple[str, str]:
 
     if better:
         best = next((one for one in better if isinstance(one.method, Choice)), _highest(better))
-        gain = difference_in_words(best.difference, best.p_holm, comparison)
+        gain = difference_in_words(best.difference, comparison)
         also = "" if plain is None else f" Plain cross-entropy has {score_text(measure, plain.estimate.mean)}."
         return "yes", f"Linear model: yes, training for {metric} helps. {scores(best)}: {gain}.{also}"
     if possibly_better:
         best = min(possibly_better, key=lambda one: one.difference.p)
-        gain = difference_in_words(best.difference, best.p_holm, comparison)
+        gain = difference_in_words(best.difference, comparison)
         more = "Judge them on more rows" if comparison.is_test_set else "Run more repeats"
         words = f"{scores(best)}, but that may be chance: {gain}. {more} to decide; until then use {enough}."
         return "perhaps", f"Linear model: perhaps. {words}"
@@ -282,20 +282,20 @@ def _method_verdict(comparison: Comparison) -> tuple[str, str]:
     if not gains:
         behind = f"No method trained for {metric} is ahead of that; the best of them, {best.method.title}, has"
         return "no", f"{no} {behind} {score_text(measure, best.estimate.mean)}."
-    gain = difference_in_words(best.difference, best.p_holm, comparison)
+    gain = difference_in_words(best.difference, comparison)
     ahead = f"{_capital(best.method.title)}, trained for {metric}, is ahead of the tuned threshold with"
     return "no", f"{no} {ahead} {score_text(measure, best.estimate.mean)}, but not beyond chance: {gain}."
 
 
-def difference_in_words(difference: Estimate, p_holm: float, comparison: Comparison) -> str:
+def difference_in_words(difference: Difference, comparison: Comparison) -> str:
     """A difference with its interval and its p-value, which agree."""
     if difference.is_constant:
         return interval_in_words(difference, comparison)
-    after = "" if p_holm == difference.p else " after Holm"
-    return f"{interval_in_words(difference, comparison)[:-1]}, p {p_in_words(p_holm)}{after})"
+    after = "" if difference.p_holm == difference.p else " after Holm"
+    return f"{interval_in_words(difference, comparison)[:-1]}, p {p_in_words(difference.p_holm)}{after})"
 
 
-def interval_in_words(difference: Estimate, comparison: Comparison) -> str:
+def interval_in_words(difference: Difference, comparison: Comparison) -> str:
     """A difference with its interval; of costs it is a saving, since positive is better."""
     is_cost = isinstance(comparison.measure, Cost)
     mean = f"a saving of {difference.mean:+.4f} per case" if is_cost else f"{difference.mean:+.4f}"

@@ -40,10 +40,6 @@ class Row:
         """Whether a difference is not shown."""
         return self.evidence in (CHANCE, UNKNOWN)
 
-    @property
-    def p(self) -> float | None:
-        return self.result.p_holm if self.result.difference.is_tested else None
-
 
 @dataclass(frozen=True)
 class Forest:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricfit._typing import Floats
-from metricfit.comparison import CHANCE, UNKNOWN, Comparison, Estimate, Result, p_in_words
+from metricfit.comparison import CHANCE, UNKNOWN, Comparison, Difference, Result, p_in_words
 from metricfit.metrics import Cost
 from metricfit.report._figures import confusion
 from metricfit.report._words import MetricWords
@@ -74,13 +74,13 @@ def gain(comparison: Comparison) -> Gain:
     result, positive = comparison.main, comparison.positive_index
     constant = comparison.results.get(comparison.constant_name)
     base = base_of(np.bincount(comparison.labels, minlength=len(comparison.classes)).tolist())
-    others = [(comparison.reference, result.difference, result.p_holm)]
+    others = [(comparison.reference, result.difference)]
     if constant is not None:
-        others.append((constant, result.above_constant, result.p_above))
+        others.append((constant, result.above_constant))
     names, after = [str(label) for label in comparison.classes], confusion(comparison, result)
     costs = -comparison.measure.gains.numpy() if isinstance(comparison.measure, Cost) else None
     steps = []
-    for other, difference, p in others:
+    for other, difference in others:
         if other is result:
             continue
         before = confusion(comparison, other)
@@ -88,7 +88,7 @@ def gain(comparison: Comparison) -> Gain:
         classes = class_changes(before, after, names, base) if positive is None else []
         saving = None if costs is None else total_cost(before, costs, base) - total_cost(after, costs, base)
         right = [rows_right(before, after, base)]
-        steps.append(Step(other, _significance(difference, p, comparison), [*changes, *right], classes, saving))
+        steps.append(Step(other, _significance(difference, comparison), [*changes, *right], classes, saving))
     shown = [] if costs is None else [result, *(step.other for step in steps)]
     return Gain(
         result,
@@ -100,11 +100,11 @@ def gain(comparison: Comparison) -> Gain:
     )
 
 
-def _significance(difference: Estimate, p: float, comparison: Comparison) -> str:
+def _significance(difference: Difference, comparison: Comparison) -> str:
     if difference.evidence == UNKNOWN:
         return "There are too few scores to say whether this is chance."
     what = f"The {MetricWords.of(comparison).difference}"
-    after = f" (p {p_in_words(p)} after Holm)" if difference.is_tested else ""
+    after = f" (p {p_in_words(difference.p_holm)} after Holm)" if difference.is_tested else ""
     if difference.evidence == CHANCE:
         return f"{what} may be chance{after}, and so may these numbers."
     return f"{what} is significant{after}."

@@ -6,7 +6,16 @@ import math
 from dataclasses import dataclass
 
 from metricfit._printable import printable_lines
-from metricfit.comparison import Comparison, Estimate, Numbers, metric_title, p_in_words, shown_estimate, shown_score
+from metricfit.comparison import (
+    Comparison,
+    Difference,
+    Estimate,
+    Numbers,
+    metric_title,
+    p_in_words,
+    shown_estimate,
+    shown_score,
+)
 from metricfit.metrics import Cost, Metric
 
 DASH, MINUS = "\u2013", "\u2212"
@@ -45,9 +54,9 @@ def interval(low: float | None, high: float | None, sign: bool = False) -> str:
     return f"{low:{'+' if sign else ''},.{digits}f} to {high:{'+' if sign else ''},.{digits}f}".replace("-", MINUS)
 
 
-def p_value(value: float | None) -> str:
-    """As in the verdict; a dash if it is missing."""
-    return DASH if value is None else p_in_words(value)
+def p_value(difference: Difference) -> str:
+    """The p-value after Holm, as in the verdict; a dash if there is none."""
+    return p_in_words(difference.p_holm) if difference.is_tested else DASH
 
 
 def rows(value: float, sign: bool = False, like: float | None = None) -> str:
