@@ -14,6 +14,7 @@ from metricfit.cli._compare import CompareOptions
 from metricfit.cli._demo import QUESTIONS
 from metricfit.cli._inputs import read_inputs
 from metricfit.metrics import Cost, resolve_metric
+from metricfit.profile import profile_table
 
 LEVELS = ["low", "medium", "high", "very high"]
 COST = "bad,good=5; good,bad=1"
@@ -168,6 +169,19 @@ class TestColumns:
         kinds = {one.name: one.type for one in read(loans, categorical=["a"], numeric=["b"]).schema.columns}
         assert (kinds["a"], kinds["b"]) == ("string", "number")
 
+    def test_warnings_of_shuffled_folds_are_for_these_alone(self, loans, tmp_path, monkeypatch):
+        shuffled = []
+
+        def remember(*arguments):
+            shuffled.append(arguments[-1])
+            return profile_table(*arguments)
+
+        monkeypatch.setattr("metricfit.profile.profile_table", remember)
+        frame(40, seed=5).assign(level="bad", customer="c", day="2025-01-01").to_csv(tmp_path / "new.csv", index=False)
+        for options in ({}, {"group": "customer"}, {"time": "day"}, {"test": tmp_path / "new.csv"}):
+            read(loans, **options)
+        assert shuffled == [True, False, False, False]
+
     def test_what_may_mislead_is_said(self, loans, capsys):
         changed(loans, a=np.where(pd.read_csv(loans)["level"] == "bad", 0.9, 0.1))
         assert any("'a'" in line for line in read(loans).profile.warnings)
@@ -192,6 +206,14 @@ class TestTestFile:
         features, labels = read(loans, test=tmp_path / "test.csv", keep_shared=True).test
         assert features.column_names == ["customer", "day", "a", "b"]
         assert (features.num_rows, len(labels), set(labels)) == (19, 19, {"good", "bad"})
+
+    def test_its_labels_are_of_the_type_of_the_table(self, levels, tmp_path):
+        """Labels 1, 2 and x are text; of a file with 1 and 2 alone they would be numbers."""
+        changed(levels, level=np.array(["1", "2", "x"])[np.arange(120) % 3])
+        test = frame(40, seed=5)
+        test["level"] = 1 + np.arange(40) % 2
+        test.to_csv(tmp_path / "new.csv", index=False)
+        assert set(read(levels, test=tmp_path / "new.csv").test[1].tolist()) == {"1", "2"}
 
     def test_shared_rows_are_counted_and_left_out(self, tmp_path, capsys):
         found = read(**self.files(tmp_path, 30, 50, other_label=2))
