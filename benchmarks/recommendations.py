@@ -105,9 +105,9 @@ def fresh_scores(question: Question, table: pd.DataFrame) -> dict[str, list[floa
 def old_recommendation(comparison: Comparison) -> str:
     """The first contender, from simple to complex, that is not significantly worse than the best, as until version 0.1."""
     models = {name: one for name, one in comparison.results.items() if name != comparison.constant_name}
-    beaten = any(one.difference.mean > 0.0 and one.p_holm < LEVEL for one in models.values())
+    beaten = any(one.difference.mean > 0.0 and one.difference.p_holm < LEVEL for one in models.values())
     for name, one in models.items():
-        worse = one.behind_best.mean < 0.0 and one.p_behind < LEVEL
+        worse = one.behind_best.mean < 0.0 and one.behind_best.p_holm < LEVEL
         if not worse and not (one is comparison.reference and beaten):
             return name
     return comparison.best.contender.name

@@ -14,8 +14,8 @@ import typer
 
 from metricfit._errors import ClusterError, UsageError
 from metricfit.cli import run_app
-from metricfit.cli._options import say
-from metricfit.cli._workers import Cluster, workers
+from metricfit.cli._options import Cluster, say
+from metricfit.cli._workers import workers
 
 if TYPE_CHECKING:
     from reproductions._experiment import Experiment

@@ -26,6 +26,7 @@ from metricfit.cli import app, run_app
 from reproductions._experiment import Experiment, Scope
 from reproductions._runner import run as reproduce
 from tests.clusters import Cluster
+from tests.processes import wait_for
 
 distributed = pytest.importorskip("distributed")
 X, Y = make_classification(160, 6, n_informative=4, random_state=0)
@@ -303,21 +304,26 @@ def test_a_killed_worker_costs_time_only(cluster, tmp_path):
     assert (tmp_path / "killed" / "toy.csv").read_bytes() == (tmp_path / "here" / "toy.csv").read_bytes()
 
 
-def test_data_are_sent_again_when_all_who_had_them_died(processes, monkeypatch):
+def test_data_that_no_worker_has_any_more_are_an_error(processes, monkeypatch):
     processes.repair(1)
-    with _cluster.connected(processes.address):
+    with _cluster.connected(processes.address) as client:
         table, found, before = Table(), [], processes.workers[:]
-        for row in parallel(where, table, [(place,) for place in range(30)]):
-            if len(found) == 3:
-                processes.start_worker()
-                processes.wait_for_workers(len(processes.workers))
-                for worker in before:
-                    worker.kill()
-            found.append(row)
-        assert [row[0] for row in found] == list(range(30))
-        assert found[-1][1] == processes.workers[-1].pid
+
+        def run_until_killed():
+            for row in parallel(where, table, [(index,) for index in range(30)]):
+                if len(found) == 3:
+                    processes.start_worker()
+                    processes.wait_for_workers(len(processes.workers))
+                    for worker in before:
+                        worker.kill()
+                found.append(row)
+
+        with pytest.raises(ClusterError, match="All workers of the cluster that had the data ended"):
+            run_until_killed()
+        assert 3 <= len(found) < 30
         monkeypatch.setattr(_cluster, "NO_WORKERS", 1.0)
         processes.workers[-1].kill()
+        wait_for(lambda: not client.nthreads())
         with pytest.raises(ClusterError, match=r"no workers for 1 seconds"):
             list(parallel(where, table, [(0,)]))
 

@@ -17,12 +17,12 @@ NAME_KEPT = 40  # letters of a name that its temporary name has, since a file sy
 
 
 class UnfitFileError(OSError):
-    """What is no regular file, such as a pipe or a device, or is too large."""
+    """Not a regular file, but a pipe or a device; or too large."""
 
 
 @contextmanager
 def open_regular(path: Path, most_bytes: int) -> Iterator[BinaryIO]:
-    """Open a file for reading; an :class:`UnfitFileError` for what is no file, or larger than ``most_bytes``."""
+    """Open a file for reading; an :class:`UnfitFileError` for a pipe, a device, or more than ``most_bytes``."""
     _check_regular(path, os.stat(path))  # opening a device may do something
     at_once = getattr(os, "O_NONBLOCK", 0)  # opening a pipe waits for its other end
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once)) as file:
@@ -48,27 +48,20 @@ def check_free(path: Path, or_else: str = "delete it first", overwrite: bool = F
     """Raise an OSError if this name cannot be written; called before long work starts."""
     if overwrite and path.is_dir():
         raise FileExistsError(f"{path} is a folder, expected a file name.")
-    if path.is_symlink() and not path.exists():
-        raise FileExistsError(f"{path} is a link to {path.readlink()}, which does not exist. Choose another name.")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists already. Choose another name or {or_else}.")
-    parent = next(parent for parent in path.absolute().parents if parent.exists())
+    if path.exists() and not path.is_file():  # a pipe or a device
+        return
+    parent = next(parent for parent in path.resolve().parents if parent.exists())
     if not parent.is_dir():
-        relative = next(folder for folder in path.parents if folder.absolute() == parent)
-        raise FileExistsError(f"{path} cannot be written: {relative} is not a folder.")
-    if not path.exists() or path.is_file():  # not a pipe or a device
-        _try_to_write(path.resolve().parent if path.exists() else parent, path)
-
-
-def _try_to_write(folder: Path, path: Path) -> None:
-    """Create a file in the folder and remove it."""
+        raise FileExistsError(f"{path} cannot be written: {parent.name} is not a folder.")
     try:
-        with tempfile.TemporaryFile(dir=folder):
+        with tempfile.TemporaryFile(dir=parent):
             pass
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise OSError(error.errno, error.strerror, str(path)) from error
-        raise OSError(f"{path} cannot be written: {error.strerror} in {folder}.") from error
+        raise OSError(f"{path} cannot be written: {error.strerror} in {parent}.") from error
 
 
 @contextmanager
@@ -82,7 +75,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
         for file in temporary.iterdir():  # some libraries write files that only the owner can read
             file.chmod(0o666 & ~_umask())
         temporary.chmod(0o777 & ~_umask())
-        _rename_folder(temporary, folder)
+        temporary.rename(folder)
     except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
         _raise_if_disk_full(error, folder)
@@ -91,12 +84,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_file(file: Path, overwrite: bool = False) -> Iterator[Path]:
-    """Yield a temporary file, which is renamed to ``file`` if no error occurs.
-
-    Without ``overwrite``, a file that somebody else has written meanwhile stays as it is, and a FileExistsError is raised.
-    """
+    """Yield a temporary file, which is renamed to ``file`` if no error occurs."""
     check_free(file, "pass --overwrite", overwrite)
-    shown = file
     file = file.resolve()  # write to the target of a link; renaming would replace the link
     if file.exists() and not file.is_file():  # a pipe or a device
         yield file
@@ -108,10 +97,7 @@ def new_file(file: Path, overwrite: bool = False) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o666 & ~_umask())
-        if overwrite:
-            temporary.replace(file)
-        else:
-            _rename_file(temporary, file, shown)
+        temporary.replace(file)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         _raise_if_disk_full(error, file)
@@ -121,33 +107,6 @@ def new_file(file: Path, overwrite: bool = False) -> Iterator[Path]:
 def _hidden(path: Path) -> str:
     """How the temporary name of this path begins."""
     return f".{path.name[:NAME_KEPT]}-"
-
-
-def _rename_folder(temporary: Path, folder: Path) -> None:
-    """Rename, unless there is a folder with files by now."""
-    try:
-        temporary.rename(folder)
-    except OSError as error:
-        if folder.exists():
-            raise FileExistsError(f"{folder} was written by somebody else meanwhile. Choose another name.") from error
-        raise
-
-
-def _rename_file(temporary: Path, file: Path, shown: Path) -> None:
-    """Rename, unless there is a file of this name by now; a link is made only where there is none."""
-    try:
-        try:
-            os.link(temporary, file)
-        except FileExistsError:
-            raise
-        except OSError:  # a file system without links: take the name, then replace what holds it
-            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-            temporary.replace(file)
-            return
-    except FileExistsError as error:
-        message = f"{shown} was written by somebody else meanwhile. Choose another name or pass --overwrite."
-        raise FileExistsError(message) from error
-    temporary.unlink()
 
 
 def _raise_if_disk_full(error: BaseException, target: Path) -> None:

@@ -19,13 +19,27 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: repr(found.group())[1:-1], text)
 
 
+def printable_lines(text: str) -> str:
+    """As :func:`printable`, but line ends stay."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def shorten(text: str, most: int) -> str:
+    """The text, or its beginning and an ellipsis.
+
+    >>> shorten("x" * 50, 30) == "x" * 29 + "…"
+    True
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def quoted(value: object) -> str:
     """The value in quotes, on one line and shortened, as error messages show it.
 
     >>> quoted("x" * 200)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
     """
-    return repr(_shorten(value) if isinstance(value, str) else value)
+    return repr(_cut(value) if isinstance(value, str) else value)
 
 
 def listed(names: Sequence[str], most: int) -> str:
@@ -34,8 +48,8 @@ def listed(names: Sequence[str], most: int) -> str:
     >>> listed(["age", "city", "day"], 2)
     'age, city, ...'
     """
-    return ", ".join(map(_shorten, names[:most])) + (", ..." if len(names) > most else "")
+    return ", ".join(map(_cut, names[:most])) + (", ..." if len(names) > most else "")
 
 
-def _shorten(text: str) -> str:
+def _cut(text: str) -> str:
     return f"{text[:MAX_LENGTH]}..." if len(text) > MAX_LENGTH else text

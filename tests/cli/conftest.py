@@ -1,11 +1,17 @@
 """Small files of every kind, and the command run as a user runs it, in this process."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from metricfit.cli import app, run_app
+
+HEADER = "age,colour,day,state"
+NEW = ["id,age,colour,day", "007,44,red,2024-05-01", "008,20,blue,2024-05-02", "009,70,red,2024-05-03"]
+SHORT = ("--repeats", "1", "--folds", "2")
+LINEAR = ("--models", "linear", "--methods", "threshold", *SHORT)
 
 
 def rows(n=120, seed=0):
@@ -17,7 +23,16 @@ def rows(n=120, seed=0):
     return [f"{a:.2f},{c},{d},{'sick' if s else 'well'}" for a, c, d, s in zip(age, colour, days, sick, strict=True)]
 
 
-HEADER = "age,colour,day,state"
+def hidden(folder):
+    """Temporary files that were left behind."""
+    return [path.name for path in Path(folder).rglob(".*")]
+
+
+def check_error(found, code, message, folder):
+    """The exit code, the last line of stderr, and a folder without temporary files."""
+    assert found[:2] == (code, "")
+    assert found[2].strip().splitlines()[-1] == f"metricfit: {message}"
+    assert hidden(folder) == []
 
 
 @pytest.fixture
@@ -39,7 +54,7 @@ def good(table):
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
-    """Exit code, stdout and stderr of ``metricfit ...``, in an empty folder's company."""
+    """Exit code, stdout and stderr of ``metricfit ...``, in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments):
@@ -57,12 +72,18 @@ def fitted(tmp_path_factory):
     """A model of the good table, written by the command itself."""
     folder = tmp_path_factory.mktemp("fitted")
     (folder / "good.csv").write_text("\n".join([HEADER, *rows()]) + "\n")
-    before, sys.argv = (
-        sys.argv,
-        ["metricfit", "fit", str(folder / "good.csv"), "--out", str(folder / "model"), "--model", "linear", "--repeats", "1"],
-    )
-    try:
+    command = [
+        "metricfit",
+        "fit",
+        str(folder / "good.csv"),
+        "--out",
+        str(folder / "model"),
+        "--model",
+        "linear",
+        "--repeats",
+        "1",
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", command)
         assert run_app(app, "metricfit") == 0
-    finally:
-        sys.argv = before
     return folder / "model"

@@ -10,9 +10,9 @@ from pyarrow import csv
 from sklearn.metrics import accuracy_score, f1_score
 
 import metricfit as mf
-from metricfit.cli._compare import compare
+from metricfit.cli._compare import CompareOptions
 from metricfit.cli._next import after_compare, after_fit
-from tests.cli.conftest import HEADER, rows
+from tests.cli.conftest import HEADER, LINEAR, rows
 from tests.comparison.made import around, compare_scores
 
 
@@ -48,59 +48,47 @@ def test_fit_reports_the_score_of_the_model_that_it_saves(run, table, options, m
     assert "on held-out rows" not in out  # one score
 
 
-def test_a_method_that_the_model_does_not_have(run, good):
-    assert run("fit", good, "--out", "m", "--method", "exact", "--model", "boosting")[::2] == (
-        2,
-        "metricfit: --method exact does not train --model boosting. Pass --model linear or --model mlp.\n",
-    )
-    code, _, err = run("fit", good, "--out", "m", "--method", "exat")
-    assert code == 2
-    assert "--method 'exat' is not a method. Did you mean 'exact'?" in err
-
-
 def options_of(**given):
     """The options of `compare`, with these."""
-    defaults = {name: one.default for name, one in inspect.signature(compare).parameters.items()}
-    return {**defaults, "data": Path("my data.csv"), **given}
+    return CompareOptions(**{"data": Path("my data.csv"), **given})
 
 
 def test_the_next_command_fits_the_recommended_contender_with_the_same_options():
     found = compare_scores(linear_threshold=around(0.6, 0.01), boosting_threshold=around(0.8))
     given = options_of(target="the end", metric="f1", drop=["id", "a,b"], positive="it's", header=False, seed=3, merge_rare=4)
-    command = after_compare(compare, given, found)
+    command = after_compare(given, found)
     assert shlex.split(command) == [
         *("metricfit", "fit", "my data.csv", "--target", "the end", "--metric", "f1", "--positive", "it's"),
         *("--drop", "id", "--drop", "a,b", "--merge-rare", "4", "--no-header", "--seed", "3"),
         *("--model", "boosting", "--out", "model"),
     ]
     linear = compare_scores(linear_threshold=around(0.6, 0.01), linear_exact=around(0.8))
-    assert after_compare(compare, options_of(), linear).endswith(" --model linear --method exact --out model")
+    assert after_compare(options_of(), linear).endswith(" --model linear --method exact --out model")
     auto = compare_scores(linear_threshold=around(0.6, 0.01), linear_auto=around(0.8))
-    assert after_compare(compare, options_of(), auto) == "metricfit fit 'my data.csv' --model linear --out model"
+    assert after_compare(options_of(), auto) == "metricfit fit 'my data.csv' --model linear --out model"
     assert after_fit(Path("my model")) == "metricfit predict 'my model' new.csv --out predictions.csv"
 
 
 def test_the_next_command_without_a_recommendation():
     nothing = compare_scores(trivial_constant=around(0.6), linear_threshold=around(0.6, 0.1))
-    assert after_compare(compare, options_of(), nothing) == ""
+    assert after_compare(options_of(), nothing) == ""
     recall = compare_scores("recall", trivial_constant=around(1.0), linear_threshold=around(0.9, 0.1))
     given = options_of(metric="recall", models="linear")
-    assert after_compare(compare, given, recall) == "metricfit compare 'my data.csv' --metric f2 --models linear"
+    assert after_compare(given, recall) == "metricfit compare 'my data.csv' --metric f2 --models linear"
 
 
 def test_an_absolute_path_below_the_folder_is_shortened(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     found = compare_scores(linear_threshold=around(0.6))
-    assert after_compare(compare, options_of(data=tmp_path / "a" / "b.csv"), found).startswith("metricfit fit a/b.csv ")
-    assert after_compare(compare, options_of(data=Path("/elsewhere.csv")), found).startswith("metricfit fit /elsewhere.csv ")
+    assert after_compare(options_of(data=tmp_path / "a" / "b.csv"), found).startswith("metricfit fit a/b.csv ")
+    assert after_compare(options_of(data=Path("/elsewhere.csv")), found).startswith("metricfit fit /elsewhere.csv ")
 
 
 def test_one_default_metric_in_python_and_a_note_of_the_command(run, good):
     """Accuracy in Python, as scikit-learn's ``score``; the command says that it takes f1."""
     for front in (mf.MetricClassifier, mf.OffsetClassifier, mf.compare, mf.tune_offsets):
         assert inspect.signature(front).parameters["metric"].default == "accuracy"
-    err = run("compare", good, "--models", "linear", "--folds", "2", "--repeats", "1")[2]
-    assert "No --metric: f1 is used, since accuracy can be high without finding a rare class." in err
     assert (
-        "No --metric" not in run("compare", good, "--models", "linear", "--folds", "2", "--repeats", "1", "--metric", "mcc")[2]
+        "No --metric: f1 is used, since accuracy can be high without finding a rare class." in run("compare", good, *LINEAR)[2]
     )
+    assert "No --metric" not in run("compare", good, *LINEAR, "--metric", "mcc")[2]

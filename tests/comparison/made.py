@@ -5,9 +5,9 @@ import numpy as np
 from metricfit import methods, metrics
 from metricfit._table import Table
 from metricfit.comparison import Comparison
-from metricfit.comparison._collect import collect_results, score_statistics
 from metricfit.comparison._contenders import CONSTANT, Contender
-from metricfit.comparison._outcome import HeldOutPrediction, Outcome
+from metricfit.comparison._result import collect_results, score_statistics
+from metricfit.comparison._run import HeldOutPrediction, Outcome
 from metricfit.comparison._splits import Plan
 
 SIGNS = np.array([1.0, -1.0] * 5)

@@ -1,4 +1,4 @@
-"""The printed table and the lines of progress."""
+"""The printed table, costs as people read them, and the lines of progress."""
 
 import dataclasses
 
@@ -9,6 +9,8 @@ from rich.console import Console
 from metricfit import _progress
 from metricfit.cli import _show
 from metricfit.comparison import compare
+from metricfit.metrics import Cost
+from tests.comparison.made import around, compare_scores
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def test_eighty_columns_and_long_names(small, monkeypatch, capsys):
     long = dataclasses.replace(small.reference.contender, model="x" * 70)
     results = {**small.results, "long": dataclasses.replace(small.reference, contender=long)}
     lines = shown(dataclasses.replace(small, results=results, metric="m" * 90), 80, monkeypatch, capsys)
-    table = lines[: next(place for place, line in enumerate(lines) if line.startswith("5-fold"))]
+    table = lines[: next(index for index, line in enumerate(lines) if line.startswith("5-fold"))]
     assert max(map(len, table)) <= 80
     assert "x" * 70 not in "".join(table)
     assert sum("always 'bad'" in line for line in table) == 1
@@ -55,6 +57,35 @@ def test_few_scores_have_no_intervals(monkeypatch, capsys):
     assert lines[-1].startswith("Two scores are too few for a verdict.")
     assert "2-fold cross-validation, 1 repeat; too few scores for intervals; seed 0." in lines
     assert found.table[0]["p"] is None
+
+
+def costly():
+    scores = {
+        "trivial_constant": around(-0.9),
+        "linear_threshold": around(-0.56, 0.01),
+        "boosting_threshold": around(-0.48, 0.02),
+    }
+    return dataclasses.replace(compare_scores(**scores), metric="minus cost", measure=Cost([[0.0, 1.0], [5.0, 0.0]]))
+
+
+def test_a_verdict_on_costs_has_no_negative_score():
+    words = costly().verdict.about_model
+    assert "Best: boosting, threshold, 0.4800" in words
+    assert "It beats linear, threshold, 0.5600, by a saving of +0.0800 per case (95 % interval +0.0" in words
+    assert "-0.48" not in words
+    assert "-0.56" not in words
+    assert "cost 0.48 per case" in costly().about("boosting, threshold").verdict.headline
+    assert "minus cost" not in costly().verdict.sentence
+
+
+def test_the_terminal_shows_costs(capsys):
+    _show.show_comparison(costly())
+    text = capsys.readouterr().out
+    assert "cost per case" in text
+    assert "minus cost" not in text
+    (line,) = (line for line in text.splitlines() if line.strip().startswith("boosting"))
+    assert "0.4800 (0.4" in line  # the interval too, from low to high
+    assert "-0.4800" not in line
 
 
 def test_a_line_per_split_without_a_terminal(capsys, monkeypatch):

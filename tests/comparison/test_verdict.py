@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from metricfit import metrics
-from metricfit.comparison._method_verdict import difference_in_words
-from metricfit.comparison._statistics import Estimate, no_interval
+from metricfit.comparison._statistics import Difference, no_interval
+from metricfit.comparison._verdict import difference_in_words
 from tests.comparison.made import around, compare_scores
 
 UNSURE = {"linear_threshold": around(0.60), "boosting_threshold": around(0.63, 0.04)}  # +0.03, which ten scores do not show
@@ -153,9 +153,9 @@ def test_a_test_set_has_no_splits_and_no_repeats():
     once = replace(folds, is_test_set=True).verdict
     assert "Judge them on more rows to decide" in once.about_method
     assert "repeat" not in once.sentence
-    constant = Estimate(0.1, 0.1, 0.1, 1.0)
-    assert difference_in_words(constant, 1.0, folds) == "+0.1000 (the same on every split)"
-    assert difference_in_words(constant, 1.0, replace(folds, is_test_set=True)) == "+0.1000 (on all resampled rows)"
+    constant = Difference(0.1, 0.1, 0.1, 1.0)
+    assert difference_in_words(constant, folds) == "+0.1000 (the same on every split)"
+    assert difference_in_words(constant, replace(folds, is_test_set=True)) == "+0.1000 (on all resampled rows)"
 
 
 @pytest.mark.parametrize(
@@ -268,16 +268,10 @@ def test_every_difference_has_one_interval_and_one_p_value_which_agree():
         scores = {name: around(mean, scatter) for name, mean in zip(names, means, strict=True)}
         found = compare_scores(linear_threshold=around(0.6), **scores).about("linear, hinge")
         for one in found.results.values():
-            pairs = (
-                (one.difference, one.p_holm),
-                (one.behind_best, one.p_behind),
-                (one.above_constant, one.p_above),
-                (one.above_subject, one.p_subject),
-            )
-            for difference, p in pairs:
-                if not difference.is_constant:
-                    assert (difference.low > 0.0 or difference.high < 0.0) == (p < 0.05)
-                    shown, claims = shown + 1, claims | {p < 0.05}
+            for difference in (one.difference, one.behind_best, one.above_constant, one.above_subject):
+                if difference.is_tested:
+                    assert (difference.low > 0.0 or difference.high < 0.0) == (difference.p_holm < 0.05)
+                    shown, claims = shown + 1, claims | {difference.p_holm < 0.05}
     assert shown == 80
     assert claims == {True, False}
 

@@ -7,8 +7,8 @@ import pytest
 
 from metricfit import metrics
 from metricfit.comparison import compare
-from metricfit.comparison._outcome import HeldOutPrediction
-from metricfit.comparison._statistics import Estimate
+from metricfit.comparison._run import HeldOutPrediction
+from metricfit.comparison._statistics import Difference, Estimate
 from metricfit.comparison._warnings import list_warnings
 
 N = 600
@@ -34,19 +34,19 @@ def of_two(known, metric, n_called, n_hits, n_positive=180, mean=0.9):
 
 def replaced(known, metric, classes, labels, predicted, mean=0.9):
     held_out = HeldOutPrediction(np.eye(len(classes))[predicted], np.eye(len(classes))[predicted])
-    above = Estimate(0.3, 0.2, 0.4, 0.001)
+    above = Difference(0.3, 0.2, 0.4, 0.001, 0.001)
     result = dataclasses.replace(
         known.reference,
         held_out=held_out,
         estimate=Estimate(mean, mean - 0.1, mean + 0.1, 0.001),
         above_constant=above,
-        p_above=0.001,
     )
     results = {**known.results, known.reference.contender.name: result}
     trivial = known.results[known.constant_name]
     results[known.constant_name] = dataclasses.replace(trivial, estimate=Estimate(-0.5, -0.5, -0.5, 1.0), chosen={"0": 10})
     measure = metrics.get(metric) if isinstance(metric, str) else metric
-    about = {"metric": str(metric), "measure": measure, "classes": classes, "labels": labels}
+    positive = "bad" if getattr(measure, "average", "") == "binary" else None
+    about = {"metric": str(metric), "measure": measure, "classes": classes, "labels": labels, "positive": positive}
     counts = np.bincount(labels, minlength=len(classes))
     return dataclasses.replace(known, **about, class_counts=counts, results=results)
 

@@ -1,13 +1,15 @@
 """What a gain means in rows and costs, against values computed by hand."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from metricfit.comparison import Difference
 from metricfit.metrics import Cost
 from metricfit.report import page
-from metricfit.report._curves import confusion
+from metricfit.report._figures import confusion
 from metricfit.report._gain import (
     Change,
     base_of,
@@ -18,7 +20,6 @@ from metricfit.report._gain import (
     rows_right,
     total_cost,
 )
-from metricfit.report._shown import positive_place
 from tests.report.conftest import RUN, bare
 
 BEFORE = np.array([[150.0, 30.0], [12.0, 8.0]])  # 200 rows, 20 of them positive
@@ -91,7 +92,7 @@ def test_the_gain_of_a_comparison(two):
         assert (step.changes[1].before, step.changes[1].after) == pytest.approx((alarms["other"], alarms["own"]))
         assert step.classes == []
         assert step.saving is None
-        assert step.evidence in ("better", "chance")
+        assert "(p " in step.significance
 
 
 def test_without_a_positive_class_the_classes_are_told(two, four):
@@ -120,8 +121,22 @@ def test_where_the_reference_is_the_best_only_the_constant_answer_is_left(two):
     assert "It is the reference." in page(alone, RUN)
 
 
-def test_the_place_of_the_positive_class(two, four):
-    assert positive_place(bare(two)) is None
-    assert positive_place(replace(two, positive=0)) == 0
-    assert positive_place(replace(two, positive="1")) == 1
-    assert positive_place(replace(four, positive="plain")) is None  # of several classes
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.01, 0.2, "The difference in f1 is significant (p 0.020 after Holm)."),
+        (-0.2, -0.01, "The difference in f1 is significant (p 0.020 after Holm)."),
+        (-0.1, 0.2, "The difference in f1 may be chance (p 0.020 after Holm), and so may these numbers."),
+        (0.1, 0.1, "The difference in f1 is significant."),
+        (-math.inf, math.inf, "There are too few scores to say whether this is chance."),
+    ],
+)
+def test_whether_the_difference_may_be_chance(two, low, high, words):
+    main = replace(two.main, difference=Difference(0.1, low, high, 0.01, 0.02))
+    assert gain(replace(two, results={**two.results, main.contender.name: main})).steps[0].significance == words
+
+
+def test_the_index_of_the_positive_class(two, four):
+    assert bare(two).positive_index is None
+    assert replace(two, positive=0).positive_index == 0
+    assert replace(four, positive="plain").positive_index is None  # of several classes

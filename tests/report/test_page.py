@@ -2,28 +2,17 @@
 
 import base64
 import json
-import re
 import shutil
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from metricfit.comparison._words import score_in_words
-from metricfit.estimators import MetricClassifier
-from metricfit.metrics import Cost
-from metricfit.report import _curves as curves
+from metricfit.report import _figures as curves
 from metricfit.report import page
-from metricfit.report._features import importance
-from metricfit.report._figures import decision_legend, reliability_figure
-from metricfit.report._forest import forest
-from metricfit.report._headline import headline
-from metricfit.report._review import review
-from metricfit.report._shown import choice_line, contender_colours, model_colours, shown_lines
-from metricfit.report._words import DASH, MINUS
-from tests.report.conftest import RUN, data
+from metricfit.report._words import DASH
+from tests.report.conftest import RUN
 from tests.report.test_parts import untested
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -79,7 +68,7 @@ def test_the_page_opens(browser, pages, name):
     assert [section for section in FOLDED if is_visible(browser, section)] == []
     linked = [link.get_attribute("href").split("#")[1] for link in browser.find_elements(By.CSS_SELECTOR, "nav a")]
     assert {*OPEN, *FOLDED, "classes"} <= set(linked)
-    assert all(browser.find_elements(By.ID, place) for place in linked)
+    assert all(browser.find_elements(By.ID, name) for name in linked)
 
 
 @pytest.mark.parametrize("width", [1200, 500, 390])
@@ -180,7 +169,7 @@ def test_it_prints(browser, pages):
 def test_the_verdict_comes_first(browser, pages, two):
     open_page(browser, pages / "two.html", 390)
     largest = browser.find_element(By.TAG_NAME, "h1")
-    assert largest.text == headline(two).words
+    assert largest.text == two.verdict.headline
     assert largest.location["y"] < 100
     model, method = browser.find_elements(By.CLASS_NAME, "verdict")
     assert model.text == f"Which model?\n{two.verdict.about_model}"
@@ -224,44 +213,6 @@ def test_importance_names_the_columns_and_says_what_is_not_shown(browser, pages,
     heads = [head.text for head in browser.find_elements(By.CSS_SELECTOR, "#importance details th")]
     assert sorted(heads[1:]) == ["boosting, threshold", "ensemble, threshold", "linear, auto"]
     assert "not shown" not in browser.find_element(By.ID, "importance").text
-
-
-def test_a_model_in_the_folder_is_explained_rather_than_the_best(two, pages):
-    """Importance of the linear model, also where another model is the choice."""
-    linear = MetricClassifier("f1", model="linear", method="threshold", random_state=0).fit(*data(2))
-    text = page(two, RUN, linear)
-    assert "The model in this folder is <b>linear</b> by the method <b>threshold</b>, fitted to all rows." in text
-    assert "Permutation importance for linear, auto" in text
-
-
-def test_without_importance_the_page_says_how_to_get_it(two):
-    results = {name: replace(result, importance=None) for name, result in two.results.items()}
-    assert "<code>importance=True</code>" in page(replace(two, results=results), RUN)
-
-
-def test_the_reference_alone_can_be_drawn(two):
-    """No contender but a constant answer and the reference: nothing is compared with itself."""
-    names = ("trivial, constant", "linear, threshold")
-    alone = replace(two, results={name: two.results[name] for name in names})
-    assert [line.name for line in shown_lines(alone)] == ["linear, threshold"]
-    assert "Use the linear model with a tuned threshold." in page(alone, RUN) or "constant answer" in page(alone, RUN)
-
-
-def test_lines_of_one_model_have_two_colours(two):
-    linear = replace(two, results={name: result for name, result in two.results.items() if not name.startswith(("bo", "en"))})
-    lines = {line.name: line for line in shown_lines(linear)}
-    choice = lines[linear.choice.contender.name]
-    assert choice.colour != lines["linear, threshold"].colour
-    plain = lines["linear, cross_entropy"]
-    assert plain.hollow or plain is choice
-    models = model_colours(two)
-    assert len(set(models.values())) == len(models) == 4
-
-
-def test_own_models_have_colours_of_their_own(four):
-    colours = model_colours(four)
-    assert list(colours) == ["trivial", "linear", "boosting", "<u>mine</u>", "ensemble"]
-    assert len(set(colours.values())) == 5
 
 
 def test_what_may_mislead_stands_above_the_picture_and_what_was_decided_below(browser, pages):
@@ -321,36 +272,6 @@ def test_too_few_scores_have_dashes_instead_of_intervals(browser, two, tmp_path)
     assert {cell.text for cell in browser.find_elements(By.CSS_SELECTOR, ".forest .interval, .forest .p")} == {DASH}
 
 
-def test_the_file_is_small(pages):
-    assert max(len(path.read_bytes()) for path in pages.glob("*.html")) < 300_000
-
-
-def test_the_constant_answer_is_named(two):
-    assert "always &#39;&lt;b&gt;1&lt;/b&gt;&#39;" in page(replace(two, classes=np.array(["0", "<b>1</b>"])), RUN)
-
-
-def test_probabilities_are_of_the_positive_class(two):
-    assert "threshold on the probability of 0" in page(replace(two, positive=0), RUN)
-    assert "threshold on the probability of 1" in page(two, RUN)
-
-
-def section(text, name):
-    return re.search(f'<section id="{name}".*?</section>', text, re.DOTALL).group()
-
-
-def test_a_cost_is_a_positive_number_and_a_gain_is_a_saving(two):
-    costly = replace(two, metric="minus cost", measure=Cost([[0.0, 1.0], [5.0, 0.0]]))
-    means = {name: replace(one, estimate=replace(one.estimate, mean=-0.56)) for name, one in two.results.items()}
-    text = page(replace(costly, results=means), RUN)
-    for name in ("comparison", "gain", "review", "importance", "threshold"):
-        assert "minus cost" not in section(text, name)
-        assert f"{MINUS}0.56" not in section(text, name)
-    assert '<td class="score">0.5600</td>' in section(text, "comparison")
-    assert "The dot is the mean saving per case, compared with" in section(text, "comparison")
-    assert "<b>0.5600</b>" in section(text, "summary")
-    assert score_in_words("minus cost", costly.measure, -0.56) == "cost 0.56 per case"
-
-
 @pytest.mark.parametrize("width", [1200, 820, 390])
 def test_a_long_name_of_a_metric_stays_inside(browser, two, tmp_path, width):
     """Before, it pushed "p (Holm)" out of its panel."""
@@ -364,42 +285,6 @@ def test_a_long_name_of_a_metric_stays_inside(browser, two, tmp_path, width):
                && one.getBoundingClientRect().right > box.getBoundingClientRect().right + 0.5)).map(one => one.outerHTML.slice(0, 80))"""
     )
     assert outside == []
-
-
-def test_without_a_verdict_on_methods_there_is_no_empty_card(two):
-    assert "Which method?" in page(two, RUN)
-    text = page(untested(two), RUN)
-    assert untested(two).verdict.about_method == ""
-    assert "Which model?" in text
-    assert "Which method?" not in text
-
-
-def test_a_contender_has_one_colour_in_all_figures(two):
-    """Also where it is of the model of the reference: the main figure had another colour for it than the curves."""
-    linear = replace(two, results={name: result for name, result in two.results.items() if not name.startswith(("bo", "en"))})
-    for comparison in (two, linear):
-        colours, choice = contender_colours(comparison), comparison.choice.contender.name
-        assert colours[choice] != colours["linear, threshold"]
-        assert {row.name: row.colour for row in forest(comparison).rows} == colours
-        assert choice_line(comparison).colour == colours[choice]
-        assert {line.name: line.colour for line in shown_lines(comparison)}.items() <= colours.items()
-        legends = [*decision_legend(comparison), *reliability_figure(comparison)[1], *review(comparison).legend]
-        assert {colour for colour, _, name in legends if name.startswith(choice)} == {colours[choice]}
-        used = importance(comparison, None)
-        assert f'class="dot c{colours[used.name]}"' in used.rows[0].strip
-    assert forest(linear).colours[choice] == colours[choice]
-
-
-def test_the_page_of_a_fit_is_about_the_fitted_model(two):
-    linear = MetricClassifier("f1", model="linear", method="threshold", random_state=0).fit(*data(2))
-    other = next(
-        name for name in two.results if name not in (two.best.contender.name, "trivial, constant", "linear, threshold")
-    )
-    text = page(two.about(other), RUN, linear)
-    card = f"<span>This model</span><b>{two.results[other].estimate.mean:.4f}</b><span>{other}</span>"
-    assert card in section(text, "summary")
-    assert f"this model, <b>{other}</b>, compared with" in section(text, "gain")
-    assert "On held-out rows, this model flags" in section(text, "review")
 
 
 def test_figures_and_tables_can_be_heard(browser, pages):

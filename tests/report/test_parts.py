@@ -14,11 +14,10 @@ from metricfit.report import _heatmap as heatmap
 from metricfit.report._features import effects
 from metricfit.report._forest import forest
 from metricfit.report._gain import gain
-from metricfit.report._headline import headline
-from metricfit.report._page import _cards
-from metricfit.report._shown import marks
-from metricfit.report._strips import Strip, axis
-from metricfit.report._words import MINUS, MetricWords, contender_in_words, score, visible
+from metricfit.report._lines import marks
+from metricfit.report._page import _cards, _lead
+from metricfit.report._svg import Strip, axis
+from metricfit.report._words import MINUS, MetricWords, score, visible
 from tests.comparison.made import around, compare_scores
 from tests.report.conftest import bare
 
@@ -27,8 +26,8 @@ def shifted(comparison, **differences):
     """The comparison with other differences to the reference, by the beginning of a contender's name."""
     results = {}
     for name, result in comparison.results.items():
-        place = next((place for place in differences if name.startswith(place)), None)
-        own = result.difference if place is None else replace(result.difference, **differences[place])
+        start = next((start for start in differences if name.startswith(start)), None)
+        own = result.difference if start is None else replace(result.difference, **differences[start])
         results[name] = replace(result, difference=own)
     return replace(comparison, results=results)
 
@@ -47,8 +46,6 @@ def untested(comparison):
                 estimate=bare(result.estimate),
                 difference=bare(result.difference),
                 behind_best=bare(result.behind_best),
-                p_holm=math.nan,
-                p_behind=math.nan,
             )
             for name, result in comparison.results.items()
         },
@@ -59,7 +56,7 @@ def untested(comparison):
     ("text", "shown"),
     [
         ("plain ü 日本 😀", "plain ü 日本 😀"),
-        ("a\tb\nc\x00", "a\\tb\\nc\\x00"),
+        ("a\tb\nc\x00", "a\\tb\nc\\x00"),
         ("\x1b[31m", "\\x1b[31m"),
         ("txt.\u202eexe", "txt.\\u202eexe"),  # would turn what follows
         ("\ud800", "\\ud800"),  # half a character: it cannot be written to a file
@@ -72,38 +69,33 @@ def test_nothing_is_invisible(text, shown):
 
 
 def test_contenders_in_words(two):
-    words = {name: contender_in_words(result.contender) for name, result in two.results.items()}
+    words = {name: result.contender.in_words for name, result in two.results.items()}
     assert words["trivial, constant"] == "a constant answer"
     assert words["linear, threshold"] == "the linear model with a tuned threshold"
     assert words["boosting, cross_entropy"] == "boosted trees trained by plain cross-entropy"
     assert words["linear, auto"] == "the linear model with the automatic choice of a method"
 
 
-def test_the_headline_is_that_of_the_verdict():
+def lead(comparison):
+    return _lead(comparison, MetricWords.of(comparison))
+
+
+def test_the_lead_names_scores():
     unclear = compare_scores(linear_threshold=around(0.60), boosting_threshold=around(0.63, 0.04))
-    found = headline(unclear)
-    assert (found.tone, found.words) == ("enough", unclear.verdict.headline)
-    assert found.lead == (
+    assert lead(unclear) == (
         "Best of 3 for f1: boosted trees with a tuned threshold, 0.6300, against 0.6000 of the linear model with a tuned threshold."
     )
-    close = headline(compare_scores(linear_threshold=around(0.698, 0.001), boosting_threshold=around(0.7)))
-    assert close.tone == "clear"
-    assert close.lead == (
+    assert lead(compare_scores(linear_threshold=around(0.698, 0.001), boosting_threshold=around(0.7))) == (
         "For f1: the linear model with a tuned threshold, 0.6980, and 0.7000 of the best, boosted trees with a tuned threshold."
     )
-    fitted = headline(unclear.about("linear, threshold"))
-    assert fitted.lead == "Fitted: the linear model with a tuned threshold, 0.6000."
-    constant = headline(compare_scores(trivial_constant=around(0.6), linear_threshold=around(0.6, 0.1)))
-    assert (constant.tone, constant.words) == ("open", "No model is shown to beat a constant answer, always 'good'.")
+    assert lead(unclear.about("linear, threshold")) == "Fitted: the linear model with a tuned threshold, 0.6000."
 
 
 def test_headlines_are_short_and_have_no_p_values(two, four):
     """Two lines at 1200 pixels."""
     for found in (two, four, untested(two), *(two.about(name) for name in two.results if not name.startswith("trivial"))):
-        words = headline(found).words
-        assert len(words) <= 140
-        assert " p " not in words
-    assert headline(untested(two)).words == "Five scores are too few for a verdict."
+        assert len(found.verdict.headline) <= 140
+        assert " p " not in found.verdict.headline
 
 
 def test_cards_and_rows_are_about_the_fitted_model(two):
@@ -122,7 +114,7 @@ def test_rows_of_the_main_figure(two):
     assert [row.evidence for row in found.rows if row.result is two.reference] == [""]
     for row in found.rows:
         hollow = 'class="ring' in row.strip
-        assert hollow == (row.evidence in ("chance", "unknown") and not row.outside)
+        assert hollow == (row.hollow and not row.outside)
         assert f"{row.name}: " in row.strip
     assert found.rows[0].outside == ("outside the scale" in found.rows[0].strip)
 
@@ -164,7 +156,7 @@ def test_cells_of_a_small_matrix():
 def test_a_hundred_classes_are_small_and_readable():
     """All 10,000 cells filled: one path per shade and hue, some labels, few tooltips."""
     matrix = np.random.default_rng(0).integers(1, 40, (100, 100)) + np.diag(np.full(100, 900.0))
-    names = [f"<species> number {place}" for place in range(100)]
+    names = [f"<species> number {index}" for index in range(100)]
     found = heatmap.picture(matrix.astype(float), names, "a <matrix>", range(100))
     assert len(found) < 300_000
     assert found.count("h1v1h-1z") == 10_000
@@ -176,7 +168,7 @@ def test_a_hundred_classes_are_small_and_readable():
 
 
 def test_empty_cells_are_not_drawn():
-    found = heatmap.picture(np.eye(26) * 3.0, [chr(65 + place) for place in range(26)], "letters", range(26))
+    found = heatmap.picture(np.eye(26) * 3.0, [chr(65 + index) for index in range(26)], "letters", range(26))
     assert found.count("h1v1h-1z") == 26
     assert found.count("<text") == 2 * 26
     assert heatmap.frequent_confusions(np.eye(26), list("a" * 26)) == []
@@ -188,7 +180,7 @@ def test_of_a_thousand_classes_those_with_errors_are_drawn():
     drawn = heatmap.classes_to_draw([matrix, matrix])
     assert len(drawn) == heatmap.MAX_DRAWN
     assert {3, 998} <= set(drawn)
-    found = heatmap.picture(matrix, [f"c{place}" for place in range(1000)], "many", drawn)
+    found = heatmap.picture(matrix, [f"c{index}" for index in range(1000)], "many", drawn)
     assert found.count("h1v1h-1z") == heatmap.MAX_DRAWN + 1
     assert "true c998, predicted c3: 1 rows, 10%" in found
 
@@ -207,7 +199,7 @@ def test_frequent_confusions():
 
 def test_effects(two):
     assert effects(bare(two)) is None
-    strong = tuple(Effect(f"f{place}", "1", (-1) ** place * (2.0 - 0.1 * place), 0.1) for place in range(18))
+    strong = tuple(Effect(f"f{index}", "1", (-1) ** index * (2.0 - 0.1 * index), 0.1) for index in range(18))
     found = effects(replace(two, effects=strong))
     assert (found.label, len(found.rows), found.n_more) == ("1", 15, 3)
     assert 'class="towards"' in found.rows[0].strip
@@ -222,10 +214,10 @@ def column(name, note=""):
 
 
 def test_of_wide_tables_the_columns_with_notes_come_first():
-    wide = TableProfile((*(column(f"c{place}") for place in range(50)), column("odd", "It is odd.")), 10, 0)
+    wide = TableProfile((*(column(f"c{index}") for index in range(50)), column("odd", "It is odd.")), 10, 0)
     shown, folded = data.open_and_folded(wide)
-    assert [one.name for one in shown] == ["odd", *(f"c{place}" for place in range(30))]
-    assert [one.name for one in folded] == [f"c{place}" for place in range(30, 50)]
+    assert [one.name for one in shown] == ["odd", *(f"c{index}" for index in range(30))]
+    assert [one.name for one in folded] == [f"c{index}" for index in range(30, 50)]
     narrow = TableProfile((column("a"), column("b", "It is odd.")), 10, 0)
     assert data.open_and_folded(narrow) == ([*narrow.columns], [])
 

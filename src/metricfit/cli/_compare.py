@@ -3,98 +3,86 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from metricfit._errors import PartialError
-from metricfit.cli import _options as options
-from metricfit.cli._inputs import Asked, read_inputs
-from metricfit.cli._workers import Cluster, workers
+from metricfit.cli._inputs import read_inputs
+from metricfit.cli._options import FORMATS, Overwrite, TableOptions, check_importance, parse_methods, parse_models, say
+from metricfit.cli._workers import workers
 
 
-def compare(
-    data: options.Data,
-    target: options.Target = None,
-    metric: options.MetricName = None,
-    cost: options.CostOption = None,
-    positive: options.Positive = None,
-    classes: options.Classes = None,
-    models: options.Models = None,
-    methods: options.Methods = None,
-    drop: options.Drop = None,
-    numeric: options.Numeric = None,
-    categorical: options.Categorical = None,
-    merge_rare: options.MergeRare = 0,
-    drop_rare: options.DropRare = 0,
-    group: options.Group = None,
-    time: options.TimeColumn = None,
-    test: options.TestFile = None,
-    keep_shared: options.KeepShared = False,
-    header: options.Header = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    folds: options.Folds = 5,
-    repeats: options.Repeats = 2,
-    jobs: options.Jobs = 1,
-    cluster: Cluster = None,
-    seed: options.Seed = 0,
-    margin: options.Margin = 0.01,
-    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None,
-    overwrite: options.Overwrite = False,
-    as_json: options.AsJson = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(TableOptions):
+    """Options of ``metricfit compare``."""
+
+    data: Annotated[Path, typer.Argument(help=FORMATS, show_default=False)]
+    models: Annotated[
+        str | None,
+        typer.Option(
+            help="Models to compare, separated by commas: linear, boosting, extra_trees, mlp, ensemble.",
+            show_default="linear,boosting,ensemble",
+        ),
+    ] = None
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Methods of the linear model and of mlp to compare, separated by commas; threshold is always compared.",
+            show_default="all, for the linear model",
+        ),
+    ] = None
+    margin: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            help="A simpler model is recommended if it is shown to be within this distance of the best. In units of the "
+            "metric; for --cost, a share of the cost of a constant answer.",
+        ),
+    ] = 0.01
+    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None
+    overwrite: Overwrite = False
+
+
+def compare(options: CompareOptions) -> None:
     """Compare models and methods on the same cross-validation splits.
 
     The report also shows the data, what the gain means in rows, and which columns each model uses.
     """
-    given = locals()
     from metricfit._files import check_free, new_file
-    from metricfit._progress import bar_or_lines
     from metricfit.cli._next import after_compare
     from metricfit.cli._show import show_comparison
     from metricfit.comparison import InterruptedComparison
-    from metricfit.comparison import compare as compare_models
 
-    names, wanted = options.parse_models(models), options.parse_methods(methods)
+    models, methods = parse_models(options.models), parse_methods(options.methods)
     interrupt: InterruptedComparison | None = None
-    if report is not None:
-        check_free(report, "pass --overwrite", overwrite)
-    with workers(jobs, cluster) as n_jobs:
-        inputs = read_inputs(Asked.among(given))
+    if options.report is not None:
+        check_free(options.report, "pass --overwrite", options.overwrite)
+    with workers(options.jobs, options.cluster) as n_jobs:
+        inputs = read_inputs(options.data, options)
+        importance = options.report is not None and check_importance(inputs.table.features.num_columns)
         try:
-            with bar_or_lines(by_split=True) as progress:
-                found = compare_models(
-                    inputs.table.features,
-                    inputs.table.labels,
-                    inputs.judged.metric,
-                    models=names,
-                    methods=wanted,
-                    n_splits=folds,
-                    n_repeats=repeats,
-                    n_jobs=n_jobs,
-                    random_state=seed,
-                    importance=report is not None and options.check_importance(inputs.table.features.num_columns),
-                    margin=margin,
-                    progress=progress,
-                    **inputs.for_compare,
-                )
+            found = inputs.compare(
+                options, n_jobs, models=models, methods=methods, importance=importance, margin=options.margin
+            )
         except InterruptedComparison as error:  # the splits that are done are shown
             interrupt, (found,) = error, error.partial.values()
-    next_command = after_compare(compare, given, found) if interrupt is None else ""
-    if report is not None and interrupt is None:
+    next_command = after_compare(options, found) if interrupt is None else ""
+    if options.report is not None and interrupt is None:
         from metricfit.report import Run, page
 
-        with new_file(report, overwrite) as file:
+        with new_file(options.report, options.overwrite) as file:
             text = page(found, Run.now(inputs.name, inputs.table.target, next_command), profile=inputs.profile)
             file.write_text(text, encoding="utf-8")
-        options.say(f"Report: {report}")
-    if as_json:
+        say(f"Report: {options.report}")
+    if options.as_json:
         about = {"data": inputs.name, "target": inputs.table.target, "partial": interrupt is not None}
         more = {"next_command": next_command, "profile": inputs.profile.as_json()}
         print(json.dumps({**about, **found.as_json(), **more}, indent=1))
     else:
         show_comparison(found, next_command)
     if interrupt is not None:
-        raise PartialError(f"{interrupt}: these are partial results.{' No report was written.' * (report is not None)}")
+        no_report = " No report was written." if options.report is not None else ""
+        raise PartialError(f"{interrupt}: these are partial results.{no_report}")

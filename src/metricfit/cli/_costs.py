@@ -40,6 +40,15 @@ def parse_cost(given: str, classes: NDArray[Any]) -> Cost:
     return costs
 
 
+def describe_cost(costs: Cost) -> str:
+    """The costs by name, in one line."""
+    pairs = [(*pair, cost) for pair, cost in dict(costs.matrix).items()]  # type: ignore[arg-type]
+    if costs.otherwise is not None:
+        pairs.append(("others", "others", costs.otherwise))
+    listed = "; ".join(f"{true}, {predicted} = {cost:g}" for true, predicted, cost in pairs)
+    return f"Costs (true class, predicted class): {listed}."
+
+
 def _is_file(given: str) -> bool:
     return "=" not in given or Path(given).is_file()
 

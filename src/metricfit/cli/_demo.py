@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from metricfit.cli import _options as options
-from metricfit.cli._compare import compare
+from metricfit.cli._compare import CompareOptions, compare
 
 
 @dataclass(frozen=True)
@@ -43,4 +43,4 @@ def demo(
             asked = " ".join(f"--{name} {value}" for name, value in question.command.items())
             print(f"{'' if number == 1 else chr(10)}Question {number}: {question.words}", flush=True)
             print(f"metricfit compare {question.data} {asked} --report {report}", flush=True)
-            compare(path, jobs=jobs, report=report, overwrite=True, **question.command)
+            compare(CompareOptions(data=path, jobs=jobs, report=report, overwrite=True, **question.command))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,118 +11,121 @@ import typer
 
 from metricfit._errors import UsageError
 from metricfit._printable import printable
-from metricfit.cli import _options as options
 from metricfit.cli._fit_parts import IN_PARTS, fit_in_parts, reads_in_parts
-from metricfit.cli._inputs import Asked, Inputs, read_inputs
-from metricfit.cli._workers import Cluster, workers
+from metricfit.cli._inputs import Inputs, read_inputs
+from metricfit.cli._options import (
+    FORMATS,
+    MODELS,
+    TableOptions,
+    check_importance,
+    check_method,
+    check_model,
+    ignore_warnings,
+    say,
+)
+from metricfit.cli._workers import workers
 
 METHODS = ("cross_entropy", "threshold", "auto")  # for the linear model; fewer than `compare`, to save time
 
 
-def fit(
-    data: options.DataFiles,
-    out: Annotated[Path, typer.Option(help="Folder to create for the model and report.html.", show_default=False)],
-    target: options.Target = None,
-    metric: options.MetricName = None,
-    cost: options.CostOption = None,
-    positive: options.Positive = None,
-    classes: options.Classes = None,
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(TableOptions):
+    """Options of ``metricfit fit``."""
+
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            help=f"{FORMATS} Several Parquet files, a pattern such as 'part-*.parquet' or a folder of them are read in parts.",
+            show_default=False,
+        ),
+    ]
+    out: Annotated[Path, typer.Option(help="Folder to create for the model and report.html.", show_default=False)]
     model: Annotated[
         str,
-        typer.Option(help=f"Model to fit: auto, {', '.join(options.MODELS)}. Of files in parts: auto, linear, {IN_PARTS}."),
-    ] = "auto",
-    method: options.MethodName = "auto",
-    drop: options.Drop = None,
-    numeric: options.Numeric = None,
-    categorical: options.Categorical = None,
-    merge_rare: options.MergeRare = 0,
-    drop_rare: options.DropRare = 0,
-    group: options.Group = None,
-    time: options.TimeColumn = None,
-    test: options.TestFile = None,
-    keep_shared: options.KeepShared = False,
-    header: options.Header = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    folds: options.Folds = 5,
-    repeats: options.Repeats = 2,
-    jobs: options.Jobs = 1,
-    cluster: Cluster = None,
-    seed: options.Seed = 0,
-    stream: options.Stream = False,
-    scratch: options.ScratchFolder = None,
-    as_json: options.AsJson = False,
-) -> None:
+        typer.Option(help=f"Model to fit: auto, {', '.join(MODELS)}. Of files in parts: auto, linear, {IN_PARTS}."),
+    ] = "auto"
+    method: Annotated[
+        str,
+        typer.Option(
+            help="Method to train by: auto, cross_entropy, threshold; for linear and mlp also the others of `metricfit "
+            "compare`.",
+        ),
+    ] = "auto"
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Read a Parquet file in parts, in little memory: linear models or trees.")
+    ] = False
+    scratch: Annotated[
+        Path | None,
+        typer.Option(help="Folder for temporary files while files are read in parts.", show_default="the system's"),
+    ] = None
+
+
+def fit(options: FitOptions) -> None:
     """Fit a model and write it to a folder, with a report.
 
     By default the model is an ensemble of a linear model and trees, fitted to all rows. Its score in the report comes from
     cross-validation of the same recipe, and other contenders stand next to it. Several Parquet files, or one with --stream,
     are read in parts: the model is linear, or of boosted trees with --model xgboost, and there is no report.
     """
-    given = locals()
-    if stream or reads_in_parts(data):
-        fit_in_parts(given)
-        return
-    given |= {"data": data[0]}
+    if options.stream or reads_in_parts(options.data):
+        fit_in_parts(options)
+    else:
+        _fit_table(options)
+
+
+def _fit_table(options: FitOptions) -> None:
     from metricfit._files import check_free
-    from metricfit._progress import bar_or_lines
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
     from metricfit.cli._next import after_fit
     from metricfit.cli._show import show_comparison
-    from metricfit.comparison import compare, method_of_fit
+    from metricfit.comparison import method_of_fit
     from metricfit.estimators import MetricClassifier, save
     from metricfit.report import Run, page
 
+    model, method, out = options.model, options.method, options.out
     if model == IN_PARTS:
         raise UsageError(
             f"--model {model} is for Parquet files that are read in parts. Pass --stream too, or --model boosting instead."
         )
-    options.check_model(model, "--model", ("auto", *options.MODELS))
-    options.check_method(method, model)
+    check_model(model, "--model", ("auto", *MODELS))
+    check_method(method, model)
     check_free(out)
-    with workers(jobs, cluster) as n_jobs:
-        inputs = read_inputs(Asked.among(given))
-        table, schema = inputs.table, inputs.schema
-        with bar_or_lines(by_split=True) as progress:
-            found = compare(
-                table.features,
-                table.labels,
-                inputs.judged.metric,
-                models=_compared_models(model),
-                methods=list(dict.fromkeys((*METHODS, method))),
-                n_splits=folds,
-                n_repeats=repeats,
-                n_jobs=n_jobs,
-                random_state=seed,
-                importance=options.check_importance(table.features.num_columns),
-                progress=progress,
-                **inputs.for_compare,
-            )
+    with workers(options.jobs, options.cluster) as n_jobs:
+        inputs = read_inputs(options.data[0], options)
+        table, choice = inputs.table, inputs.choice
+        found = inputs.compare(
+            options,
+            n_jobs,
+            models=_compared_models(model),
+            methods=list(dict.fromkeys((*METHODS, method))),
+            importance=check_importance(table.features.num_columns),
+        )
         compared = {result.contender.model for result in found.results.values()}
         if model == "auto":
             model = "ensemble" if "ensemble" in compared else "linear"  # the notes of the comparison say why
         found = found.about(f"{model}, {method_of_fit(model, method, found.measure)}")
-        options.say("Fitting to all rows.")
+        say("Fitting to all rows.")
         fitted = MetricClassifier(
-            inputs.judged.metric,
+            choice.metric,
             model=model,
             method=method,
-            cv=_folds(inputs, seed),
-            random_state=seed,
-            **inputs.judged.classes,
+            pos_label=choice.pos_label,
+            class_order=choice.class_order,
+            cv=_folds(inputs, options.seed),
+            random_state=options.seed,
         )
-        with options.ignore_warnings():
+        with ignore_warnings():
             fitted.fit(table.features, table.labels)
-    columns, next_command = {"target": table.target, **schema.as_json()}, after_fit(out)
+    columns, next_command = {"target": table.target, **inputs.schema.as_json()}, after_fit(out)
     scores = {"data": inputs.name, "target": table.target, **found.as_json(), "profile": inputs.profile.as_json()}
     extra_files = {
         TABLE_FILE: json.dumps(columns, indent=1),
         SCORES_FILE: json.dumps(scores, indent=1),
         REPORT_FILE: page(found, Run.now(inputs.name, table.target, next_command), fitted, inputs.profile),
     }
-    with options.ignore_warnings():
+    with ignore_warnings():
         save(fitted, out, extra_files)
-    if as_json:
+    if options.as_json:
         about = {"learner": fitted.learner_, "chosen": fitted.chosen_, "notes": list(fitted.notes_)}
         print(json.dumps({"model": str(out), **about, **scores, "next_command": next_command}, indent=1))
         return
@@ -145,7 +149,7 @@ def _folds(inputs: Inputs, seed: int) -> Any:
 
 
 def _compared_models(model: str) -> list[str] | None:
-    """The default models and the one to fit. Who asks for the linear model wants no trees: it is compared alone."""
+    """The default models and the one to fit. The linear model is compared alone, without trees."""
     from metricfit.comparison import DEFAULT_MODELS
 
     if model == "auto":

@@ -5,18 +5,20 @@ from __future__ import annotations
 import glob
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metricfit._errors import DataError, UsageError
 from metricfit._extras import require
 from metricfit._printable import printable
 from metricfit.cli import _options as options
-from metricfit.cli._inputs import Asked, check_metric, check_options, say_contents
+from metricfit.cli._inputs import check_options, say_contents
+from metricfit.cli._metric_choice import choose_metric
 from metricfit.cli._workers import workers
 
 if TYPE_CHECKING:
+    from metricfit.cli._fit import FitOptions
     from metricfit.estimators import MetricClassifier
     from metricfit.shards import Files
 
@@ -38,49 +40,50 @@ def reads_in_parts(paths: Sequence[Path]) -> bool:
     return len(paths) > 1 or first.is_dir() or (glob.has_magic(str(first)) and not first.exists())
 
 
-def fit_in_parts(given: Mapping[str, Any]) -> None:
+def fit_in_parts(given: FitOptions) -> None:
     """Fit a model and write it to a folder; ``given`` are the options of ``fit``."""
     from metricfit._files import check_free
     from metricfit.cli._model import TABLE_FILE
     from metricfit.estimators import save
 
     _check_given(given)
-    check_free(given["out"])
-    with workers(given["jobs"], given["cluster"]) as n_jobs:  # a cluster that is not there is no reason to read all labels
+    check_free(given.out)
+    with workers(given.jobs, given.cluster) as n_jobs:  # a cluster that is not there is no reason to read all labels
         files, classifier = _fit(given, n_jobs)
     table = {"target": files.target, **files.schema.as_json()}
     with options.ignore_warnings():
-        untrusted = save(classifier, given["out"], {TABLE_FILE: json.dumps(table, indent=1)})
-    if given["as_json"]:
+        untrusted = save(classifier, given.out, {TABLE_FILE: json.dumps(table, indent=1)})
+    if given.as_json:
         about = {"learner": classifier.learner_, "chosen": classifier.chosen_, "notes": list(classifier.notes_)}
         more = {"candidates": list(classifier.candidates_), "trusted": untrusted}
-        print(json.dumps({"model": str(given["out"]), **about, **more}, indent=1))
+        print(json.dumps({"model": str(given.out), **about, **more}, indent=1))
         return
     for line in f"Fitted to all rows: {classifier.summary()}".splitlines():
         print(printable(line))
-    print(f"Model, without a report: {given['out']}")
+    print(f"Model, without a report: {given.out}")
     if untrusted:
         print(f"To predict with it, pass --trusted {','.join(untrusted)}")
 
 
-def _fit(given: Mapping[str, Any], n_jobs: int | None) -> tuple[Files, MetricClassifier]:
+def _fit(given: FitOptions, n_jobs: int | None) -> tuple[Files, MetricClassifier]:
     """The files that were read, and the model."""
     from metricfit.estimators import MetricClassifier
     from metricfit.shards import check_scratch, find_files, fit_files, open_files, read_all_labels, shard_map
 
-    asked = Asked.among({**given, "data": given["data"][0]})
-    check_options(asked)
-    check_scratch(given["scratch"])
-    columns = {into: options.split_names(given[name]) for into, name in _COLUMNS.items()}
-    files = open_files(find_files(given["data"]), asked.target, say=options.say, **columns)
-    labels = read_all_labels(files, asked.merge_rare, options.say)
+    check_options(given)
+    check_scratch(given.scratch)
+    columns = {into: options.split_names(getattr(given, name)) for into, name in _COLUMNS.items()}
+    files = open_files(find_files(given.data), given.target, say=options.say, **columns)
+    labels = read_all_labels(files, given.merge_rare, options.say)
     say_contents(files.name, files.schema, files.target, labels.classes, labels.counts)
-    judged = check_metric(asked, labels.classes, labels.counts)
-    for note in judged.notes:
+    choice = choose_metric(given, labels.classes, labels.counts)
+    for note in choice.notes:
         options.say(note)
-    classifier = MetricClassifier(judged.metric, model=given["model"], random_state=given["seed"], **judged.classes)
+    classifier = MetricClassifier(
+        choice.metric, model=given.model, random_state=given.seed, pos_label=choice.pos_label, class_order=choice.class_order
+    )
     try:
-        return files, fit_files(files, labels, classifier, given["scratch"], shard_map(n_jobs), _tell())
+        return files, fit_files(files, labels, classifier, given.scratch, shard_map(n_jobs), _tell())
     except DataError:
         raise
     except ValueError as error:
@@ -89,18 +92,18 @@ def _fit(given: Mapping[str, Any], n_jobs: int | None) -> tuple[Files, MetricCla
         options.show_progress("")
 
 
-def _check_given(given: Mapping[str, Any]) -> None:
+def _check_given(given: FitOptions) -> None:
     """Refuse options that need all rows in memory."""
-    if given["model"] not in ("auto", "linear", IN_PARTS):
+    if given.model not in ("auto", "linear", IN_PARTS):
         raise UsageError(
-            f"--model {given['model']} is not fitted to files that are read in parts. Pass --model linear or --model "
+            f"--model {given.model} is not fitted to files that are read in parts. Pass --model linear or --model "
             f"{IN_PARTS}, or one file with a sample of the rows."
         )
-    if given["model"] == IN_PARTS:
+    if given.model == IN_PARTS:
         for package in ("xgboost", "skops"):  # skops saves it
             require(package, "trees", f"--model {IN_PARTS}")
     for name, default in NOT_IN_PARTS.items():
-        if given[name] != default:
+        if getattr(given, name) != default:
             raise UsageError(
                 f"--{name.replace('_', '-')} does not apply to files that are read in parts. Leave it out, or pass one file."
             )

@@ -100,4 +100,4 @@ def _format_lines(name: str, value: Any) -> list[str]:
         lines = [", ".join(map(str, value))] if "classes" in name else [str(item) for item in value]
     else:
         lines = str(value).splitlines()
-    return [f"{'' if place else name:16}{line}" for place, line in enumerate(lines)]
+    return [f"{'' if index else name:16}{line}" for index, line in enumerate(lines)]

@@ -20,12 +20,10 @@ TABLE_FILE, SCORES_FILE, REPORT_FILE = "table.json", "scores.json", "report.html
 
 @dataclass(frozen=True)
 class Model:
-    """A model; ``target`` and ``scores`` are empty if it was saved from Python."""
+    """A model, and the columns that it reads."""
 
     classifier: MetricClassifier
     schema: TableSchema
-    target: str
-    scores: dict[str, Any]
 
 
 def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
@@ -48,20 +46,18 @@ def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
     _, files = describe(folder)
     if TABLE_FILE not in files:
         columns = tuple(_columns(classifier, folder))
-        return Model(classifier, TableSchema(columns, hasattr(classifier, "feature_names_in_"), len(columns)), "", {})
+        return Model(classifier, TableSchema(columns, hasattr(classifier, "feature_names_in_"), len(columns)))
     found = read_json(files, TABLE_FILE)
     try:
         schema = TableSchema.from_json(found)
-        target = str(found["target"])
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{folder / TABLE_FILE} is damaged: columns or target are missing or invalid.") from error
+        raise DataError(f"{folder / TABLE_FILE} is damaged: columns are missing or invalid.") from error
     n_columns = len(schema.columns)
     if n_columns != classifier.n_features_in_:
         raise DataError(
             f"{folder} holds a damaged model: {TABLE_FILE} has {n_columns} columns, expected {classifier.n_features_in_}."
         )
-    scores = read_json(files, SCORES_FILE) if SCORES_FILE in files else {}
-    return Model(classifier, schema, target, scores)
+    return Model(classifier, schema)
 
 
 def describe(folder: Path) -> tuple[dict[str, Any], SavedFiles]:
@@ -88,7 +84,7 @@ def _columns(classifier: MetricClassifier, folder: Path) -> list[Column]:
 
     names = [str(name) for name in getattr(classifier, "feature_names_in_", range(1, classifier.n_features_in_ + 1))]
     if not classifier.reads_frames_:
-        return [Column(name, "number", place) for place, name in enumerate(names)]
+        return [Column(name, "number", index) for index, name in enumerate(names)]
     reader = classifier.preprocessor_
     if not (reader.automatic and reader.transformers):
         raise DataError(
@@ -98,4 +94,4 @@ def _columns(classifier: MetricClassifier, folder: Path) -> list[Column]:
     for part in next(iter(reader.transformers.values())).parts:  # every form splits the columns alike
         if part.kind in ("numbers", "dates"):
             types |= dict.fromkeys(part.places, "number" if part.kind == "numbers" else "date")
-    return [Column(name, types[place], place) for place, name in enumerate(names)]
+    return [Column(name, types[index], index) for index, name in enumerate(names)]

@@ -3,49 +3,35 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
-from inspect import signature
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from metricfit.cli._options import TableOptions
+
 if TYPE_CHECKING:
+    from metricfit.cli._compare import CompareOptions
     from metricfit.comparison import Comparison
 
-SHARED = (  # options of `compare` and `fit`
-    *(
-        "target",
-        "metric",
-        "cost",
-        "positive",
-        "classes",
-        "drop",
-        "numeric",
-        "categorical",
-        "merge_rare",
-        "drop_rare",
-        "group",
-        "time",
-        "test",
-        "keep_shared",
-    ),
-    *("header", "delimiter", "encoding", "folds", "repeats", "jobs", "seed"),
-)
+NOT_REPEATED = ("cluster", "as_json")  # options of `compare` that say nothing about the next command
 
 
-def after_compare(command: Callable[..., None], given: Mapping[str, Any], comparison: Comparison) -> str:
+def after_compare(options: CompareOptions, comparison: Comparison) -> str:
     """The command that fits the recommended contender, with the options that were given; empty if there is no such contender.
 
     A metric that is best for a constant answer chooses nothing: then it is `compare` by another metric.
     """
     from metricfit.comparison import better_metric, fit_options
 
+    shared = [field.name for field in fields(TableOptions) if field.name not in NOT_REPEATED]
     recommended, metric = comparison.verdict.recommended, better_metric(comparison)
     if metric is not None:
-        return _join("compare", {**given, "metric": metric}, command, (*SHARED, "models", "methods", "margin"), [])
+        return _join("compare", replace(options, metric=metric), [*shared, "models", "methods", "margin"], [])
     if recommended is None or recommended == comparison.constant_name:
         return ""
-    options = fit_options(comparison.results[recommended].contender, comparison.measure)
-    return _join("fit", given, command, SHARED, [*shlex.split(options), "--out", "model"])
+    contender = comparison.results[recommended].contender
+    return _join("fit", options, shared, [*shlex.split(fit_options(contender, comparison.measure)), "--out", "model"])
 
 
 def after_fit(folder: Path) -> str:
@@ -53,12 +39,12 @@ def after_fit(folder: Path) -> str:
     return shlex.join(["metricfit", "predict", str(folder), "new.csv", "--out", "predictions.csv"])
 
 
-def _join(name: str, given: Mapping[str, Any], command: Callable[..., None], shared: tuple[str, ...], more: list[str]) -> str:
+def _join(name: str, options: CompareOptions, shared: Sequence[str], more: list[str]) -> str:
     """The command line with those of the shared options that differ from their defaults."""
-    words, known = ["metricfit", name, _path(given["data"])], signature(command).parameters
+    words, defaults = ["metricfit", name, _path(options.data)], {field.name: field.default for field in fields(options)}
     for option in shared:
-        value = given[option]
-        if value != known[option].default:
+        value = getattr(options, option)
+        if value != defaults[option]:
             words += _words(f"--{option.replace('_', '-')}", value)
     return shlex.join([*words, *more])
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import typer
 
 from metricfit._errors import ClusterError, DataError, PartialError, UsageError
 from metricfit._extras import MissingExtraError
 from metricfit._printable import printable
+from metricfit._signals import end_in_order
 
 USAGE, DATA, INTERRUPTED = 2, 1, 130
 STOPPED = "Interrupted; nothing was written."
@@ -37,7 +35,7 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
 
     print_anything()
     try:
-        with warnings.catch_warnings(), _end_in_order():
+        with warnings.catch_warnings(), end_in_order():
             warnings.showwarning = warn  # without the path of a source file
             code = int(app(standalone_mode=False) or 0)  # typer turns Ctrl-C into a code
             _flush_results()
@@ -91,26 +89,3 @@ def _about_system(error: OSError) -> str:
     if error.errno == errno.ENOSPC:
         return f"The disk is full: {error.filename or 'the output'} was not written."
     return f"{error.filename}: {error.strerror}." if error.filename else str(error)
-
-
-@contextmanager
-def _end_in_order() -> Iterator[None]:
-    """Let SIGTERM, and the end of the terminal, end a command as Ctrl-C does, so that it removes its temporary files."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, _: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # once more would end the removal
-        raise KeyboardInterrupt
-
-    wanted = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-    before = {number: signal.getsignal(number) for number in wanted}
-    for number, handler in before.items():
-        if handler is not signal.SIG_IGN:  # as nohup has it
-            signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

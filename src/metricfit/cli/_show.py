@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -10,11 +9,10 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from metricfit._printable import printable
+from metricfit._printable import printable_lines, shorten
 
 if TYPE_CHECKING:
     from metricfit.comparison import Comparison, Estimate, Result
-    from metricfit.metrics import Metric
 
 WIDE = 110  # characters, for the intervals of differences
 MAX_LETTERS = 30  # of the name of a model in the table
@@ -41,32 +39,29 @@ def show_comparison(comparison: Comparison, next_command: str = "") -> None:
 
 def _comparison_table(comparison: Comparison, width: int) -> RichTable:
     """The table; a narrow one has no intervals of differences, and folds long names."""
-    from metricfit.comparison import metric_title
+    from metricfit.comparison import metric_title, shown_estimate
 
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("model", overflow="fold")
     table.add_column("method", overflow="fold", min_width=len("cross_entropy"))  # long models leave methods in one line
     against = "vs linear threshold" if width >= WIDE else "vs linear\nthreshold"
     metric = metric_title(comparison.metric, comparison.measure)
-    for heading in (_shorten(metric, MAX_HEAD), against, "p (Holm)", "fit, s"):
+    for heading in (shorten(metric, MAX_HEAD), against, "p (Holm)", "fit, s"):
         table.add_column(Text(heading), justify="right", no_wrap=True)
     for result in comparison.results.values():
         other = result.difference
         cells = [_with_interval(other, "+") if width >= WIDE else f"{other.mean:+.4f}", _p(result)]
         if result is comparison.reference:
             cells = ["", ""]
-        names = _shorten(result.contender.model), _method(comparison, result)
-        table.add_row(
-            *map(
-                _plain, (*names, _with_interval(_shown(result.estimate, comparison.measure)), *cells, f"{result.seconds:.2f}")
-            )
-        )
+        names = shorten(result.contender.model, MAX_LETTERS), _method(comparison, result)
+        score = _with_interval(shown_estimate(comparison.measure, result.estimate))
+        table.add_row(*map(_plain, (*names, score, *cells, f"{result.seconds:.2f}")))
     return table
 
 
 def _plain(text: str) -> Text:
-    """Text without markup, and with escapes for control characters other than the end of a line."""
-    return Text("\n".join(map(printable, text.split("\n"))))
+    """Text without markup, and with escapes for control characters."""
+    return Text(printable_lines(text))
 
 
 def _method(comparison: Comparison, result: Result) -> str:
@@ -85,24 +80,7 @@ def _with_interval(estimate: Estimate, sign: str = "") -> str:
     return f"{mean} ({estimate.low:{sign}.3f} to {estimate.high:{sign}.3f})" if estimate.known else mean
 
 
-def _shown(estimate: Estimate, measure: Metric) -> Estimate:
-    """The estimate as a person reads it: costs are positive."""
-    from metricfit.comparison import shown_score
-
-    low, high = sorted((shown_score(measure, estimate.low), shown_score(measure, estimate.high)))
-    return replace(estimate, mean=shown_score(measure, estimate.mean), low=low, high=high)
-
-
 def _p(result: Result) -> str:
-    if not result.difference.known:
-        return "-"
-    return f"{result.p_holm:.3f}" if result.p_holm >= 0.001 else "< 0.001"
+    from metricfit.comparison import p_in_words
 
-
-def _shorten(name: str, most: int = MAX_LETTERS) -> str:
-    """The name, or its beginning and an ellipsis.
-
-    >>> _shorten("x" * 50) == "x" * 29 + "…"
-    True
-    """
-    return name if len(name) <= most else name[: most - 1] + "…"
+    return p_in_words(result.difference.p_holm) if result.difference.is_tested else "-"

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
-
-import typer
 
 from metricfit._errors import UsageError
 from metricfit.cli._options import say
-
-Cluster = Annotated[
-    str | None,
-    typer.Option(help="Scheduler of a Dask cluster that does the work, such as tcp://host:8786.", show_default="this machine"),
-]
 
 
 @contextmanager

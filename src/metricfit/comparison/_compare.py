@@ -12,14 +12,12 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import column_or_1d
 
 from metricfit._checks import check_number
-from metricfit._parallel import count_workers
 from metricfit._progress import Progress
 from metricfit._typing import Ints
-from metricfit.comparison._collect import collect_results, score_statistics
 from metricfit.comparison._contenders import CONSTANT_NAME, DEFAULT_MODELS, REFERENCE, list_contenders
 from metricfit.comparison._features import strongest_effects
-from metricfit.comparison._result import Comparison
-from metricfit.comparison._run import InterruptedComparison, Job, Outcomes, run_splits
+from metricfit.comparison._result import Comparison, collect_results, score_statistics
+from metricfit.comparison._run import Job, Outcomes, run_splits
 from metricfit.comparison._splits import (
     Plan,
     check_training_classes,
@@ -30,7 +28,6 @@ from metricfit.comparison._splits import (
     plan_time,
 )
 from metricfit.comparison._statistics import margin_in_units
-from metricfit.comparison._trial import announce_time
 from metricfit.comparison._warnings import list_warnings
 from metricfit.comparison._words import join_labels
 from metricfit.estimators import MetricClassifier, check_label_types, check_target
@@ -39,6 +36,14 @@ from metricfit.methods import MethodLike
 from metricfit.metrics import MetricLike, name_of, order_of, resolve_metric
 
 TestSet = tuple[Any, ArrayLike]  # features and labels
+
+
+class InterruptedComparison(KeyboardInterrupt):
+    """Ctrl-C after some splits; ``partial`` has the comparisons of these, by metric."""
+
+    def __init__(self, partial: Mapping[str, Comparison], n_done: int, n_splits: int) -> None:
+        super().__init__(f"Interrupted after {n_done} of {n_splits} splits")
+        self.partial = partial
 
 
 def compare(
@@ -73,7 +78,7 @@ def compare(
         metric: a name, a metric or a function of the confusion matrix.
         models: names as in ``MetricClassifier``, by default "linear", "boosting" and "ensemble", as far as they take the data
             (``notes`` of the result says which do not); or a dictionary of your own models, ``{"mine": LGBMClassifier()}``,
-            which are compared beside the default ones. A constant answer and the linear model are always included.
+            which are compared with the default ones. A constant answer and the linear model are always included.
         methods: names or :class:`metricfit.methods.Method`, for linear models and networks; by default all registered methods
             for the linear model. Every model is compared plain and with a tuned threshold.
         pos_label: the positive class for "f1" and similar metrics of two classes; by default as in ``MetricClassifier``.
@@ -99,10 +104,25 @@ def compare(
     >>> compare(features, target, "mcc", models=["linear"], methods=["cross_entropy", "auto"], n_repeats=1).verdict.answer
     'no'
     """
-    options: dict[str, Any] = {"models": models, "methods": methods, "pos_label": pos_label, "n_splits": n_splits}
-    options |= {"n_repeats": n_repeats, "n_jobs": n_jobs, "random_state": random_state, "importance": importance}
-    options |= {"class_order": class_order, "groups": groups, "time": time, "test": test, "margin": margin}
-    (found,) = compare_metrics(X, y, [metric], progress=progress, **options).values()
+    (found,) = compare_metrics(
+        X,
+        y,
+        [metric],
+        models=models,
+        methods=methods,
+        pos_label=pos_label,
+        class_order=class_order,
+        n_splits=n_splits,
+        n_repeats=n_repeats,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        importance=importance,
+        groups=groups,
+        time=time,
+        test=test,
+        margin=margin,
+        progress=progress,
+    ).values()
     return found
 
 
@@ -131,8 +151,8 @@ def compare_metrics(
     check_number(n_repeats, "n_repeats", 1)
     check_number(margin, "margin", 0.0)
     target = check_target(y)
-    classes, places = np.unique(target, return_inverse=True)
-    labels, counts = places.astype(np.int64), np.bincount(places)
+    classes, codes = np.unique(target, return_inverse=True)
+    labels, counts = codes.astype(np.int64), np.bincount(codes)
     if len(classes) < 2 or counts.min() < 2:
         rare = classes.tolist()[counts.argmin()]
         raise ValueError(f"`y` should have at least two classes with at least two rows each, got {counts.min()} of {rare!r}.")
@@ -147,7 +167,6 @@ def compare_metrics(
     n_explained = plan.n_splits if importance else 0
     job = Job(classifier, X, target, labels, test_data, test_labels, len(classes), named, contenders, plan, n_explained)
     reporter = progress or Progress()
-    reporter.announce(lambda: announce_time(job, count_workers(n_jobs)))
     reporter.start(job.n_fits)
     runs, interrupt = list[Outcomes](), None
     try:
@@ -227,7 +246,7 @@ def _check_test(test: TestSet, data: Any, classes: NDArray[Any]) -> tuple[Any, I
         missing = [name for name in own if name not in other]
         what = f"misses {join_labels(missing)}" if missing else f"has {join_labels(other)}"
         raise ValueError(f"`test` should have the columns of `X` in the same order, but it {what}.")
-    known = {label: place for place, label in enumerate(classes.tolist())}
+    known = {label: index for index, label in enumerate(classes.tolist())}
     unknown = sorted({label for label in target.tolist() if label not in known}, key=str)
     if unknown:
         raise ValueError(f"`test` should have labels of `y`, but {join_labels(unknown)} is not in the training rows.")
@@ -235,7 +254,7 @@ def _check_test(test: TestSet, data: Any, classes: NDArray[Any]) -> tuple[Any, I
 
 
 def _default_models_left_out(given: Given) -> dict[str, str]:
-    """The default models that cannot take the data; an ensemble of the linear model alone is none."""
+    """The default models that cannot take the data, and why. An ensemble needs more than the linear model."""
     out = members_left_out(given)
     if {"boosting", "extra_trees"} <= out.keys():
         out["ensemble"] = out["boosting"]

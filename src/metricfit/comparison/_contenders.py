@@ -17,13 +17,17 @@ from metricfit.metrics import Metric
 TRIVIAL, LINEAR, ENSEMBLE = "trivial", "linear", "ensemble"
 KNOWN_MODELS = (LINEAR, "boosting", "extra_trees", "mlp", ENSEMBLE, "auto")  # from simple to complex
 DEFAULT_MODELS = (LINEAR, "boosting", ENSEMBLE)
-MODELS_IN_WORDS = {
-    LINEAR: "the linear model",
-    "boosting": "boosted trees",
-    "extra_trees": "extremely randomised trees",
-    "mlp": "the neural network",
-    ENSEMBLE: "the ensemble",
-    "auto": "the automatic model",
+MODELS_IN_WORDS = {  # in a sentence, and in a glossary
+    TRIVIAL: ("a constant answer", "one class for all rows"),
+    LINEAR: ("the linear model", "logistic regression, its penalty chosen by held-out cross-entropy"),
+    "boosting": ("boosted trees", "boosted trees (HistGradientBoostingClassifier of scikit-learn)"),
+    "extra_trees": ("extremely randomised trees", "extremely randomised trees"),
+    "mlp": ("the neural network", "a neural network"),
+    ENSEMBLE: ("the ensemble", "linear, boosting and extra_trees, with a logistic head on their out-of-fold probabilities"),
+    "auto": (
+        "the automatic model",
+        "what MetricClassifier takes by itself: the ensemble of the members that can take the data",
+    ),
 }
 CONSTANT = Method(
     "constant", "a constant answer", "always the class that does best as the only answer", loss="cross_entropy", offsets="none"
@@ -46,21 +50,29 @@ class Contender:
     def title(self) -> str:
         return self.method.title if self.model == TRIVIAL else f"{self.model}, {self.method.title}"
 
+    @property
+    def about_model(self) -> str:
+        """What the model is, for a glossary; of a custom model the names of its classes."""
+        if self.given is None or isinstance(self.given, str):
+            return MODELS_IN_WORDS.get(self.model if self.given is None else self.given, ("", ""))[1]
+        parts = self.given if isinstance(self.given, list | tuple) else [self.given]
+        return ", ".join(type(part).__name__ for part in parts)
+
+    @property
+    def in_words(self) -> str:
+        """The model and its method in plain words, to be read in a sentence."""
+        model, method = MODELS_IN_WORDS.get(self.model, (self.model, ""))[0], self.method
+        if self.model == TRIVIAL:
+            return model
+        if isinstance(method, Choice):
+            return f"{model} with {method.title}{' of a method' if method.name == AUTO else ''}"
+        if method.name == BASELINE:
+            return f"{model} with a tuned threshold"
+        return f"{model} trained by {'plain cross-entropy' if method.name == CROSS_ENTROPY else method.title}"
+
 
 CONSTANT_NAME = f"{TRIVIAL}, {CONSTANT.name}"
 REFERENCE = f"{LINEAR}, {BASELINE}"  # what everything is compared with: the cheap thing that people can do today
-
-
-def contender_in_words(contender: Contender) -> str:
-    """The model and its method in plain words, to be read in a sentence."""
-    if contender.model == TRIVIAL:
-        return "a constant answer"
-    model, method = MODELS_IN_WORDS.get(contender.model, contender.model), contender.method
-    if isinstance(method, Choice):
-        return f"{model} with {method.title} of a method" if method.name == AUTO else f"{model} with {method.title}"
-    if method.name == BASELINE:
-        return f"{model} with a tuned threshold"
-    return f"{model} trained by plain cross-entropy" if method.name == CROSS_ENTROPY else f"{model} trained by {method.title}"
 
 
 def method_of_fit(model: str, method: str, measure: Metric) -> str:
@@ -105,7 +117,7 @@ def list_contenders(
 
 
 def _models_in_order(models: Any, default: Sequence[str]) -> dict[str, Any]:
-    """Names to models, from simple to complex. Names replace the default models; the user's own stand beside them."""
+    """Names to models, from simple to complex. Names replace the default models; custom models are added to them."""
     if models is None:
         return {name: name for name in default}
     if isinstance(models, Mapping):

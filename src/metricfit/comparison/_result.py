@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from html import escape
@@ -15,15 +17,25 @@ from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.comparison._contenders import CONSTANT_NAME, REFERENCE, TRIVIAL, Contender
 from metricfit.comparison._features import Effect
-from metricfit.comparison._outcome import HeldOutPrediction
-from metricfit.comparison._statistics import Estimate, Scores, differences, no_interval
+from metricfit.comparison._run import HeldOutPrediction, Outcome
+from metricfit.comparison._splits import Plan
+from metricfit.comparison._statistics import (
+    Difference,
+    Estimate,
+    Scores,
+    SplitScores,
+    TestScores,
+    differences,
+    limits_of,
+    resample_scores,
+)
 from metricfit.comparison._verdict import Verdict, find_verdict
 from metricfit.comparison._warnings import list_warnings
 from metricfit.comparison._words import quote
 from metricfit.methods import Choice, Method
 from metricfit.metrics import Metric
 
-UNKNOWN = no_interval(0.0)
+UNKNOWN = Difference(0.0, -math.inf, math.inf, 1.0)
 
 
 @dataclass(frozen=True)
@@ -38,12 +50,9 @@ class Result:
     contender: Contender
     scores: list[float]
     estimate: Estimate
-    difference: Estimate  # to the reference
-    p_holm: float
-    behind_best: Estimate  # to the best contender
-    p_behind: float  # after Holm, as all p-values here
-    above_constant: Estimate  # to the constant answer
-    p_above: float  # that of the reference, which is planned, as it is
+    difference: Difference  # to the reference
+    behind_best: Difference  # to the best contender
+    above_constant: Difference  # to the constant answer; that of the reference is planned, and needs no correction
     seconds: float  # median over the splits
     held_out: HeldOutPrediction  # of the first repeat
     offsets: Floats  # (splits of the first repeat, k)
@@ -51,8 +60,7 @@ class Result:
     history: Table  # of the first split
     chosen: dict[str, int]  # candidate: number of splits on which it was chosen
     importance: Floats | None = None  # (splits of the first repeat, columns)
-    above_subject: Estimate = UNKNOWN  # to the subject of the comparison, if there is one
-    p_subject: float = 1.0
+    above_subject: Difference = UNKNOWN  # to the subject of the comparison, if there is one
 
     @property
     def method(self) -> Method | Choice:
@@ -100,9 +108,7 @@ class Comparison:
             raise ValueError(f"`name` should be a contender, one of {', '.join(map(repr, self.results))}; got {name!r}.")
         assert self.statistics is not None
         found = differences(self.statistics, list(self.results), name)
-        results = {
-            one: replace(result, above_subject=found[one][0], p_subject=found[one][1]) for one, result in self.results.items()
-        }
+        results = {one: replace(result, above_subject=found[one]) for one, result in self.results.items()}
         comparison = replace(self, subject=name, results=results)
         return replace(comparison, warnings=list_warnings(comparison))
 
@@ -137,6 +143,13 @@ class Comparison:
         return max(others or [self.reference], key=lambda result: result.estimate.mean)
 
     @property
+    def positive_index(self) -> int | None:
+        """The index of the positive class of two; None for metrics that have none."""
+        if self.positive is None or len(self.classes) != 2:
+            return None
+        return self.classes.tolist().index(self.positive)
+
+    @property
     def constant_name(self) -> str:
         """The key of the constant answer in ``results``."""
         return CONSTANT_NAME
@@ -147,7 +160,7 @@ class Comparison:
         if CONSTANT_NAME not in self.results:
             return None
         chosen = self.results[CONSTANT_NAME].chosen
-        return self.classes.tolist()[int(max(chosen, key=lambda place: chosen[place]))]
+        return self.classes.tolist()[int(max(chosen, key=lambda index: chosen[index]))]
 
     @property
     def constant_title(self) -> str:
@@ -236,7 +249,7 @@ class Comparison:
         """How often each candidate was chosen; of the constant answer how often each label was."""
         if result.contender.model != TRIVIAL:
             return result.chosen
-        return {str(self.classes[int(place)]): times for place, times in result.chosen.items()}
+        return {str(self.classes[int(index)]): times for index, times in result.chosen.items()}
 
     def _importance(self, result: Result) -> dict[str, float] | None:
         if result.importance is None:
@@ -248,7 +261,7 @@ def _behind_best(result: Result) -> dict[str, float | None]:
     """The difference to the best contender, for JSON."""
     own = result.behind_best
     ends = {"behind_best": _finite(own.mean), "behind_best_low": _finite(own.low), "behind_best_high": _finite(own.high)}
-    return {**ends, "p_behind": result.p_behind if own.known else None}
+    return {**ends, "p_behind": own.p_holm if own.known else None}
 
 
 def _row(result: Result) -> dict[str, Any]:
@@ -263,7 +276,7 @@ def _row(result: Result) -> dict[str, Any]:
         "difference_low": _finite(other.low),
         "difference_high": _finite(other.high),
         "p": other.p if other.known else None,
-        "p_holm": result.p_holm if other.known else None,
+        "p_holm": other.p_holm if other.known else None,
         "seconds": result.seconds,
     }
 
@@ -276,3 +289,61 @@ def _finite(value: float) -> float | None:
 def _plain(value: Any) -> Any:
     """A label as JSON has it."""
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def collect_results(
+    runs: Sequence[Mapping[str, Outcome]], plan: Plan, contenders: Sequence[Contender], statistics: Scores
+) -> dict[str, Result]:
+    """The results of all contenders. ``runs`` has the outcomes of every split."""
+    names = [one.name for one in contenders]
+    scores = {name: [run[name].score for run in runs] for name in names}
+    best = max(names, key=lambda name: float(np.mean(scores[name])))  # of equals the simplest
+    against, behind = differences(statistics, names, REFERENCE), differences(statistics, names, best)
+    above = differences(statistics, names, CONSTANT_NAME, planned=REFERENCE)
+    results = {}
+    for one in contenders:
+        name, outcomes = one.name, [run[one.name] for run in runs]
+        first_repeat = outcomes[: plan.n_splits]
+        columns = [outcome.importance for outcome in first_repeat if outcome.importance is not None]
+        results[name] = Result(
+            contender=one,
+            scores=scores[name],
+            estimate=statistics.estimate(name),
+            difference=against[name],
+            behind_best=behind[name],
+            above_constant=above[name],
+            seconds=float(np.median([outcome.seconds for outcome in outcomes])),
+            held_out=HeldOutPrediction(
+                _join_rows(plan, [outcome.held_out.scores for outcome in first_repeat]),
+                _join_rows(plan, [outcome.held_out.probability for outcome in first_repeat]),
+            ),
+            offsets=np.stack([outcome.offsets for outcome in first_repeat]),
+            temperatures=np.array([outcome.temperature for outcome in first_repeat]),
+            history=outcomes[0].history,
+            chosen=dict(Counter(outcome.chosen for outcome in outcomes)),
+            importance=np.stack(columns) if columns else None,
+        )
+    return results
+
+
+def score_statistics(
+    runs: Sequence[Mapping[str, Outcome]],
+    plan: Plan,
+    measure: Metric,
+    labels: Ints,
+    n_classes: int,
+    seed: int,
+) -> Scores:
+    """Statistics over splits, or over the rows of a test set. Test rows are rows of ``labels``."""
+    scores, limits = {name: [run[name].score for run in runs] for name in runs[0]}, limits_of(measure)
+    if not plan.is_test_set:
+        return SplitScores(scores, plan.test_share, limits)
+    predicted = {name: runs[0][name].held_out.predicted for name in scores}
+    resampled = resample_scores(measure, predicted, labels, n_classes, seed)
+    return TestScores({name: own[0] for name, own in scores.items()}, resampled, limits, len(labels))
+
+
+def _join_rows(plan: Plan, parts: Sequence[Floats]) -> Floats:
+    """The test rows of the first repeat, in the order of the table."""
+    order = np.argsort(np.concatenate([test for _, test in plan.splits[: plan.n_splits]]), kind="stable")
+    return np.concatenate(parts)[order]

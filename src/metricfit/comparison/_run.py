@@ -3,30 +3,56 @@
 from __future__ import annotations
 
 import copy
-import signal
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from metricfit._parallel import count_workers, parallel, runs_here
 from metricfit._progress import Progress
-from metricfit._typing import Ints
+from metricfit._signals import hold_interrupts
+from metricfit._table import Table
+from metricfit._typing import Floats, Ints
 from metricfit.comparison._contenders import REFERENCE, TRIVIAL, Contender
-from metricfit.comparison._features import coefficients_of, importance_of
-from metricfit.comparison._outcome import HeldOutPrediction, Outcome, constant_outcome
+from metricfit.comparison._features import Coefficients, coefficients_of, importance_of
 from metricfit.comparison._splits import Plan
-from metricfit.comparison._statistics import score_of
+from metricfit.comparison._statistics import constant_scores, score_of
 from metricfit.estimators import FitSpec, MetricClassifier, SharedFits
 from metricfit.methods import BASELINE, Choice
-from metricfit.metrics import Resolved
+from metricfit.metrics import Metric, Resolved
 
-if TYPE_CHECKING:
-    from metricfit.comparison._result import Comparison
+
+@dataclass(frozen=True)
+class HeldOutPrediction:
+    """Out-of-fold predictions: scores (n, k), whose argmax is the label, and calibrated probabilities (n, k)."""
+
+    scores: Floats
+    probability: Floats
+
+    @property
+    def predicted(self) -> Ints:
+        return self.scores.argmax(1)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Score, held-out predictions and fitted values."""
+
+    score: float
+    seconds: float
+    held_out: HeldOutPrediction
+    offsets: Floats
+    temperature: float
+    history: Table
+    chosen: str
+    coefficients: Coefficients = field(default_factory=dict)  # of the linear reference
+    importance: Floats | None = None  # (columns,): what the metric loses where a column is shuffled
+
 
 Outcomes = dict[str, dict[str, Outcome]]  # metric: contender: outcome
 
@@ -52,30 +78,19 @@ class Job:
         return len(self.plan.splits) * len(self.contenders) * len(self.metrics)
 
 
-class InterruptedComparison(KeyboardInterrupt):
-    """Ctrl-C after some splits; ``partial`` has the comparisons of these, by metric."""
-
-    def __init__(self, partial: Mapping[str, Comparison], n_done: int, n_splits: int) -> None:
-        super().__init__(f"Interrupted after {n_done} of {n_splits} splits")
-        self.partial = partial
-
-
 def run_splits(job: Job, n_jobs: int | None, progress: Progress) -> Iterator[Outcomes]:
     """The outcomes of every split, in order."""
     n_splits = len(job.plan.splits)
     if runs_here(n_jobs):
         for index in range(n_splits):
-            outcomes: Outcomes = {}
-            for metric, name, outcome in run_split(job, index):
-                outcomes.setdefault(metric, {})[name] = outcome
-                progress.step(f"split {index + 1} of {n_splits}: {name}", None)
+            outcomes = run_split(job, index, progress)
             progress.split_done(index + 1, n_splits)
             yield outcomes
         return
     n_workers, found = count_workers(n_jobs), None
     try:
-        with _hold_interrupts():
-            found = parallel(_split_outcomes, job, ((index,) for index in range(n_splits)), n_jobs)  # starts the workers
+        with hold_interrupts():
+            found = parallel(run_split, job, ((index,) for index in range(n_splits)), n_jobs)  # starts the workers
         for index, outcomes in enumerate(found, 1):
             for _ in range(len(job.contenders) * len(job.metrics)):
                 progress.step(f"{index} of {n_splits} splits", None)
@@ -86,26 +101,10 @@ def run_splits(job: Job, n_jobs: int | None, progress: Progress) -> Iterator[Out
         raise
 
 
-@contextmanager
-def _hold_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C. Processes that start here never see it: it is for this one, which ends them without their tracebacks."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    from multiprocessing.resource_tracker import ensure_running
-
-    ensure_running()  # joblib would start it with the workers, and its start lets Ctrl-C through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def stop_workers(found: Any) -> None:
     """Cancel what joblib's generator has left, and end the workers. After Ctrl-C they would work on.
 
-    joblib warns of cancelled splits, which is what is wanted. Its executor is ended as it is: ``get_reusable_executor()`` may
+    joblib would warn of cancelled splits. Its executor is shut down directly: ``get_reusable_executor()`` may
     wait for the executor's thread under a lock that this thread needs, and one Ctrl-C in ten never came back.
     """
     from joblib.externals.loky import reusable_executor
@@ -119,15 +118,9 @@ def stop_workers(found: Any) -> None:
         executor.shutdown(wait=True, kill_workers=True)
 
 
-def _split_outcomes(job: Job, index: int) -> Outcomes:
-    outcomes: Outcomes = {}
-    for metric, name, outcome in run_split(job, index):
-        outcomes.setdefault(metric, {})[name] = outcome
-    return outcomes
-
-
-def run_split(job: Job, index: int) -> Iterator[tuple[str, str, Outcome]]:
-    """Metric, contender and outcome, one after the other."""
+def run_split(job: Job, index: int, progress: Progress | None = None) -> Outcomes:
+    """Fit every contender to the training rows of a split, and judge it on the test rows."""
+    outcomes: Outcomes = {metric: {} for metric in job.metrics}
     train, test = job.plan.splits[index]
     train_rows, test_rows = _safe_indexing(job.data, train), _safe_indexing(job.test_data, test)
     test_labels = job.test_labels[test]
@@ -142,7 +135,7 @@ def run_split(job: Job, index: int) -> Iterator[tuple[str, str, Outcome]]:
         for contender in job.contenders:
             for name, measure in job.metrics.items():
                 if contender.model == TRIVIAL:
-                    outcome = constant_outcome(measure.metric, job.labels[train], test_labels, job.n_classes)
+                    outcome = _constant_outcome(measure.metric, job.labels[train], test_labels, job.n_classes)
                 else:
                     one, seconds = shared.fit(FitSpec(contender.given, contender.method, measure))
                     outcome = _outcome(one, seconds, test_rows, test_labels)
@@ -151,7 +144,28 @@ def run_split(job: Job, index: int) -> Iterator[tuple[str, str, Outcome]]:
                     if index < job.n_explained and _is_explained(contender, job.contenders):
                         columns = importance_of(one, test_rows, test_labels, index)
                         outcome = replace(outcome, importance=columns)
-                yield name, contender.name, outcome
+                outcomes[name][contender.name] = outcome
+                if progress is not None:
+                    progress.step(f"split {index + 1} of {len(job.plan.splits)}: {contender.name}", None)
+    return outcomes
+
+
+def _constant_outcome(metric: Metric, train: Ints, test: Ints, n_classes: int) -> Outcome:
+    """The best constant answer for the training rows, judged on the test rows."""
+    begin, counts = time.perf_counter(), np.bincount(train, minlength=n_classes)
+    values = constant_scores(metric, counts)
+    answer = max(values, key=lambda label: values[label])
+    scores = np.tile(np.eye(n_classes)[answer], (len(test), 1))
+    probability = np.tile(counts / counts.sum(), (len(test), 1))
+    return Outcome(
+        score_of(metric, np.full(len(test), answer), test, n_classes),
+        time.perf_counter() - begin,
+        HeldOutPrediction(scores, probability),
+        np.zeros(n_classes),
+        1.0,
+        Table(),
+        str(answer),  # the index of the class
+    )
 
 
 def _outcome(fitted: MetricClassifier, seconds: float, rows: Any, labels: Ints) -> Outcome:

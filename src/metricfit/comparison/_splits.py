@@ -1,4 +1,4 @@
-"""How rows are held out: by stratified folds, by whole groups, forward in time, or as a test set of their own."""
+"""How rows are held out: by stratified folds, by whole groups, forward in time, or as a separate test set."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Plan:
     evaluation: str
     notes: tuple[str, ...] = ()
     groups: Ints | None = None  # of all rows: the folds inside a fit keep them together, too
-    is_test_set: bool = False  # the test rows are in a table of their own
+    is_test_set: bool = False  # the test rows are in a separate table
 
     @cached_property
     def held_out(self) -> Ints:
@@ -89,8 +89,8 @@ def plan_groups(labels: Ints, classes: NDArray[Any], groups: ArrayLike, n_splits
     n_groups = int(codes.max()) + 1
     if n_groups < 2:
         raise ValueError("`groups` should have at least two groups, got one: no group can be held out.")
-    for place, label in enumerate(classes.tolist()):
-        if len(np.unique(codes[labels == place])) < 2:
+    for index, label in enumerate(classes.tolist()):
+        if len(np.unique(codes[labels == index])) < 2:
             raise ValueError(
                 f"Class {quote(label)} occurs in one group only: it is missing from training if that group is held out. "
                 "Merge the class with others (--merge-rare) or leave its rows out, or do without groups."
@@ -118,7 +118,7 @@ def plan_time(time: ArrayLike, n_rows: int, n_splits: int, n_repeats: int) -> Pl
 
     The rows are cut into ``n_splits + 1`` blocks of about the same size. Rows of the same moment stay in one block.
     """
-    moments, place, counts = np.unique(_check_time(time, n_rows), return_inverse=True, return_counts=True)
+    moments, codes, counts = np.unique(_check_time(time, n_rows), return_inverse=True, return_counts=True)
     if len(moments) < 2:
         raise ValueError("`time` should have at least two moments, got the same for all rows: nothing comes later.")
     middle = (np.cumsum(counts) - 0.5 * counts) / n_rows  # of each moment, as a share of all rows
@@ -126,7 +126,7 @@ def plan_time(time: ArrayLike, n_rows: int, n_splits: int, n_repeats: int) -> Pl
     _, block = np.unique(wanted, return_inverse=True)  # a moment with many rows can leave a block empty
     if block.max() < 1:
         block = (np.arange(len(moments)) > 0).astype(np.int64)
-    rows, n_blocks = block[place], int(block.max()) + 1
+    rows, n_blocks = block[codes], int(block.max()) + 1
     splits = [(np.flatnonzero(rows < one), np.flatnonzero(rows == one)) for one in range(1, n_blocks)]
     notes = []
     if len(splits) < n_splits:
@@ -175,7 +175,7 @@ def _group_codes(groups: ArrayLike, n_rows: int) -> Ints:
     n_missing = sum(map(is_missing, listed))
     if n_missing:
         raise ValueError(f"`groups` should have a group for every row, got {plural(n_missing, 'missing value')}.")
-    numbers = {value: place for place, value in enumerate(dict.fromkeys(listed))}
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(listed))}
     return np.array([numbers[value] for value in listed], dtype=np.int64)
 
 

@@ -36,6 +36,7 @@ FEWEST_SCORES = 5  # of a contender; fewer give no interval and no p-value
 FEWEST_TEST_ROWS = 30  # the same of a test set
 N_RESAMPLES = 5000  # enough for intervals that are corrected for several comparisons
 MOST_NUMBERS = 10_000_000  # in memory at once
+MOST_ANSWERS = 50  # classes that are tried as a constant answer
 BETTER, WORSE, CHANCE, UNKNOWN = "better", "worse", "chance", "unknown"  # what is known of a difference
 
 Limits = tuple[float, float] | None  # the smallest and the largest possible value, if these are known
@@ -45,8 +46,7 @@ Limits = tuple[float, float] | None  # the smallest and the largest possible val
 class Estimate:
     """A mean with its 95 % interval, and the two-sided p-value of the hypothesis that it is zero.
 
-    The interval of one of several differences is corrected for their number, ``p`` is not. Without an interval (``known`` is
-    false) the ends are infinite and p is 1.
+    Without an interval (``known`` is false) the ends are infinite and p is 1.
     """
 
     mean: float
@@ -59,22 +59,6 @@ class Estimate:
         """Whether there is an interval; with too few scores there is none."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
-    @property
-    def evidence(self) -> str:
-        """What is known of a difference: an interval above or below zero shows one, and so does its p-value, which agrees.
-
-        >>> Estimate(0.1, 0.05, 0.15, 0.001).evidence, Estimate(0.1, -0.05, 0.25, 0.1).evidence, no_interval(0.1).evidence
-        ('better', 'chance', 'unknown')
-        """
-        if not self.known:
-            return UNKNOWN
-        return BETTER if self.low > 0.0 else WORSE if self.high < 0.0 else CHANCE
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether all values were equal: then there is no scatter, and no p-value."""
-        return self.low == self.high
-
     def within(self, limits: Limits) -> Estimate:
         """The interval cut off at the limits of the metric; the mean stays in it.
 
@@ -85,6 +69,34 @@ class Estimate:
             return self
         low, high = min(max(self.low, limits[0]), self.mean), max(min(self.high, limits[1]), self.mean)
         return Estimate(self.mean, low, high, self.p)
+
+
+@dataclass(frozen=True)
+class Difference(Estimate):
+    """The paired difference of two contenders. Its interval agrees with its p-value after Holm; ``p`` is before."""
+
+    p_holm: float = 1.0
+
+    @property
+    def evidence(self) -> str:
+        """What is known of a difference: an interval above or below zero shows one, and so does its p-value, which agrees.
+
+        >>> Difference(0.1, 0.05, 0.15, 0.001, 0.003).evidence, Difference(0.1, -0.05, 0.25, 0.1, 0.3).evidence
+        ('better', 'chance')
+        """
+        if not self.known:
+            return UNKNOWN
+        return BETTER if self.low > 0.0 else WORSE if self.high < 0.0 else CHANCE
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all values were equal: then there is no scatter, and no p-value."""
+        return self.low == self.high
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there is a p-value."""
+        return self.known and not self.is_constant
 
 
 def corrected_estimate(values: Sequence[float], test_share: float, level: float = LEVEL) -> Estimate:
@@ -140,6 +152,20 @@ def difference_limits(limits: Limits) -> Limits:
 def score_of(metric: Metric, predicted: Ints, labels: Ints, n_classes: int) -> float:
     """The metric of predictions, all rows alike."""
     return float(metric_values(metric, hard_confusion(predicted, labels, np.ones(len(labels)), n_classes)))
+
+
+def constant_scores(metric: Metric, counts: Ints) -> dict[int, float]:
+    """The metric of every constant answer, for classes of these sizes. Of many classes only the largest are tried.
+
+    >>> from metricfit import metrics
+    >>> constant_scores(metrics.get("accuracy"), np.array([1, 3]))
+    {1: 0.75, 0: 0.25}
+    """
+    largest = np.argsort(-counts, kind="stable")[:MOST_ANSWERS]
+    matrices = np.zeros((len(largest), len(counts), len(counts)))
+    matrices[np.arange(len(largest)), :, largest] = counts
+    values = np.nan_to_num(metric_values(metric, matrices), nan=-np.inf)
+    return dict(zip(largest.tolist(), values.tolist(), strict=True))
 
 
 class Scores(Protocol):
@@ -238,9 +264,7 @@ def resample_scores(
     return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
-def differences(
-    scores: Scores, names: Sequence[str], other: str, planned: str | None = None
-) -> dict[str, tuple[Estimate, float]]:
+def differences(scores: Scores, names: Sequence[str], other: str, planned: str | None = None) -> dict[str, Difference]:
     """The difference of every contender to one of them, with an interval and a p-value that agree: both are after Holm.
 
     A ``planned`` contender was named before there were scores. Its p-value stands as it is, and does not count for the others:
@@ -255,7 +279,8 @@ def differences(
     for name, p in p_values.items():
         p_holm = adjusted.get(name, 1.0)
         factor = p_holm / p if p else len(compared)
-        found[name] = scores.difference(name, other, LEVEL / factor), p_holm
+        own = scores.difference(name, other, LEVEL / factor)
+        found[name] = Difference(own.mean, own.low, own.high, own.p, p_holm)
     return found
 
 

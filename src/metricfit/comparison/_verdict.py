@@ -12,19 +12,25 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from metricfit.comparison._contenders import contender_in_words, fit_options
-from metricfit.comparison._method_verdict import difference_in_words, interval_in_words, method_verdict
-from metricfit.comparison._statistics import BETTER, FEWEST_SCORES, FEWEST_TEST_ROWS, WORSE, Estimate, limits_of
-from metricfit.comparison._words import number_word, score_in_words, score_text, shown_score
-from metricfit.decisions import metric_values
+from metricfit.comparison._contenders import LINEAR, fit_options
+from metricfit.comparison._statistics import (
+    BETTER,
+    FEWEST_SCORES,
+    FEWEST_TEST_ROWS,
+    WORSE,
+    Difference,
+    constant_scores,
+    limits_of,
+)
+from metricfit.comparison._words import metric_title, number_word, p_in_words, score_in_words, score_text, shown_estimate
+from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice
 from metricfit.metrics import Cost, Recall
 
 if TYPE_CHECKING:
     from metricfit.comparison._result import Comparison, Result
 
 CLOSE, UNCLEAR = "close", "unclear"
+WEAK_LEVEL = 0.1  # p before Holm for "perhaps"
 
 
 @dataclass(frozen=True)
@@ -66,12 +72,12 @@ def find_verdict(comparison: Comparison) -> Verdict:
     return _model_verdict(comparison)
 
 
-def closeness(difference: Estimate, margin: float) -> str:
+def closeness(difference: Difference, margin: float) -> str:
     """What is known of a contender's difference to the best.
 
-    >>> closeness(Estimate(-0.002, -0.008, 0.004, 0.5), 0.01), closeness(Estimate(-0.05, -0.08, -0.02, 0.001), 0.01)
+    >>> closeness(Difference(-0.002, -0.008, 0.004, 0.5), 0.01), closeness(Difference(-0.05, -0.08, -0.02, 0.001), 0.01)
     ('close', 'worse')
-    >>> closeness(Estimate(-0.03, -0.08, 0.02, 0.2), 0.01)
+    >>> closeness(Difference(-0.03, -0.08, 0.02, 0.2), 0.01)
     'unclear'
     """
     return CLOSE if difference.low >= -margin else WORSE if difference.evidence == WORSE else UNCLEAR
@@ -79,12 +85,11 @@ def closeness(difference: Estimate, margin: float) -> str:
 
 def is_maximised_by_constant(comparison: Comparison) -> bool:
     """Whether the same answer for all rows has the best possible score, as for recall."""
-    limits, counts = limits_of(comparison.measure), comparison.class_counts.astype(np.float64)
+    limits = limits_of(comparison.measure)
     if limits is None:
         return False
-    matrices = np.stack([np.outer(counts, column) for column in np.eye(len(counts))])
-    values = np.nan_to_num(metric_values(comparison.measure, matrices), nan=limits[0])
-    return bool(values.max() >= limits[1] > limits[0])
+    highest = max(constant_scores(comparison.measure, comparison.class_counts).values())
+    return highest >= limits[1] > limits[0]
 
 
 def better_metric(comparison: Comparison) -> str | None:
@@ -130,7 +135,7 @@ def _nothing_beats_constant(comparison: Comparison) -> Verdict:
     """No model is shown to be better than a constant answer."""
     constant, best = comparison.results[comparison.constant_name], _highest(comparison.models)
     answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
-    words, gain = f"No model is shown to beat {answer}.", difference_in_words(best.above_constant, best.p_above, comparison)
+    words, gain = f"No model is shown to beat {answer}.", difference_in_words(best.above_constant, comparison)
     if max(result.above_constant.high for result in comparison.models) <= comparison.margin:
         words = f"No model beats {answer} by more than {comparison.margin:.2g}."
         words += f" The best of them, {_named(best, comparison)}: {gain}."
@@ -149,7 +154,7 @@ def _model_verdict(comparison: Comparison) -> Verdict:
     kinds = [closeness(one.behind_best, comparison.margin) for one in simpler]
     close, unclear = ([one for one, kind in zip(simpler, kinds, strict=True) if kind == known] for known in (CLOSE, UNCLEAR))
     close = list(filter(_beats_constant, close))
-    words, use = f"Best: {_named(best, comparison)} ({best.seconds:.1f} s per fit).", f"Use {_short(best)}"
+    words, use = f"Best: {_named(best, comparison)} ({best.seconds:.1f} s per fit).", f"Use {best.contender.in_words}"
     if best is not base:
         words += _against_reference(best, base, comparison)
     if close:
@@ -157,12 +162,12 @@ def _model_verdict(comparison: Comparison) -> Verdict:
         difference = interval_in_words(recommended.behind_best, comparison)
         about = f"{_named(recommended, comparison)} ({recommended.seconds:.1f} s per fit)"
         words += f" Recommended: {about}. It is simpler, and shown to be within {within} of the best: {difference}."
-        headline = f"Use {_short(recommended)}: it is simple, and within {within} of the best."
+        headline = f"Use {recommended.contender.in_words}: it is simple, and within {within} of the best."
     elif not _beats_constant(best):
         recommended, unclear = _highest(list(filter(_beats_constant, models))), [best]
         named = f"{_named(recommended, comparison)}, is, by {interval_in_words(recommended.above_constant, comparison)}"
         words += f" It is not shown to beat {comparison.constant_in_words}. {named}."
-        headline = f"Use {_short(recommended)}; there is not enough data to tell whether something else is better."
+        headline = f"Use {recommended.contender.in_words}; there is not enough data to tell whether something else is better."
     elif unclear:
         recommended, words = best, words + _not_enough_data(unclear, comparison)
         headline = f"{use}; there is not enough data to tell whether something simpler is as good."
@@ -170,7 +175,7 @@ def _model_verdict(comparison: Comparison) -> Verdict:
         recommended, words = best, words + (" Everything simpler is shown to be worse." if simpler else "")
         headline = f"{use}{': everything simpler is shown to be worse' if simpler else ''}."
     status = "unclear" if unclear and not close else "clear"
-    answer, about_method = method_verdict(comparison)
+    answer, about_method = _method_verdict(comparison)
     return Verdict(status, answer, best.contender.name, recommended.contender.name, headline, words, about_method)
 
 
@@ -190,7 +195,7 @@ def _against_reference(best: Result, base: Result, comparison: Comparison) -> st
         return f" {base.contender.name} has the same mean."
     ratio = best.seconds / max(base.seconds, 1e-9)
     time = f"at {ratio:.1f} times its time" if ratio >= 1.05 else "in no more time"
-    gain = difference_in_words(best.difference, best.p_holm, comparison)
+    gain = difference_in_words(best.difference, comparison)
     if best.difference.evidence == BETTER:
         return f" It beats {named}, by {gain}, {time}."
     return f" It is ahead of {named}, which may be chance: {gain}, {time}."
@@ -199,10 +204,10 @@ def _against_reference(best: Result, base: Result, comparison: Comparison) -> st
 def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     """The score of one contender, which is fitted, and whether another one is shown to be better."""
     score, constant = subject.estimate, comparison.results[comparison.constant_name]
-    short = _short(subject, begins=True)
+    short = _capital(subject.contender.in_words)
     named = f"{short}: {score_in_words(comparison.metric, comparison.measure, score.mean)}"
-    low, high = sorted((shown_score(comparison.measure, score.low), shown_score(comparison.measure, score.high)))
-    interval = f"95 % interval {low:.4f} to {high:.4f}"
+    shown = shown_estimate(comparison.measure, score)
+    interval = f"95 % interval {shown.low:.4f} to {shown.high:.4f}"
     words = f"{_named(subject, comparison)} ({interval}), on rows that neither the model nor its tuning saw."
     others = [one for one in comparison.models if one is not subject]
     better = [one for one in others if one.above_subject.evidence == BETTER]
@@ -210,26 +215,93 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     recommended, status, headline = subject, "clear", f"{named}; no other contender is shown to be better."
     if better:
         recommended = _highest(better)
-        gain = difference_in_words(recommended.above_subject, recommended.p_subject, comparison)
+        gain = difference_in_words(recommended.above_subject, comparison)
         options = fit_options(recommended.contender, comparison.measure)
         words += f" {_named(recommended, comparison)}, is shown to be better: {gain}. Fit it with {options}."
-        headline = f"{named}; the data show {_short(recommended)} to be better."
+        headline = f"{named}; the data show {recommended.contender.in_words} to be better."
     elif ahead:
         status, first = "unclear", _highest(ahead)
-        gain = difference_in_words(first.above_subject, first.p_subject, comparison)
+        gain = difference_in_words(first.above_subject, comparison)
         words += f" {_named(first, comparison)}, is ahead, but there is not enough data to tell: {gain}."
     else:
         words += " No other contender has a better score."
     if not _beats_constant(subject):
-        gain = difference_in_words(subject.above_constant, subject.p_above, comparison)
+        gain = difference_in_words(subject.above_constant, comparison)
         answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
         words += f" It is not shown to beat {answer}: {gain}."
         answer = f"a constant answer, {comparison.constant_title}"
-        status, headline = "constant", f"The data do not show {_short(subject)} to beat {answer}."
-    answer, about_method = method_verdict(comparison)
+        status, headline = "constant", f"The data do not show {subject.contender.in_words} to beat {answer}."
+    answer, about_method = _method_verdict(comparison)
     if subject.contender.model != comparison.reference.contender.model:
         about_method = ""
     return Verdict(status, answer, comparison.best.contender.name, recommended.contender.name, headline, words, about_method)
+
+
+def _method_verdict(comparison: Comparison) -> tuple[str, str]:
+    """The answer, and the sentences for it. A method that beats the threshold is preferred if it is the automatic choice."""
+    metric, measure = metric_title(comparison.metric, comparison.measure), comparison.measure
+    baseline = score_text(measure, comparison.reference.estimate.mean)
+    linear = [one for one in comparison.models if one.contender.model == LINEAR and one.method.name != BASELINE]
+    trained = [one for one in linear if one.trained_for_metric]
+    gains = [one for one in trained if one.difference.mean > 0.0]
+    better = [one for one in gains if one.difference.evidence == BETTER]
+    possibly_better = [one for one in gains if one.difference.p < WEAK_LEVEL]
+    plain = next((one for one in linear if one.method.name == CROSS_ENTROPY and one.difference.mean >= 0.0), None)
+    enough = (
+        f"a tuned threshold, {baseline}"
+        if plain is None
+        else f"plain cross-entropy, {score_text(measure, plain.estimate.mean)}"
+    )
+
+    def scores(best: Result) -> str:
+        return (
+            f"{_capital(best.method.title)} reaches {score_text(measure, best.estimate.mean)} and a tuned threshold {baseline}"
+        )
+
+    if better:
+        best = next((one for one in better if isinstance(one.method, Choice)), _highest(better))
+        gain = difference_in_words(best.difference, comparison)
+        also = "" if plain is None else f" Plain cross-entropy has {score_text(measure, plain.estimate.mean)}."
+        return "yes", f"Linear model: yes, training for {metric} helps. {scores(best)}: {gain}.{also}"
+    if possibly_better:
+        best = min(possibly_better, key=lambda one: one.difference.p)
+        gain = difference_in_words(best.difference, comparison)
+        more = "Judge them on more rows" if comparison.is_test_set else "Run more repeats"
+        words = f"{scores(best)}, but that may be chance: {gain}. {more} to decide; until then use {enough}."
+        return "perhaps", f"Linear model: perhaps. {words}"
+    if plain is None:
+        no = f"Linear model: a tuned threshold is enough: it reaches {baseline}."
+    else:
+        threshold = f"A tuned threshold has {baseline}{' too' if plain.difference.mean == 0.0 else ''}."
+        no = f"Linear model: plain cross-entropy is enough: it reaches {score_text(measure, plain.estimate.mean)}. {threshold}"
+    if not trained:
+        choice = any(isinstance(one.method, Choice) for one in linear)
+        reason = "The automatic choice mostly did not train" if choice else "No method was compared that trains"
+        return "no", f"{no} {reason} for {metric}."
+    best = _highest(trained)
+    if not gains:
+        behind = f"No method trained for {metric} is ahead of that; the best of them, {best.method.title}, has"
+        return "no", f"{no} {behind} {score_text(measure, best.estimate.mean)}."
+    gain = difference_in_words(best.difference, comparison)
+    ahead = f"{_capital(best.method.title)}, trained for {metric}, is ahead of the tuned threshold with"
+    return "no", f"{no} {ahead} {score_text(measure, best.estimate.mean)}, but not beyond chance: {gain}."
+
+
+def difference_in_words(difference: Difference, comparison: Comparison) -> str:
+    """A difference with its interval and its p-value, which agree."""
+    if difference.is_constant:
+        return interval_in_words(difference, comparison)
+    after = "" if difference.p_holm == difference.p else " after Holm"
+    return f"{interval_in_words(difference, comparison)[:-1]}, p {p_in_words(difference.p_holm)}{after})"
+
+
+def interval_in_words(difference: Difference, comparison: Comparison) -> str:
+    """A difference with its interval; of costs it is a saving, since positive is better."""
+    is_cost = isinstance(comparison.measure, Cost)
+    mean = f"a saving of {difference.mean:+.4f} per case" if is_cost else f"{difference.mean:+.4f}"
+    if difference.is_constant:
+        return f"{mean} ({'on all resampled rows' if comparison.is_test_set else 'the same on every split'})"
+    return f"{mean} (95 % interval {difference.low:+.4f} to {difference.high:+.4f})"
 
 
 def _beats_constant(result: Result) -> bool:
@@ -245,7 +317,6 @@ def _named(result: Result, comparison: Comparison) -> str:
     return f"{result.contender.name}, {score_text(comparison.measure, result.estimate.mean)}"
 
 
-def _short(result: Result, begins: bool = False) -> str:
-    """The contender in plain words, for a headline."""
-    words = contender_in_words(result.contender)
-    return words[:1].upper() + words[1:] if begins else words
+def _capital(words: str) -> str:
+    """The words at the beginning of a sentence."""
+    return words[:1].upper() + words[1:]

@@ -49,8 +49,8 @@ def _about(comparison: Comparison, result: Result, is_choice: bool) -> Iterator[
     if is_choice and len(never):
         rows = plural(int(matrix.sum(1)[never].sum()), "held-out row")
         these = "this class" if len(never) == 1 else "these classes"
-        yield f"{name} never answers {join_labels([labels[place] for place in never])}. There are {rows} of {these}."
-    positive = positive_class(comparison.measure, k)
+        yield f"{name} never answers {join_labels([labels[index] for index in never])}. There are {rows} of {these}."
+    positive = comparison.positive_index
     if positive is not None:
         yield from _one_sided(name, comparison.measure, matrix, positive, quote(labels[positive]))
 
@@ -93,9 +93,3 @@ def _near_useless(comparison: Comparison) -> Iterator[str]:
     if best.estimate.mean < guess + margin:
         scores = f"The best {comparison.metric} is {best.estimate.mean:.4f}, and guessing gives {guess:.2f}"
         yield f"{scores}: the columns hardly predict the target."
-
-
-def positive_class(measure: Metric, n_classes: int) -> int | None:
-    """The place of the positive class, for metrics of one of two classes."""
-    is_binary = n_classes == 2 and getattr(measure, "average", None) == "binary"
-    return int(measure.positive) if is_binary else None  # type: ignore[attr-defined]

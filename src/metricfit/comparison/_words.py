@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
+from metricfit._printable import shorten
 from metricfit._typing import Floats
+from metricfit.comparison._statistics import Estimate
 from metricfit.metrics import Cost, Metric
 
 Numbers = TypeVar("Numbers", float, Floats)
@@ -24,7 +27,7 @@ def quote(label: Any) -> str:
     if not isinstance(label, str):
         return str(label)
     text = " ".join(label.split())
-    return repr(text if len(text) <= MAX_LETTERS else text[: MAX_LETTERS - 1] + "…")
+    return repr(shorten(text, MAX_LETTERS))
 
 
 def join_labels(labels: Sequence[Any]) -> str:
@@ -56,6 +59,15 @@ def plural(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def p_in_words(p: float) -> str:
+    """A p-value with three decimals, for tables and sentences.
+
+    >>> p_in_words(0.0004), p_in_words(0.004), p_in_words(0.25)
+    ('< 0.001', '0.004', '0.250')
+    """
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
 def metric_title(metric: str, measure: Metric) -> str:
     """The metric as a person reads it: costs are "cost per case" and not "minus cost".
 
@@ -72,6 +84,12 @@ def shown_score(measure: Metric, value: Numbers) -> Numbers:
     0.56
     """
     return 0.0 - value if isinstance(measure, Cost) else value
+
+
+def shown_estimate(measure: Metric, estimate: Estimate) -> Estimate:
+    """The estimate as a person reads it: a cost is positive, from its low to its high end."""
+    low, high = sorted((shown_score(measure, estimate.low), shown_score(measure, estimate.high)))
+    return replace(estimate, mean=shown_score(measure, estimate.mean), low=low, high=high)
 
 
 def score_text(measure: Metric, value: float) -> str:

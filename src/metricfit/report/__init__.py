@@ -5,7 +5,6 @@ from metricfit._extras import require
 require("jinja2", "cli", "metricfit.report")
 require("markupsafe", "cli", "metricfit.report")
 
-from metricfit.report._page import page
-from metricfit.report._run import Run
+from metricfit.report._page import Run, page
 
 __all__ = ["Run", "page"]

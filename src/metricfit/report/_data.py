@@ -9,12 +9,12 @@ import numpy as np
 from markupsafe import Markup
 
 from metricfit.comparison import Comparison
-from metricfit.report._strips import Strip
+from metricfit.report._svg import Strip
 
 if TYPE_CHECKING:
     from metricfit.profile import ColumnProfile, TableProfile  # which reads files, as a page need not
 
-MAX_OPEN = 30  # columns beside those with a note
+MAX_OPEN = 30  # columns without a note
 MAX_NOTED = 60
 MAX_FOLDED = 500  # of the rest; the others are only counted
 MAX_CLASSES = 12
@@ -34,11 +34,11 @@ def class_sizes(comparison: Comparison) -> list[ClassSize]:
     many = len(counts) > MAX_CLASSES
     order = np.argsort(-counts, kind="stable") if many else np.arange(len(counts))
     sizes = []
-    for place in order.tolist():
-        label, share = str(comparison.classes[place]), counts[place] / counts.sum()
-        strip = Strip(0.0, float(counts.max()), f"{label}: {counts[place]:,} rows, {share:.1%}")
-        strip.bar(0.0, float(counts[place]), "size", 12.0)
-        sizes.append(ClassSize(label, int(counts[place]), float(share), strip.svg()))
+    for index in order.tolist():
+        label, share = str(comparison.classes[index]), counts[index] / counts.sum()
+        strip = Strip(0.0, float(counts.max()), f"{label}: {counts[index]:,} rows, {share:.1%}")
+        strip.bar(0.0, float(counts[index]), "size", 12.0)
+        sizes.append(ClassSize(label, int(counts[index]), float(share), strip.svg()))
     return sizes
 
 

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from metricfit.comparison import Comparison
-from metricfit.report._curves import ColumnImportance, column_importances
-from metricfit.report._shown import contender_colours
-from metricfit.report._strips import Strip, axis
-from metricfit.report._svg import span
+from metricfit.comparison import Comparison, Result
+from metricfit.report._lines import contender_colours
+from metricfit.report._svg import Strip, axis, span
 from metricfit.report._words import score
 
 if TYPE_CHECKING:
@@ -21,6 +19,15 @@ if TYPE_CHECKING:
 
 MAX_EFFECTS = 15
 MAX_COLUMNS = 15  # of the figure and the table of importance
+
+
+@dataclass(frozen=True)
+class ColumnImportance:
+    """What the metric loses if a column is shuffled: mean and standard deviation over the splits."""
+
+    column: str
+    mean: float
+    deviation: float
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ def effects(comparison: Comparison) -> Effects | None:
 
 
 def importance(comparison: Comparison, model: MetricClassifier | None) -> Importance | None:
-    """Columns by their importance to one model: the given one, or else the choice. The others' stand beside it."""
+    """Columns by their importance to one model: the given one, or else the choice. The table has all models."""
     explained = {result.contender.model: result for result in comparison.results.values() if result.importance is not None}
     if not explained:
         return None
@@ -90,9 +97,9 @@ def importance(comparison: Comparison, model: MetricClassifier | None) -> Import
     first = explained[next(name for name in wanted if name in explained)]
     others = [result for result in explained.values() if result is not first]
     by_model = [column_importances(comparison, result) for result in (first, *others)]
-    order = sorted(range(len(comparison.columns)), key=lambda place: -by_model[0][place].mean)
+    order = sorted(range(len(comparison.columns)), key=lambda index: -by_model[0][index].mean)
     top, rest = order[:MAX_COLUMNS], order[MAX_COLUMNS:]
-    shown = [by_model[0][place] for place in top]
+    shown = [by_model[0][index] for index in top]
     low, high = span([0.0, *(end for one in shown for end in (one.mean - one.deviation, one.mean + one.deviation))], 0.06)
     colour = contender_colours(comparison)[first.contender.name]
     return Importance(
@@ -100,7 +107,7 @@ def importance(comparison: Comparison, model: MetricClassifier | None) -> Import
         _importance_rows(shown, low, high, colour),
         axis(low, high),
         [result.contender.name for result in (first, *others)],
-        [(comparison.columns[place], [columns[place] for columns in by_model]) for place in top],
+        [(comparison.columns[index], [columns[index] for columns in by_model]) for index in top],
         len(rest),
         by_model[0][rest[0]].mean if rest else 0.0,
     )
@@ -116,3 +123,11 @@ def _importance_rows(columns: Sequence[ColumnImportance], low: float, high: floa
         strip.dot(one.mean, colour, radius=5.0)
         rows.append(Bar(one.column, "", strip.svg(), one.mean, one.deviation))
     return rows
+
+
+def column_importances(comparison: Comparison, result: Result) -> list[ColumnImportance]:
+    """Every column of the table, in its order; none if importance was not computed."""
+    if result.importance is None:
+        return []
+    means, deviations = result.importance.mean(0), result.importance.std(0, ddof=min(1, len(result.importance) - 1))
+    return [ColumnImportance(*values) for values in zip(comparison.columns, means.tolist(), deviations.tolist(), strict=True)]

@@ -1,22 +1,115 @@
-"""Figures with two axes: the metric by threshold or offset, training curves, calibration."""
+"""Figures with two axes and their numbers, from held-out rows: the metric by threshold or offset, calibration, training."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
+from scipy.special import expit
+from scipy.stats import spearmanr
 
-from metricfit.comparison import Comparison
-from metricfit.report import _curves as curves
-from metricfit.report._shown import choice_line, class_of_interest, plain_line, reference_line
+from metricfit._printable import shorten
+from metricfit._typing import Floats, Ints
+from metricfit.comparison import Comparison, Result
+from metricfit.decisions import hard_confusion, metric_values
+from metricfit.report._lines import class_of_interest, compared_lines, plain_line
 from metricfit.report._svg import Chart, span
-from metricfit.report._words import MetricWords, shorten
+from metricfit.report._words import MetricWords
 
+THRESHOLDS = np.linspace(0.0, 1.0, 401)
+SHIFTS = np.linspace(-3.0, 3.0, 61)
+BINS = 10
 MAX_LINES = 8  # classes in the offset figure
 MAX_LETTERS = 32  # of the name of a metric along an axis
 Legend = list[tuple[int, bool, str]]  # colour, hollow, name
+
+
+def confusion(comparison: Comparison, result: Result) -> Floats:
+    """Confusion matrix (k, k) of held-out rows; matrix rows are true classes."""
+    n_rows = len(comparison.labels)
+    return hard_confusion(result.held_out.predicted, comparison.labels, np.ones(n_rows), len(comparison.classes))
+
+
+def threshold_curve(comparison: Comparison, result: Result, label: int = 1) -> Floats:
+    """For two classes: the metric if the class ``label`` is predicted above each of ``THRESHOLDS`` on its probability."""
+    if label == 0:
+        return threshold_curve(comparison, result)[::-1]
+    probability, second = result.held_out.probability[:, 1], comparison.labels == 1
+    above = [len(p) - np.searchsorted(np.sort(p), THRESHOLDS, "right") for p in (probability[~second], probability[second])]
+    sizes = (~second).sum(), second.sum()
+    matrices = np.stack([np.stack([size - taken, taken], 1) for size, taken in zip(sizes, above, strict=True)], 1)
+    return metric_values(comparison.measure, matrices.astype(np.float64))
+
+
+def chosen_threshold(result: Result, label: int = 1) -> float:
+    """For two classes: the method's threshold on the probability of a class, averaged over the folds."""
+    return float(np.mean(expit((result.offsets[:, 1 - label] - result.offsets[:, label]) / result.temperatures)))
+
+
+def offset_curve(comparison: Comparison, result: Result, label: int) -> Floats:
+    """The metric if each of ``SHIFTS`` is added to the offset of one class."""
+    scores, n_classes = result.held_out.scores, len(comparison.classes)
+    others = scores.copy()
+    others[:, label] = -np.inf
+    rival, weight = others.argmax(1), np.ones(len(scores))
+    ahead = others.max(1) - scores[:, label]
+    matrices = [
+        hard_confusion(np.where(shift > ahead, label, rival), comparison.labels, weight, n_classes) for shift in SHIFTS
+    ]
+    return metric_values(comparison.measure, np.stack(matrices))
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """For each non-empty bin: mean predicted probability, observed frequency and number of rows."""
+
+    predicted: Floats
+    observed: Floats
+    counts: Ints
+    error: float  # expected calibration error
+
+
+def reliability(comparison: Comparison, result: Result, label: int = 1) -> Reliability:
+    """Calibration of one of two classes, or of the most probable of more than two classes."""
+    probability, labels = result.held_out.probability, comparison.labels
+    if len(comparison.classes) == 2:
+        predicted, correct = probability[:, label], labels == label
+    else:
+        predicted, correct = probability.max(1), probability.argmax(1) == labels
+    bins = np.minimum((predicted * BINS).astype(int), BINS - 1)
+    counts = np.bincount(bins, minlength=BINS)
+    used = counts > 0
+    mean_predicted = np.bincount(bins, predicted, BINS)[used] / counts[used]
+    observed = np.bincount(bins, correct.astype(float), BINS)[used] / counts[used]
+    error = float((np.abs(mean_predicted - observed) * counts[used]).sum() / counts.sum())
+    return Reliability(mean_predicted, observed, counts[used].astype(np.int64), error)
+
+
+def per_class(comparison: Comparison, result: Result) -> list[dict[str, Any]]:
+    """Precision, recall and number of rows of every class."""
+    matrix = confusion(comparison, result)
+    hits, rows, columns = matrix.diagonal(), matrix.sum(1), matrix.sum(0)
+    return [
+        {
+            "label": str(label),
+            "rows": int(rows[index]),
+            "precision": float(hits[index] / columns[index]) if columns[index] else None,
+            "recall": float(hits[index] / rows[index]) if rows[index] else None,
+        }
+        for index, label in enumerate(comparison.classes)
+    ]
+
+
+def alignment(history: Sequence[dict[str, Any]]) -> float | None:
+    """Rank correlation over the steps of the metric and the negative surrogate; 1 if lower surrogate means better metric."""
+    surrogate, metric = [row["surrogate"] for row in history], [row["metric"] for row in history]
+    if len(history) < 3 or len(set(surrogate)) == 1 or len(set(metric)) == 1:
+        return None
+    return -float(spearmanr(surrogate, metric).statistic)
 
 
 def decision_figure(comparison: Comparison) -> Markup:
@@ -26,9 +119,9 @@ def decision_figure(comparison: Comparison) -> Markup:
 
 def _threshold_figure(comparison: Comparison) -> Markup:
     """Lines of the reference and the choice. A plain variant has the line of its model, and a dot at one half."""
-    lines, label = [reference_line(comparison), choice_line(comparison)], class_of_interest(comparison)
+    lines, label = compared_lines(comparison), class_of_interest(comparison)
     metric = MetricWords.of(comparison)
-    drawn = {line.name: metric.shown(curves.threshold_curve(comparison, line.result, label)) for line in lines}
+    drawn = {line.name: metric.shown(threshold_curve(comparison, line.result, label)) for line in lines}
     chart = Chart(
         f"{metric.title} by threshold",
         x=(0.0, 1.0),
@@ -37,12 +130,12 @@ def _threshold_figure(comparison: Comparison) -> Markup:
         y_label=shorten(metric.title, MAX_LETTERS),
     )
     for line in lines:
-        chart.line(curves.THRESHOLDS.tolist(), drawn[line.name].tolist(), line.colour)
+        chart.line(THRESHOLDS.tolist(), drawn[line.name].tolist(), line.colour)
     plain = plain_line(comparison)
     for line in [*lines, *([] if plain is None else [plain])]:
-        chosen = curves.chosen_threshold(line.result, label)
-        ys = drawn.get(line.name, metric.shown(curves.threshold_curve(comparison, line.result, label)))
-        here = float(np.interp(chosen, curves.THRESHOLDS, ys))
+        chosen = chosen_threshold(line.result, label)
+        ys = drawn.get(line.name, metric.shown(threshold_curve(comparison, line.result, label)))
+        here = float(np.interp(chosen, THRESHOLDS, ys))
         chart.point(chosen, here, line.colour, f"{line.name}: threshold {chosen:.3f}, {here:.4f}", 6.0, hollow=line.hollow)
     return chart.svg()
 
@@ -50,17 +143,17 @@ def _threshold_figure(comparison: Comparison) -> Markup:
 def _offset_figure(comparison: Comparison) -> Markup:
     largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MAX_LINES]
     metric = MetricWords.of(comparison)
-    drawn = {int(label): metric.shown(curves.offset_curve(comparison, comparison.choice, int(label))) for label in largest}
+    drawn = {int(label): metric.shown(offset_curve(comparison, comparison.choice, int(label))) for label in largest}
     chart = Chart(
         f"{metric.title} by the offset of each class",
-        x=(float(curves.SHIFTS[0]), float(curves.SHIFTS[-1])),
+        x=(float(SHIFTS[0]), float(SHIFTS[-1])),
         y=span([value for ys in drawn.values() for value in ys]),
         x_label="shift of one class's offset",
         y_label=shorten(metric.title, MAX_LETTERS),
     )
     for colour, ys in enumerate(drawn.values()):
-        chart.line(curves.SHIFTS.tolist(), ys.tolist(), colour)
-    middle = len(curves.SHIFTS) // 2
+        chart.line(SHIFTS.tolist(), ys.tolist(), colour)
+    middle = len(SHIFTS) // 2
     here = float(next(iter(drawn.values()))[middle])
     chart.segment((0.0, chart.y[0]), (0.0, chart.y[1]), "grid strong")
     chart.point(0.0, here, 7, f"fitted offsets: {here:.4f}", 6.0)
@@ -70,8 +163,7 @@ def _offset_figure(comparison: Comparison) -> Markup:
 def decision_legend(comparison: Comparison) -> Legend:
     """Colours and names of the lines in the decision figure."""
     if len(comparison.classes) == 2:
-        lines = {line.name: line for line in (reference_line(comparison), choice_line(comparison))}
-        found: Legend = [(line.colour, False, line.name) for line in lines.values()]
+        found: Legend = [(line.colour, False, line.name) for line in compared_lines(comparison)]
         plain = plain_line(comparison)
         return found if plain is None else [*found, (plain.colour, True, f"{plain.name}, at 0.5")]
     largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MAX_LINES]
@@ -120,8 +212,8 @@ def reliability_figure(comparison: Comparison) -> tuple[Markup, Legend]:
     )
     chart.segment((0.0, 0.0), (1.0, 1.0), "grid strong")
     legend: Legend = []
-    for line in {line.name: line for line in (reference_line(comparison), choice_line(comparison))}.values():
-        found = curves.reliability(comparison, line.result, class_of_interest(comparison))
+    for line in compared_lines(comparison):
+        found = reliability(comparison, line.result, class_of_interest(comparison))
         chart.line(found.predicted.tolist(), found.observed.tolist(), line.colour)
         for x, y, count in zip(found.predicted, found.observed, found.counts, strict=True):
             radius = 2.5 + 5.0 * math.sqrt(count / found.counts.sum())

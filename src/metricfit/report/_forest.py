@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from metricfit.comparison import TRIVIAL, Comparison, Result
-from metricfit.report._shown import contender_colours, marks, model_colours
-from metricfit.report._strips import Strip, axis
-from metricfit.report._svg import span
+from metricfit.comparison import BETTER, CHANCE, TRIVIAL, UNKNOWN, WORSE, Comparison, Result
+from metricfit.report._lines import contender_colours, marks, model_colours
+from metricfit.report._svg import Strip, axis, span
 from metricfit.report._words import MetricWords, interval, score
 
 STRETCH = 4.0  # a contender that would stretch the scale of the others more than this lies outside it
-IN_WORDS = {"better": "better", "worse": "worse", "chance": "may be chance", "unknown": "not tested"}
+IN_WORDS = {BETTER: "better", WORSE: "worse", CHANCE: "may be chance", UNKNOWN: "not tested"}
 
 
 @dataclass(frozen=True)
@@ -30,11 +29,16 @@ class Row:
     result: Result
     colour: int
     marks: list[str]
-    evidence: str  # "better", "worse", "chance", "unknown", or "" for the reference
+    evidence: str  # of the difference, or "" for the reference
     words: str  # the same in words
     strip: Markup
     outside: bool
     first_of_model: bool
+
+    @property
+    def hollow(self) -> bool:
+        """Whether a difference is not shown."""
+        return self.evidence in (CHANCE, UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def forest(comparison: Comparison) -> Forest:
         else:
             if math.isfinite(own.low) and math.isfinite(own.high) and not is_reference:
                 strip.whisker(own.low, own.high, colour)
-            strip.dot(own.mean, colour, hollow=kind in ("chance", "unknown"))
+            strip.dot(own.mean, colour, hollow=kind in (CHANCE, UNKNOWN))
         new = not rows or rows[-1].result.contender.model != result.contender.model
         rows.append(Row(name, result, colour, words[name], kind, IN_WORDS.get(kind, ""), strip.svg(), outside, new))
     has_intervals = any(math.isfinite(row.result.difference.high) for row in rows if row.evidence)

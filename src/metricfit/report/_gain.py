@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricfit._typing import Floats
-from metricfit.comparison import TRIVIAL, Comparison, Result
+from metricfit.comparison import CHANCE, UNKNOWN, Comparison, Difference, Result, p_in_words
 from metricfit.metrics import Cost
-from metricfit.report._curves import confusion
-from metricfit.report._shown import positive_place
+from metricfit.report._figures import confusion
+from metricfit.report._words import MetricWords
 
 BASES = (1_000, 10_000, 100_000, 1_000_000)
 FEWEST = 5  # cases of the rarest class that should be among the cases spoken of
-MOST_CLASSES = 4  # whose changes are told one by one
+MOST_CLASSES = 4  # whose changes are listed
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,7 @@ class Step:
     """The contender instead of another one."""
 
     other: Result
-    evidence: str  # of the metric: "better", "chance" or "unknown"
-    p: float
+    significance: str  # whether the difference in the metric may be chance, in words
     changes: list[Change]
     classes: list[tuple[Change, float]]  # the largest changes, each with the size of the class
     saving: float | None = None  # per base, for costs
@@ -72,16 +71,16 @@ class Gain:
 
 def gain(comparison: Comparison) -> Gain:
     """The main contender compared with the reference and with a constant answer, except with itself."""
-    result, positive = comparison.main, positive_place(comparison)
-    constant = next((result for result in comparison.results.values() if result.contender.model == TRIVIAL), None)
+    result, positive = comparison.main, comparison.positive_index
+    constant = comparison.results.get(comparison.constant_name)
     base = base_of(np.bincount(comparison.labels, minlength=len(comparison.classes)).tolist())
-    others = [(comparison.reference, result.difference, result.p_holm)]
+    others = [(comparison.reference, result.difference)]
     if constant is not None:
-        others.append((constant, result.above_constant, result.p_above))
+        others.append((constant, result.above_constant))
     names, after = [str(label) for label in comparison.classes], confusion(comparison, result)
     costs = -comparison.measure.gains.numpy() if isinstance(comparison.measure, Cost) else None
     steps = []
-    for other, difference, p in others:
+    for other, difference in others:
         if other is result:
             continue
         before = confusion(comparison, other)
@@ -89,7 +88,7 @@ def gain(comparison: Comparison) -> Gain:
         classes = class_changes(before, after, names, base) if positive is None else []
         saving = None if costs is None else total_cost(before, costs, base) - total_cost(after, costs, base)
         right = [rows_right(before, after, base)]
-        steps.append(Step(other, difference.evidence, p, [*changes, *right], classes, saving))
+        steps.append(Step(other, _significance(difference, comparison), [*changes, *right], classes, saving))
     shown = [] if costs is None else [result, *(step.other for step in steps)]
     return Gain(
         result,
@@ -99,6 +98,16 @@ def gain(comparison: Comparison) -> Gain:
         steps,
         [] if costs is None else [(one, total_cost(confusion(comparison, one), costs, base)) for one in shown],
     )
+
+
+def _significance(difference: Difference, comparison: Comparison) -> str:
+    if difference.evidence == UNKNOWN:
+        return "There are too few scores to say whether this is chance."
+    what = f"The {MetricWords.of(comparison).difference}"
+    after = f" (p {p_in_words(difference.p_holm)} after Holm)" if difference.is_tested else ""
+    if difference.evidence == CHANCE:
+        return f"{what} may be chance{after}, and so may these numbers."
+    return f"{what} is significant{after}."
 
 
 def base_of(counts: Sequence[float]) -> int:
@@ -153,7 +162,7 @@ def class_changes(before: Floats, after: Floats, names: Sequence[str], base: int
     hits = [matrix.diagonal() for matrix in scaled]
     order = np.argsort(-np.abs(hits[1] - hits[0]), kind="stable")[:MOST_CLASSES]
     found = [
-        (Change(names[place], float(hits[0][place]), float(hits[1][place])), float(scaled[0][place].sum())) for place in order
+        (Change(names[index], float(hits[0][index]), float(hits[1][index])), float(scaled[0][index].sum())) for index in order
     ]
     return [(change, size) for change, size in found if change.kind != "same"]
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from metricfit._printable import shorten
 from metricfit._typing import Floats, Ints
-from metricfit.report._words import shorten, visible
 
 MAX_NUMBERS = 12  # classes whose matrix has numbers in its cells
 LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75)  # shares between two shades
@@ -59,12 +59,12 @@ def cells(matrix: Floats, names: list[str]) -> list[tuple[str, list[dict[str, An
             name,
             [
                 {
-                    "count": int(matrix[row, place]),
-                    "level": int(levels[row, place]),
-                    "hit": row == place,
-                    "share": shares[row, place],
+                    "count": int(matrix[row, index]),
+                    "level": int(levels[row, index]),
+                    "hit": row == index,
+                    "share": shares[row, index],
                 }
-                for place in range(len(names))
+                for index in range(len(names))
             ],
         )
         for row, name in enumerate(names)
@@ -85,8 +85,8 @@ def classes_to_draw(matrices: Sequence[Floats]) -> list[int]:
 def picture(matrix: Floats, names: list[str], title: str, drawn: Sequence[int]) -> Markup:
     """The classes ``drawn``, without numbers. Labels are thinned until they can be read."""
     shares, own = shares_of(matrix)[np.ix_(drawn, drawn)], matrix[np.ix_(drawn, drawn)]
-    names, n_classes = [names[place] for place in drawn], len(drawn)
-    short = [shorten(visible(name), MAX_LETTERS) for name in names]
+    names, n_classes = [names[index] for index in drawn], len(drawn)
+    short = [shorten(name, MAX_LETTERS) for name in names]
     longest = max(map(len, short))
     margin = 14 + 7 * longest
     side = WIDTH - margin - 6
@@ -95,13 +95,13 @@ def picture(matrix: Floats, names: list[str], title: str, drawn: Sequence[int]) 
     parts += _paths(level_of(shares), f"translate({margin} {margin}) scale({cell:.4f})")
     down = '<text class="tick end" x="{}" y="{:.1f}" dy=".35em">{}</text>'
     across = '<text class="tick" dy=".35em" transform="{}">{}</text>'
-    for place in range(0, n_classes, every):
-        middle = margin + cell * (place + 0.5)
-        parts.append(Markup(down).format(margin - 5, middle, short[place]))
-        parts.append(Markup(across).format(f"translate({middle:.1f} {margin - 5}) rotate(-90)", short[place]))
+    for index in range(0, n_classes, every):
+        middle = margin + cell * (index + 0.5)
+        parts.append(Markup(down).format(margin - 5, middle, short[index]))
+        parts.append(Markup(across).format(f"translate({middle:.1f} {margin - 5}) rotate(-90)", short[index]))
     parts += _tips(own, shares, names, margin, cell)
     pattern = '<svg class="map" viewBox="0 0 {0} {0}" role="img" aria-label="{1}"><title>{1}</title>{2}</svg>'
-    return Markup(pattern).format(WIDTH, visible(title), Markup("").join(parts))
+    return Markup(pattern).format(WIDTH, title, Markup("").join(parts))
 
 
 def _paths(levels: Ints, transform: str) -> list[Markup]:
@@ -126,7 +126,7 @@ def _tips(matrix: Floats, shares: Floats, names: list[str], margin: int, cell: f
         words = "right" if row == column else f"predicted {names[column]}"
         tip = f"true {names[row]}, {words}: {int(matrix[row, column]):,} rows, {shares[row, column]:.0%}"
         pattern = '<rect class="tip" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>'
-        tips.append(Markup(pattern).format(margin + cell * column, margin + cell * row, cell, cell, visible(tip)))
+        tips.append(Markup(pattern).format(margin + cell * column, margin + cell * row, cell, cell, tip))
     return tips
 
 
@@ -138,9 +138,9 @@ def frequent_confusions(matrix: Floats, names: list[str]) -> list[Confusion]:
     """
     shares, errors = shares_of(matrix), matrix - np.diag(matrix.diagonal())
     order = np.argsort(-errors, axis=None, kind="stable")[:MAX_CONFUSIONS]
-    places = [(int(row), int(column)) for row, column in zip(*np.unravel_index(order, matrix.shape), strict=True)]
+    cells = [(int(row), int(column)) for row, column in zip(*np.unravel_index(order, matrix.shape), strict=True)]
     return [
         Confusion(names[row], names[column], int(errors[row, column]), float(shares[row, column]))
-        for row, column in places
+        for row, column in cells
         if errors[row, column] > 0
     ]

@@ -1,50 +1,75 @@
-"""Render a comparison as HTML."""
+"""Render a comparison as HTML: every section has a template."""
 
 from __future__ import annotations
 
+import platform
+import shlex
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from metricfit.comparison import MOST_ROWS, TRIVIAL, Comparison, Result
+from metricfit._extras import is_installed
+from metricfit._printable import shorten
+from metricfit.comparison import MOST_ROWS, Comparison
 from metricfit.methods import Choice
-from metricfit.report import _curves as curves
 from metricfit.report import _figures as figures
 from metricfit.report import _heatmap as heatmap
-from metricfit.report import _shown as shown
+from metricfit.report import _lines as lines
 from metricfit.report import _words as words
 from metricfit.report._data import MAX_CLASSES, MAX_FOLDED, class_sizes, open_and_folded
 from metricfit.report._features import effects, importance
 from metricfit.report._forest import forest
 from metricfit.report._gain import gain
-from metricfit.report._headline import headline
-from metricfit.report._review import review
-from metricfit.report._run import Run
+from metricfit.report._thresholds import review
 
 if TYPE_CHECKING:
     from metricfit.estimators import MetricClassifier
     from metricfit.profile import TableProfile
 
+SECTIONS = ("top", "comparison", "summary", "gain", "review", "errors", "features", "data", "more")
 FORMATS: tuple[Callable[..., str], ...] = (
     words.score,
     words.interval,
     words.p_value,
     words.rows,
     words.money,
-    words.shorten,
-    words.contender_in_words,
+    shorten,
 )
-FEW_CONFUSIONS = 5  # listed beside a matrix with numbers
-MODELS_IN_WORDS = {
-    "trivial": "one class for all rows",
-    "linear": "logistic regression, its penalty chosen by held-out cross-entropy",
-    "boosting": "boosted trees (HistGradientBoostingClassifier of scikit-learn)",
-    "extra_trees": "extremely randomised trees",
-    "mlp": "a neural network",
-    "ensemble": "linear, boosting and extra_trees, with a logistic head on their out-of-fold probabilities",
-    "auto": "what MetricClassifier takes by itself: the ensemble of the members that can take the data",
-}
+FEW_CONFUSIONS = 5  # listed with a matrix that has numbers
+TONES = {"clear": "clear", "unclear": "enough", "constant": "open", "none": "open"}  # of the headline, by the verdict's status
+
+
+@dataclass(frozen=True)
+class Run:
+    """Data, command, time and versions of a run."""
+
+    data: str
+    target: str
+    command: str
+    moment: str
+    versions: dict[str, str]
+    next_command: str = ""  # to type after this one
+
+    @classmethod
+    def now(cls, data: str, target: str, next_command: str = "") -> Run:
+        """The run of the current process."""
+        read_by = ("pyarrow",) if is_installed("pyarrow") else ()  # a comparison in Python works without
+        names = ("metricfit", "torch", "scikit-learn", "numpy", "scipy", *read_by)
+        return cls(
+            data=data,
+            target=target,
+            command=shlex.join(["metricfit" if "metricfit" in sys.argv[0] else Path(sys.argv[0]).name, *sys.argv[1:]]),
+            moment=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            versions={"Python": platform.python_version(), **{name: version(name) for name in names}},
+            next_command=next_command,
+        )
 
 
 def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None, profile: TableProfile | None = None) -> str:
@@ -58,55 +83,82 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=words.printed,
     )
     environment.globals |= {format_.__name__: format_ for format_ in FORMATS}
+    values = _values(comparison, run, model, profile)
+
+    def render(name: str, **more: Any) -> Markup:
+        return Markup(environment.get_template(name).render(values, **more))
+
+    sections = [render(f"{name}.html.jinja") for name in SECTIONS]
+    return words.visible(render("page.html.jinja", style=render("style.css.jinja"), sections=sections))
+
+
+def _values(comparison: Comparison, run: Run, model: MetricClassifier | None, profile: TableProfile | None) -> dict[str, Any]:
+    """What the templates show."""
     results, metric = comparison.results.values(), words.MetricWords.of(comparison)
     reliability, reliability_legend = figures.reliability_figure(comparison)
-    return environment.get_template("page.html.jinja").render(
-        comparison=comparison,
-        metric=metric.title,
-        metric_words=metric,
-        run=run,
-        model=model,
-        profile=profile,
-        columns=([], []) if profile is None else open_and_folded(profile),
-        headline=headline(comparison),
-        verdict=comparison.verdict,
-        cards=_cards(comparison, metric),
-        decisions=_decisions(comparison),
-        forest=forest(comparison),
-        gain=gain(comparison),
-        review=review(comparison),
-        reference=shown.reference_line(comparison),
-        choice=shown.choice_line(comparison),
-        n_colours=shown.N_COLOURS,
-        marks=shown.marks(comparison),
-        sizes=class_sizes(comparison),
-        max_classes=MAX_CLASSES,
-        max_folded=MAX_FOLDED,
-        models={result.contender.model: _model_in_words(result) for result in results},
-        methods={result.method.name: result.method for result in results},
-        choices=[result for result in results if isinstance(result.method, Choice)],
-        matrices=_matrices(comparison),
-        level_words=heatmap.LEVEL_WORDS,
-        effects=effects(comparison),
-        importance=importance(comparison, model),
-        most_rows=MOST_ROWS,
-        decision_figure=figures.decision_figure(comparison),
-        decision_legend=figures.decision_legend(comparison),
-        trainings=_trainings(comparison, model),
-        classes=_classes(comparison),
-        label_shown=shown.class_of_interest(comparison),
-        reliability_figure=reliability,
-        reliability_legend=reliability_legend,
-    )
+    return {
+        "comparison": comparison,
+        "n_classes": len(comparison.classes),
+        "metric": metric.title,
+        "metric_words": metric,
+        "run": run,
+        "model": model,
+        "profile": profile,
+        "columns": ([], []) if profile is None else open_and_folded(profile),
+        "tone": TONES[comparison.verdict.status],
+        "lead": _lead(comparison, metric),
+        "verdict": comparison.verdict,
+        "cards": _cards(comparison, metric),
+        "decisions": _decisions(comparison),
+        "forest": forest(comparison),
+        "gain": gain(comparison),
+        "review": review(comparison),
+        "reference": lines.reference_line(comparison),
+        "choice": lines.choice_line(comparison),
+        "n_colours": lines.N_COLOURS,
+        "sizes": class_sizes(comparison),
+        "max_classes": MAX_CLASSES,
+        "max_folded": MAX_FOLDED,
+        "models": {result.contender.model: result.contender.about_model for result in results},
+        "methods": {result.method.name: result.method for result in results},
+        "choices": [result for result in results if isinstance(result.method, Choice)],
+        "matrices": _matrices(comparison),
+        "level_words": heatmap.LEVEL_WORDS,
+        "effects": effects(comparison),
+        "importance": importance(comparison, model),
+        "most_rows": MOST_ROWS,
+        "decision_figure": figures.decision_figure(comparison),
+        "decision_legend": figures.decision_legend(comparison),
+        "trainings": _trainings(comparison, model),
+        "classes": _classes(comparison),
+        "label_shown": lines.class_of_interest(comparison),
+        "reliability_figure": reliability,
+        "reliability_legend": reliability_legend,
+    }
+
+
+def _lead(comparison: Comparison, metric: words.MetricWords) -> str:
+    """The score of the contender that the headline is about, and of the reference."""
+    main, reference, best = comparison.main, comparison.reference, comparison.best
+    scores = f"{main.contender.in_words}, {metric.score(main.estimate.mean)}"
+    if comparison.subject is not None:
+        lead = f"Fitted: {scores}"
+    elif main is best:
+        lead = f"Best of {len(comparison.results)} for {metric.title}: {scores}"
+    else:
+        ahead = f"{metric.score(best.estimate.mean)} of the best, {best.contender.in_words}"
+        lead = f"For {metric.title}: {scores}, and {ahead}"
+    if main is not reference and best is not reference:
+        lead += f", against {metric.score(reference.estimate.mean)} of {reference.contender.in_words}"
+    return f"{lead}."
 
 
 def _cards(comparison: Comparison, metric: words.MetricWords) -> list[tuple[str, str, str]]:
     """The key numbers: what, the number, and a few words."""
     main, best, reference, counted = comparison.main, comparison.best, comparison.reference, "{:,}".format
-    constant = next((result for result in comparison.results.values() if result.contender.model == TRIVIAL), None)
+    constant = comparison.results.get(comparison.constant_name)
     n_scores = len(reference.scores)
     folds = f"{comparison.n_splits} folds, {comparison.n_repeats} {'repeat' if comparison.n_repeats == 1 else 'repeats'}"
     title = "Best" if main is best else "Recommended"
@@ -135,36 +187,28 @@ def _decisions(comparison: Comparison) -> list[tuple[str, str]]:
     return [*found, *(("Note", note) for note in comparison.notes)]
 
 
-def _model_in_words(result: Result) -> str:
-    given = result.contender.given
-    if given is None or isinstance(given, str):
-        return MODELS_IN_WORDS.get(result.contender.model, "")
-    return ", ".join(type(one).__name__ for one in given) if isinstance(given, list | tuple) else type(given).__name__
-
-
 def _matrices(comparison: Comparison) -> list[dict[str, Any]]:
     """Heat maps of the reference and the choice: cells with numbers for few classes, a picture for many."""
     names = [str(label) for label in comparison.classes]
-    lines = {line.name: line for line in (shown.reference_line(comparison), shown.choice_line(comparison))}
-    matrices = {name: curves.confusion(comparison, line.result) for name, line in lines.items()}
-    few, drawn = len(names) <= heatmap.MAX_NUMBERS, heatmap.classes_to_draw(list(matrices.values()))
+    matrices = [(line, figures.confusion(comparison, line.result)) for line in lines.compared_lines(comparison)]
+    few, drawn = len(names) <= heatmap.MAX_NUMBERS, heatmap.classes_to_draw([matrix for _, matrix in matrices])
     return [
         {
-            "name": name,
-            "colour": lines[name].colour,
+            "name": line.name,
+            "colour": line.colour,
             "labels": names,
             "rows": heatmap.cells(matrix, names) if few else None,
-            "picture": None if few else heatmap.picture(matrix, names, f"Confusion matrix of {name}", drawn),
+            "picture": None if few else heatmap.picture(matrix, names, f"Confusion matrix of {line.name}", drawn),
             "n_drawn": len(drawn),
             "confusions": heatmap.frequent_confusions(matrix, names)[: FEW_CONFUSIONS if few else None],
         }
-        for name, matrix in matrices.items()
+        for line, matrix in matrices
     ]
 
 
 def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[dict[str, Any]]:
     """One entry per contender that trained on a surrogate."""
-    colours, metric = shown.contender_colours(comparison), words.MetricWords.of(comparison)
+    colours, metric = lines.contender_colours(comparison), words.MetricWords.of(comparison)
     histories = [
         (name, colours[name], result.method.summary, list(result.history))
         for name, result in comparison.results.items()
@@ -179,7 +223,7 @@ def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[d
             "colour": colour,
             "what": what,
             "figures": figures.history_figures(history, metric, colour),
-            "alignment": curves.alignment(history),
+            "alignment": figures.alignment(history),
         }
         for name, colour, what, history in histories
     ]
@@ -187,7 +231,7 @@ def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[d
 
 def _classes(comparison: Comparison) -> list[dict[str, Any]]:
     """Precision and recall of the reference and of the choice, class by class."""
-    both = (curves.per_class(comparison, result) for result in (comparison.reference, comparison.choice))
+    both = (figures.per_class(comparison, result) for result in (comparison.reference, comparison.choice))
     return [
         {"label": base["label"], "rows": base["rows"], "base": base, "choice": choice}
         for base, choice in zip(*both, strict=True)

@@ -1,42 +1,33 @@
-"""How the page writes names and numbers: nothing invisible, a dash for what is missing, and contenders in plain words."""
+"""How the page writes names and numbers: nothing invisible, and a dash for what is missing."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from markupsafe import Markup
-
-from metricfit._printable import printable
-from metricfit.comparison import Comparison, Numbers, metric_title, shown_score
-from metricfit.comparison import contender_in_words as contender_in_words
+from metricfit._printable import printable_lines
+from metricfit.comparison import (
+    Comparison,
+    Difference,
+    Estimate,
+    Numbers,
+    metric_title,
+    p_in_words,
+    shown_estimate,
+    shown_score,
+)
 from metricfit.metrics import Cost, Metric
 
 DASH, MINUS = "\u2013", "\u2212"
 
 
-def visible(text: str) -> str:
-    r"""The text with an escape for every control character, and for half a character, which no file can hold.
+def visible(html: str) -> str:
+    r"""The page with an escape for every control character but line ends, and for half a character, which no file can hold.
 
     >>> print(visible("a\x00b\x1b[31m\u202ec\ud800"))
     a\x00b\x1b[31m\u202ec\ud800
     """
-    return text if text.isprintable() else printable(text).encode("utf-8", "backslashreplace").decode()
-
-
-def printed(value: Any) -> Any:
-    """What the templates print: text made visible; markup and numbers as they are."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def shorten(name: str, most: int = 44) -> str:
-    """The name, or its beginning and an ellipsis.
-
-    >>> shorten("x" * 50) == "x" * 43 + "…"
-    True
-    """
-    return name if len(name) <= most else name[: most - 1] + "…"
+    return printable_lines(html).encode("utf-8", "backslashreplace").decode()
 
 
 def score(value: float | None, sign: bool = False) -> str:
@@ -63,19 +54,13 @@ def interval(low: float | None, high: float | None, sign: bool = False) -> str:
     return f"{low:{'+' if sign else ''},.{digits}f} to {high:{'+' if sign else ''},.{digits}f}".replace("-", MINUS)
 
 
-def p_value(value: float | None) -> str:
-    """Three decimals; a dash if it is missing.
-
-    >>> p_value(0.0004), p_value(0.25), p_value(float("nan"))
-    ('< 0.001', '0.250', '–')
-    """
-    if value is None or not math.isfinite(value):
-        return DASH
-    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
+def p_value(difference: Difference) -> str:
+    """The p-value after Holm, as in the verdict; a dash if there is none."""
+    return p_in_words(difference.p_holm) if difference.is_tested else DASH
 
 
 def rows(value: float, sign: bool = False, like: float | None = None) -> str:
-    """A number of rows per thousand: whole from ten on, else with one decimal; ``like`` is the number it stands beside.
+    """A number of rows per thousand: whole from ten on, else with one decimal; ``like`` is the number it is printed with.
 
     >>> rows(12.4), rows(3.44), rows(3.0), rows(-0.2, sign=True), rows(0.0), rows(12.4, like=3.44)
     ('12', '3.4', '3', '−0.2', '0', '12.4')
@@ -119,6 +104,6 @@ class MetricWords:
     def score(self, value: float | None) -> str:
         return score(None if value is None else self.shown(value))
 
-    def interval(self, low: float, high: float) -> str:
-        first, last = sorted((self.shown(low), self.shown(high)))
-        return interval(first, last)
+    def interval(self, estimate: Estimate) -> str:
+        shown = shown_estimate(self.measure, estimate)
+        return interval(shown.low, shown.high)

@@ -1,4 +1,4 @@
-"""What the numbers of rows, groups and moments tell before anything is trained: splits that cannot be made, or are too few."""
+"""Check before any training that there are enough rows, groups and moments for the splits that a verdict needs."""
 
 from __future__ import annotations
 

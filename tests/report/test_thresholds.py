@@ -9,14 +9,14 @@ import pytest
 from sklearn.metrics import f1_score, precision_recall_curve
 
 from metricfit import metrics
-from metricfit.comparison._outcome import HeldOutPrediction
+from metricfit.comparison._run import HeldOutPrediction
 from metricfit.metrics import Cost
-from metricfit.report import _operating as own
+from metricfit.report import _thresholds as own
 from metricfit.report import page
-from metricfit.report._curves import confusion
-from metricfit.report._review import _gains, _precision_recall, review
-from metricfit.report._shown import Shown
+from metricfit.report._figures import confusion
+from metricfit.report._lines import Line
 from metricfit.report._svg import Chart
+from metricfit.report._thresholds import _gains, _precision_recall, review
 from tests.comparison.made import around, compare_scores
 from tests.report.conftest import RUN
 
@@ -36,7 +36,7 @@ def eight():
         offsets=offsets[None],
         temperatures=np.ones(1),
     )
-    comparison = SimpleNamespace(classes=np.array(["no", "yes"]), labels=LABELS, measure=metrics.get("f1"), positive="yes")
+    comparison = SimpleNamespace(classes=np.array(["no", "yes"]), labels=LABELS, measure=metrics.get("f1"), positive_index=1)
     return comparison, result
 
 
@@ -89,7 +89,7 @@ def points_of(svg):
 def test_the_figure_of_reviewed_cases(eight):
     """Of 1,000 cases 250 reviewed are two rows, both positive: half of all. 500 give three of four."""
     comparison, result = eight
-    figure = _gains([(Shown(result, 2), own.operating(comparison, result))], 1000)
+    figure = _gains([(Line(result, 2), own.operating(comparison, result))], 1000)
     chart, points = Chart("", x=(0.0, 1000.0), y=(0.0, 1.0)), points_of(figure)
     for reviewed, found in ((0.0, 0.0), (250.0, 0.5), (500.0, 0.75), (750.0, 1.0), (1000.0, 1.0)):
         assert (round(chart.px(reviewed), 1), round(chart.py(found), 1)) in points
@@ -99,7 +99,7 @@ def test_the_figure_of_reviewed_cases(eight):
 
 def test_the_figure_of_precision_and_recall(eight):
     comparison, result = eight
-    figure = _precision_recall([(Shown(result, 2), own.operating(comparison, result))])
+    figure = _precision_recall([(Line(result, 2), own.operating(comparison, result))])
     chart, points = Chart("", x=(0.0, 1.0), y=(0.0, 1.0)), points_of(figure)
     for recall, precision in ((0.25, 1.0), (0.5, 1.0), (0.5, 2 / 3), (0.75, 0.75), (1.0, 0.5)):
         assert (round(chart.px(recall), 1), round(chart.py(precision), 1)) in points
@@ -132,8 +132,8 @@ def test_the_table_of_thresholds_is_that_of_scikit_learn(two):
     assert [row.threshold for row in rows] == sorted(row.threshold for row in rows)
     for row in rows:
         if not row.is_chosen:
-            place = np.searchsorted(thresholds, row.threshold)
-            assert (row.precision, row.recall) == pytest.approx((precision[place], recall[place]))
+            index = np.searchsorted(thresholds, row.threshold)
+            assert (row.precision, row.recall) == pytest.approx((precision[index], recall[index]))
             assert row.score == pytest.approx(f1_score(two.labels, probability >= row.threshold))
     matrix = confusion(two, result)
     (chosen,) = (row for row in rows if row.is_chosen)

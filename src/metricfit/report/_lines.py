@@ -1,4 +1,4 @@
-"""Which contenders the page shows in detail, in which colours, and how it marks them in words."""
+"""The contenders in the figures: which are drawn, in which colours, and how the page marks them in words."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from metricfit.methods import CROSS_ENTROPY
 N_COLOURS = 12  # in the page's palette
 MODEL_COLOURS = {"trivial": 0, "linear": 7, "boosting": 2, "extra_trees": 10, "mlp": 3, "ensemble": 1}
 OTHER_COLOURS = (5, 8, 9, 11, 6)  # for the user's own models
-SECOND_COLOUR = 4  # for a choice of the reference's model, so that the two can be told apart
+SECOND_COLOUR = 4  # for a choice of the reference's model, which would have the same colour
 
 
 @dataclass(frozen=True)
-class Shown:
+class Line:
     """A contender in the figures that compare a few of them; the plain variant has a hollow dot."""
 
     result: Result
@@ -30,7 +30,7 @@ def model_colours(comparison: Comparison) -> dict[str, int]:
     """One colour per model."""
     models = list(dict.fromkeys(result.contender.model for result in comparison.results.values()))
     others = [name for name in models if name not in MODEL_COLOURS]
-    own = {name: OTHER_COLOURS[place % len(OTHER_COLOURS)] for place, name in enumerate(others)}
+    own = {name: OTHER_COLOURS[index % len(OTHER_COLOURS)] for index, name in enumerate(others)}
     return {name: MODEL_COLOURS.get(name, own.get(name, 0)) for name in models}
 
 
@@ -43,44 +43,36 @@ def contender_colours(comparison: Comparison) -> dict[str, int]:
     return colours
 
 
-def positive_place(comparison: Comparison) -> int | None:
-    """The place of the positive class of two; None if there is none."""
-    if comparison.positive is None or len(comparison.classes) != 2:
-        return None
-    return next((place for place, label in enumerate(comparison.classes) if str(label) == str(comparison.positive)), None)
-
-
 def class_of_interest(comparison: Comparison) -> int:
     """The class of two whose probability the figures show: the positive one, or else the second."""
-    place = positive_place(comparison)
-    return 1 if place is None else place
+    return 1 if comparison.positive_index is None else comparison.positive_index
 
 
-def reference_line(comparison: Comparison) -> Shown:
-    return _shown(comparison, comparison.reference)
+def reference_line(comparison: Comparison) -> Line:
+    return _line(comparison, comparison.reference)
 
 
-def choice_line(comparison: Comparison) -> Shown:
-    return _shown(comparison, comparison.choice)
+def choice_line(comparison: Comparison) -> Line:
+    return _line(comparison, comparison.choice)
 
 
-def plain_line(comparison: Comparison) -> Shown | None:
+def plain_line(comparison: Comparison) -> Line | None:
     """The choice's model trained by cross-entropy without a tuned threshold; None if it is the choice, or not compared."""
     model = comparison.choice.contender.model
     plain = comparison.results.get(f"{model}, {CROSS_ENTROPY}")
     if plain is None or plain is comparison.choice:
         return None
-    return _shown(comparison, plain, hollow=True)
+    return _line(comparison, plain, hollow=True)
 
 
-def shown_lines(comparison: Comparison) -> list[Shown]:
-    """The reference, the plain variant of the choice, and the choice; each once."""
-    lines = [reference_line(comparison), plain_line(comparison), choice_line(comparison)]
-    return list({line.name: line for line in lines if line is not None}.values())
+def compared_lines(comparison: Comparison) -> list[Line]:
+    """The reference and the choice; one line if they are the same."""
+    lines = (reference_line(comparison), choice_line(comparison))
+    return list({line.name: line for line in lines}.values())
 
 
-def _shown(comparison: Comparison, result: Result, hollow: bool = False) -> Shown:
-    return Shown(result, contender_colours(comparison)[result.contender.name], hollow)
+def _line(comparison: Comparison, result: Result, hollow: bool = False) -> Line:
+    return Line(result, contender_colours(comparison)[result.contender.name], hollow)
 
 
 def marks(comparison: Comparison) -> dict[str, list[str]]:

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metricfit._errors import DataError, UsageError
-from metricfit.cli import _options as options
-from metricfit.cli._formulas import Formulas
+from metricfit.cli._options import ignore_warnings, parse_delimiter, say, show_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from metricfit.cli._model import Model
+    from metricfit.cli._predict import PredictOptions
     from metricfit.data import Chunk, Drift, Layout
 
 PREDICTION = "prediction"
-LISTED = 10  # rows without a prediction that are named, and columns that differ
+MAX_LISTED = 10  # rows without a prediction that are named, and columns that differ
 ROWS_PER_LINE = 100_000  # between two lines of progress where there is no terminal
 FORMATS = ("parquet", "csv.gz", "csv")
 
@@ -30,59 +30,55 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """A model, and what is wanted of its predictions."""
+class Predictor:
+    """A model, and the options of its predictions."""
 
     model: Model
-    folder: Path  # of the model
-    keep: Sequence[str] = ()
-    probabilities: bool = False
-    skip: bool = False  # rows that cannot be read
-    safe_csv: bool = False
-    header: bool | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    strict: bool = False  # data that moved are an error
+    options: PredictOptions
 
-    def write(self, data: Path, out: Path | None, overwrite: bool, say: Say, drift: Drift, progress: bool = True) -> int:
-        """Predict a file, and write ``out`` or, without one, stdout; the number of rows. The rows are added to ``drift``."""
+    def write(self, data: Path, out: Path | None, say: Say, drift: Drift, progress: bool = True) -> None:
+        """Predict a file, and write ``out`` or, without one, stdout. The rows are added to ``drift``."""
         from metricfit._files import new_file
         from metricfit.data import input_file
 
-        problems, written, kind = _Problems(), _Written(progress), output_format(out)
+        problems, writer, kind = _RowProblems(), _Writer(progress), output_format(out)
         with input_file(data) as path:
-            if self.strict:
+            if self.options.strict:
                 self._check_moved(path, data)
             tables = self._tables(path, data, kind, problems, say, drift)
             if out is None:
-                with written.told_if_incomplete():
-                    written.write(tables, sys.stdout.buffer, kind)
+                with writer.say_if_incomplete():
+                    writer.write(tables, sys.stdout.buffer, kind)
             else:
-                with new_file(out, overwrite) as file, file.open("wb") as stream:
-                    written.write(tables, stream, kind)
-                say(f"{written.n_rows:,} rows: {out}")
+                with new_file(out, self.options.overwrite) as file, file.open("wb") as stream:
+                    writer.write(tables, stream, kind)
+                say(f"{writer.n_rows:,} rows: {out}")
         problems.say(say)
-        return written.n_rows
+
+    @property
+    def _skip(self) -> bool:
+        return self.options.on_error == "skip"
 
     def _layout(self, path: Path) -> Layout:
         from metricfit.data import layout_of
 
-        named = self.model.schema.header if self.header is None else self.header
-        return layout_of(path, delimiter=self.delimiter, encoding=self.encoding, header=named)
+        header = self.model.schema.header if self.options.header is None else self.options.header
+        delimiter = parse_delimiter(self.options.delimiter)
+        return layout_of(path, delimiter=delimiter, encoding=self.options.encoding, header=header)
 
     def _check_moved(self, path: Path, data: Path) -> None:
         """Read the file once, before anything is written."""
         from metricfit.data import Drift, read_chunks
 
         drift = Drift(self.model.schema)
-        for chunk in read_chunks(path, self._layout(path), self.model.schema, skip=self.skip):
+        for chunk in read_chunks(path, self._layout(path), self.model.schema, skip=self._skip):
             drift.add(readable_rows(chunk))
         if notes := drift.notes():
-            shown = " ".join(notes[:LISTED]) + (f" {len(notes) - LISTED} more." if len(notes) > LISTED else "")
+            shown = " ".join(notes[:MAX_LISTED]) + (f" {len(notes) - MAX_LISTED} more." if len(notes) > MAX_LISTED else "")
             name = "stdin" if str(data) == "-" else data
             raise DataError(f"{name} differs from the training table, and --strict is given. {shown}")
 
-    def _tables(self, path: Path, data: Path, kind: str, problems: _Problems, say: Say, drift: Drift) -> Iterator[pa.Table]:
+    def _tables(self, path: Path, data: Path, kind: str, problems: _RowProblems, say: Say, drift: Drift) -> Iterator[pa.Table]:
         """The output, chunk by chunk. An error in the first rows is raised here, and leaves no output behind."""
         from metricfit.data import read_chunks
 
@@ -91,30 +87,60 @@ class Prediction:
             say(note)
         if layout.decimal == ",":
             say("Numbers such as 1,5 are read with a decimal comma.")
-        kept = _kept_names(self.keep, layout.names, _output_names(self.model, self.probabilities))
-        chunks = read_chunks(path, layout, self.model.schema, kept, self.skip, say)
+        probabilities = self.options.probabilities
+        kept = _kept_names(self.options.keep or (), layout.names, _output_names(self.model, probabilities))
+        chunks = read_chunks(path, layout, self.model.schema, kept, self._skip, say)
         tables = (problems.noted(*self._predict(data, chunk)) for chunk in _counted(chunks, drift))
-        if self.skip and kind != "parquet" and not kept and not self.probabilities:
+        if self._skip and kind != "parquet" and not kept and not probabilities:
             tables = (_without_blank_lines(table) for table in tables)
         first = next(tables, None)
-        rest: Iterator[pa.Table] = chain(
-            [_empty_table(self.model, kept, self.probabilities) if first is None else first], tables
-        )
-        return rest if kind == "parquet" else map(Formulas(self.safe_csv, say).checked, rest)
+        return chain([_empty_table(self.model, kept, probabilities) if first is None else first], tables)
 
     def _predict(self, data: Path, chunk: Chunk) -> tuple[Chunk, pa.Table]:
         """The chunk and its predictions. A row whose number overflows in the model is an error, or a problem of the row."""
         from metricfit.estimators import OutOfReachError
 
         try:
-            return chunk, prediction_table(self.model, chunk, self.folder, self.probabilities)
+            return chunk, self._prediction_table(chunk)
         except OutOfReachError as error:
-            places = [place for place in range(chunk.features.num_rows) if place not in chunk.problems]
-            found = {places[row]: f"row {chunk.first_row + places[row]}, {problem}" for row, problem in error.rows.items()}
-            if not self.skip:
+            readable = [index for index in range(chunk.features.num_rows) if index not in chunk.problems]
+            found = {readable[row]: f"row {chunk.first_row + readable[row]}, {what}" for row, what in error.rows.items()}
+            if not self._skip:
                 raise DataError(f"{'stdin' if str(data) == '-' else data}, {found[min(found)]}.") from error
             chunk = replace(chunk, problems=dict(sorted({**chunk.problems, **found}.items())))
-            return chunk, prediction_table(self.model, chunk, self.folder, self.probabilities)
+            return chunk, self._prediction_table(chunk)
+
+    def _prediction_table(self, chunk: Chunk) -> pa.Table:
+        """Kept columns, ``prediction``, and if asked for ``probability_<class>``; unreadable rows have no prediction."""
+        import numpy as np
+        import pyarrow as pa
+
+        from metricfit.estimators import OutOfReachError
+
+        classifier, n_rows = self.model.classifier, chunk.features.num_rows
+        rows: Any = readable_rows(chunk)
+        scores = probability = np.empty((0, len(classifier.classes_)))
+        try:
+            if rows.num_rows:
+                if not classifier.reads_frames_:
+                    rows = np.stack([rows[name].to_numpy() for name in rows.column_names], 1)
+                with ignore_warnings():
+                    scores, probability = classifier.scores_and_probabilities(rows)
+        except OutOfReachError:
+            raise
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise DataError(f"The model in {self.options.model} cannot predict these data: {error}") from error
+        found = {PREDICTION: pa.array(classifier.classes_[scores.argmax(1)])}
+        if self.options.probabilities:
+            names = _output_names(self.model, True)[1:]
+            found |= {name: pa.array(column) for name, column in zip(names, probability.T, strict=True)}
+        if chunk.problems:
+            readable = np.setdiff1d(np.arange(n_rows), list(chunk.problems))
+            indices = np.full(n_rows, -1)
+            indices[readable] = np.arange(len(readable))
+            taken = pa.array(indices, mask=indices < 0)
+            found = {name: column.take(taken) for name, column in found.items()}
+        return pa.table({**dict(zip(chunk.kept.column_names, chunk.kept.columns, strict=True)), **found})
 
 
 def _counted(chunks: Iterator[Chunk], drift: Drift) -> Iterator[Chunk]:
@@ -123,15 +149,15 @@ def _counted(chunks: Iterator[Chunk], drift: Drift) -> Iterator[Chunk]:
         yield chunk
 
 
-def say_moved(drift: Drift, say: Say) -> None:
+def say_moved(drift: Drift) -> None:
     """Say once, after all rows, where they differ from the training table."""
     notes = drift.notes()
     if notes:
         say("Warning: these rows differ from the training table, so predictions may be poor. Pass --strict to refuse them.")
-    for note in notes[:LISTED]:
+    for note in notes[:MAX_LISTED]:
         say(f"  {note}")
-    if len(notes) > LISTED:
-        say(f"  {len(notes) - LISTED} more columns differ.")
+    if len(notes) > MAX_LISTED:
+        say(f"  {len(notes) - MAX_LISTED} more columns differ.")
 
 
 def readable_rows(chunk: Chunk) -> pa.Table:
@@ -140,38 +166,6 @@ def readable_rows(chunk: Chunk) -> pa.Table:
 
     rows = np.setdiff1d(np.arange(chunk.features.num_rows), list(chunk.problems))
     return chunk.features.take(rows) if chunk.problems else chunk.features
-
-
-def prediction_table(model: Model, chunk: Chunk, folder: Path, probabilities: bool) -> pa.Table:
-    """The kept columns, ``prediction``, and if wanted ``probability_<class>``; nothing is predicted for unreadable rows."""
-    import numpy as np
-    import pyarrow as pa
-
-    from metricfit.estimators import OutOfReachError
-
-    classifier, features = model.classifier, chunk.features
-    readable = np.setdiff1d(np.arange(features.num_rows), list(chunk.problems))
-    given: Any = readable_rows(chunk)
-    scores = probability = np.empty((0, len(classifier.classes_)))
-    try:
-        if len(readable):
-            if not classifier.reads_frames_:
-                given = np.stack([given[name].to_numpy() for name in given.column_names], 1)
-            with options.ignore_warnings():
-                scores, probability = classifier.scores_and_probabilities(given)
-    except OutOfReachError:
-        raise
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        raise DataError(f"The model in {folder} cannot predict these data: {error}") from error
-    found = {PREDICTION: pa.array(classifier.classes_[scores.argmax(1)])}
-    if probabilities:
-        found |= {name: pa.array(column) for name, column in zip(_output_names(model, True)[1:], probability.T, strict=True)}
-    if chunk.problems:
-        places = np.full(features.num_rows, -1)
-        places[readable] = np.arange(len(readable))
-        rows = pa.array(places, mask=places < 0)
-        found = {name: column.take(rows) for name, column in found.items()}
-    return pa.table({**dict(zip(chunk.kept.column_names, chunk.kept.columns, strict=True)), **found})
 
 
 def _without_blank_lines(table: pa.Table) -> pa.Table:
@@ -196,11 +190,11 @@ def _empty_table(model: Model, kept: Sequence[str], probabilities: bool) -> pa.T
     return pa.table({**kept_columns, PREDICTION: model.classifier.classes_[:0], **dict.fromkeys(names[1:], np.empty(0))})
 
 
-def _kept_names(given: Sequence[str], names: Sequence[str], outputs: Sequence[str]) -> list[str]:
+def _kept_names(columns: Sequence[str], names: Sequence[str], outputs: Sequence[str]) -> list[str]:
     """The columns in ``--keep``; a column whose name has commas is given alone."""
     from metricfit.data import column_named
 
-    wanted = [part.strip() for item in given for part in ([item] if item in names else item.split(",")) if part.strip()]
+    wanted = [part.strip() for item in columns for part in ([item] if item in names else item.split(",")) if part.strip()]
     kept = list(dict.fromkeys(column_named(name, names, "--keep") for name in wanted))
     for name in kept:
         if name in outputs:
@@ -208,7 +202,7 @@ def _kept_names(given: Sequence[str], names: Sequence[str], outputs: Sequence[st
     return kept
 
 
-class _Problems:
+class _RowProblems:
     """Rows without a prediction: their number, and what is wrong with the first of them."""
 
     def __init__(self) -> None:
@@ -218,14 +212,14 @@ class _Problems:
     def noted(self, chunk: Chunk, table: pa.Table) -> pa.Table:
         """Note the chunk's problems, and return its table."""
         self.n_rows += len(chunk.problems)
-        self.first += list(chunk.problems.values())[: LISTED - len(self.first)]
+        self.first += list(chunk.problems.values())[: MAX_LISTED - len(self.first)]
         return table
 
     def say(self, say: Say) -> None:
         if self.n_rows:
             one = self.n_rows == 1
             rows, they = ("1 row has", "it") if one else (f"{self.n_rows:,} rows have", "they")
-            listed = f"; the first {LISTED}" if self.n_rows > LISTED else ""
+            listed = f"; the first {MAX_LISTED}" if self.n_rows > MAX_LISTED else ""
             say(f"{rows} no prediction, because {they} cannot be read{listed}:")
         for line in self.first:
             say(f"  {line}")
@@ -243,7 +237,7 @@ def output_format(out: Path | None) -> str:
     raise UsageError(f"--out should end in .csv, .csv.gz or .parquet, got {out}.")
 
 
-class _Written:
+class _Writer:
     """The rows that were written so far."""
 
     def __init__(self, progress: bool = True) -> None:
@@ -264,11 +258,11 @@ class _Written:
                     _show_rows(self.n_rows, self.n_rows + table.num_rows)
                 self.n_rows += table.num_rows
         if self.progress:
-            options.show_progress("")
+            show_progress("")
 
     @contextmanager
-    def told_if_incomplete(self) -> Iterator[None]:
-        """Say in an error how far the output on stdout goes, because nobody can take it back."""
+    def say_if_incomplete(self) -> Iterator[None]:
+        """Say in an error how far the output on stdout goes, because it cannot be taken back."""
         try:
             yield
         except (DataError, UsageError) as error:
@@ -278,6 +272,6 @@ class _Written:
 
 def _show_rows(before: int, after: int) -> None:
     """Progress: a line that replaces itself in a terminal, elsewhere a line for every 100,000 rows."""
-    options.show_progress(f"{after:,} rows")
+    show_progress(f"{after:,} rows")
     if not sys.stderr.isatty() and before // ROWS_PER_LINE < after // ROWS_PER_LINE:
-        options.say(f"{after:,} rows predicted.")
+        say(f"{after:,} rows predicted.")

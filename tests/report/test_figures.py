@@ -6,7 +6,8 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
 from metricfit import methods
-from metricfit.report import _curves as curves
+from metricfit.report import _figures as curves
+from metricfit.report._features import column_importances
 from metricfit.report._svg import Chart, log_ticks, span, ticks
 
 
@@ -22,9 +23,9 @@ def test_confusion(four):
 def test_threshold_curve(two, name):
     result = two.results[name]
     found = curves.threshold_curve(two, result)
-    for place in range(0, 401, 40):
-        predicted = result.held_out.probability[:, 1] > curves.THRESHOLDS[place]
-        assert found[place] == pytest.approx(f1_score(two.labels, predicted, zero_division=0))
+    for index in range(0, 401, 40):
+        predicted = result.held_out.probability[:, 1] > curves.THRESHOLDS[index]
+        assert found[index] == pytest.approx(f1_score(two.labels, predicted, zero_division=0))
 
 
 def test_chosen_threshold_is_where_the_method_decides(two):
@@ -43,9 +44,9 @@ def test_figures_of_the_first_class(two):
     """Where class 0 is the positive one, it is predicted where its probability is above the threshold."""
     result = two.reference
     found, probability = curves.threshold_curve(two, result, 0), result.held_out.probability[:, 0]
-    for place in range(1, 400, 40):
-        predicted = probability <= curves.THRESHOLDS[place]  # class 1
-        assert found[place] == pytest.approx(f1_score(two.labels, predicted, zero_division=0))
+    for index in range(1, 400, 40):
+        predicted = probability <= curves.THRESHOLDS[index]  # class 1
+        assert found[index] == pytest.approx(f1_score(two.labels, predicted, zero_division=0))
     assert curves.chosen_threshold(result, 0) == pytest.approx(1.0 - curves.chosen_threshold(result))
     assert curves.reliability(two, result, 0).error == pytest.approx(curves.reliability(two, result).error, abs=0.02)
 
@@ -54,10 +55,10 @@ def test_offset_curve(four):
     result = four.results["linear, direct"]
     for label in range(4):
         found = curves.offset_curve(four, result, label)
-        for place in (0, 17, 30, 45, 60):
+        for index in (0, 17, 30, 45, 60):
             shifted = result.held_out.scores.copy()
-            shifted[:, label] += curves.SHIFTS[place]
-            assert found[place] == pytest.approx(f1_score(four.labels, shifted.argmax(1), average="macro"))
+            shifted[:, label] += curves.SHIFTS[index]
+            assert found[index] == pytest.approx(f1_score(four.labels, shifted.argmax(1), average="macro"))
 
 
 def test_reliability(two):
@@ -116,8 +117,8 @@ def test_span_of_nothing_and_of_one_value():
 
 def test_column_importances(two):
     result = two.results["boosting, threshold"]
-    found = curves.column_importances(two, result)
+    found = column_importances(two, result)
     assert [one.column for one in found] == two.columns == ["1", "2", "3", "4", "5", "6"]
     assert [one.mean for one in found] == pytest.approx(result.importance.mean(0).tolist())
     assert [one.deviation for one in found] == pytest.approx(np.std(result.importance, 0, ddof=1).tolist())
-    assert curves.column_importances(two, two.results["boosting, cross_entropy"]) == []
+    assert column_importances(two, two.results["boosting, cross_entropy"]) == []
