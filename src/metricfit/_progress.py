@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -16,6 +17,9 @@ LONG = 30.0  # seconds: if more remain after the first split, a line says so
 
 class Progress:
     """No-op base class; `Bar` and `Lines` print."""
+
+    def announce(self, line: Callable[[], str]) -> None:
+        """Report how long it will take, if ``line`` has words for it; it is not called where nobody reads it."""
 
     def start(self, total: int) -> None:
         """Set the number of steps."""
@@ -45,6 +49,10 @@ class Bar(Progress):
         texts = TextColumn("{task.description}"), TextColumn("{task.fields[metric]}")
         self.bars = Rich(*columns, *texts, console=Console(stderr=True), transient=transient)
         self.name = name
+
+    def announce(self, line: Callable[[], str]) -> None:
+        if text := line():
+            self.bars.console.print(text, highlight=False, markup=False)
 
     def start(self, total: int) -> None:
         self.task, self.begin = self.bars.add_task("starting", total=total, metric=""), time.monotonic()
@@ -83,6 +91,10 @@ class Lines(Progress):
 
 class SplitLines(Progress):
     """One line per split of a comparison, for a stderr that is not a terminal."""
+
+    def announce(self, line: Callable[[], str]) -> None:
+        if text := line():
+            print(text, file=sys.stderr, flush=True)
 
     def start(self, total: int) -> None:
         self.begin = time.monotonic()

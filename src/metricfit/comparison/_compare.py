@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import column_or_1d
 
 from metricfit._checks import check_number
+from metricfit._parallel import count_workers
 from metricfit._progress import Progress
 from metricfit._typing import Ints
 from metricfit.comparison._contenders import CONSTANT_NAME, DEFAULT_MODELS, REFERENCE, list_contenders
@@ -28,6 +29,7 @@ from metricfit.comparison._splits import (
     plan_time,
 )
 from metricfit.comparison._statistics import margin_in_units
+from metricfit.comparison._trial import announce_time
 from metricfit.comparison._warnings import list_warnings
 from metricfit.comparison._words import join_labels
 from metricfit.estimators import MetricClassifier, check_label_types, check_target
@@ -167,6 +169,7 @@ def compare_metrics(
     n_explained = plan.n_splits if importance else 0
     job = Job(classifier, X, target, labels, test_data, test_labels, len(classes), named, contenders, plan, n_explained)
     reporter = progress or Progress()
+    reporter.announce(lambda: announce_time(job, count_workers(n_jobs)))
     reporter.start(job.n_fits)
     runs, interrupt = list[Outcomes](), None
     try:

@@ -1,0 +1,83 @@
+"""The time that is announced: extrapolated from given seconds, never from the clock."""
+
+from itertools import count
+
+import numpy as np
+import pytest
+
+import metricfit as mf
+from metricfit._progress import Progress
+from metricfit.comparison import _trial
+from metricfit.comparison._trial import Trial, describe_time
+
+
+class Announcement(Progress):
+    """Keeps the line that a comparison announces."""
+
+    text = None
+
+    def announce(self, line):
+        self.text = line()
+
+
+def made(n_rows):
+    features = np.random.default_rng(0).normal(size=(n_rows, 3))
+    return features, np.array(["a", "b", "c"])[(features[:, :1] > [-2.2, 0.0]).sum(1)]  # class "a" has 1.4 % of the rows
+
+
+def test_half_of_the_seconds_grow_with_the_rows():
+    trial = Trial(1000, {"linear, auto": 2.0, "boosting, threshold": 3.0})
+    assert trial.extrapolate(16_000) == pytest.approx({"linear, auto": 17.0, "boosting, threshold": 25.5})  # 8.5 times
+    assert trial.extrapolate(1000) == trial.seconds
+
+
+def test_splits_of_different_sizes_are_added():
+    trial = Trial(1000, {"boosting, threshold": 60.0})  # 60, 90 and 120 seconds
+    assert describe_time(trial, [1000, 2000, 3000], 1, 1) == "3 splits: about 4 minutes (measured on 1,000 rows)."
+
+
+def test_jobs_run_in_rounds():
+    trial = Trial(1000, {"boosting, threshold": 60.0})
+    assert describe_time(trial, [1000] * 5, 2, 4) == "5 splits: about 3 minutes (measured on 1,000 rows)."  # 2 + 2 + 1
+    one = describe_time(trial, [1000] * 5, 1, 4)
+    assert one == "5 splits: about 5 minutes (measured on 1,000 rows). --jobs 4 would take about 2 minutes."
+
+
+def test_a_method_that_takes_most_of_the_time_is_named():
+    seconds = {"linear, threshold": 10.0, "linear, exact": 80.0, "boosting, threshold": 10.0}
+    text = describe_time(Trial(1000, seconds), [1000], 1, 1)
+    assert text.endswith(" linear, exact takes 80 % of it: --methods without it is faster.")
+    assert "--methods" not in describe_time(Trial(1000, {"boosting, threshold": 80.0}), [1000], 1, 1)
+
+
+@pytest.fixture
+def small_trial(monkeypatch):
+    monkeypatch.setattr(_trial, "TRIAL_ROWS", 100)
+    monkeypatch.setattr(_trial, "cpu_count", lambda: 1)
+
+
+OPTIONS = {"models": ["linear"], "methods": ["threshold", "hinge"], "n_splits": 3, "n_repeats": 3}
+
+
+def test_a_trial_is_announced_and_changes_no_result(small_trial, monkeypatch):
+    """Nine splits of 400 training rows, from a clock that ticks once for each of three contenders on 100 rows."""
+    features, target = made(600)
+    progress, ticks = Announcement(), count()
+    monkeypatch.setattr(_trial, "clock", lambda: float(next(ticks)))
+    found = mf.compare(features, target, "f1_macro", **OPTIONS, progress=progress)
+    assert progress.text == "9 splits: about 68 s (measured on 100 rows)."  # 9 * 3 * (0.5 + 0.5 * 4),
+    plain = mf.compare(features, target, "f1_macro", **OPTIONS)
+    assert [one.scores for one in found.results.values()] == [one.scores for one in plain.results.values()]
+
+
+def test_a_small_table_is_not_tried(small_trial):
+    progress = Announcement()
+    mf.compare(*made(300), "f1_macro", **OPTIONS, progress=progress)  # 200 training rows, less than three times 100
+    assert progress.text == ""
+
+
+def test_every_class_is_in_the_trial():
+    labels = np.array([0] * 5000 + [1] * 4)
+    rows = _trial._pick(labels, 100)
+    assert 100 <= len(rows) <= 120
+    assert (labels[rows] == 1).sum() == 4
