@@ -6,7 +6,7 @@ import logging
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -23,7 +23,7 @@ CONNECT = 10.0  # seconds to wait for the scheduler, and for a first worker
 NO_WORKERS = 60.0  # seconds without any worker before a cluster is given up
 LOOK = 2.0  # seconds between two looks at the workers
 WENT_AWAY = "The cluster went away: the connection to its scheduler is lost."
-RESENDS = 3  # times that lost data are sent again
+LOST = "The workers that had the data ended, and the data with them."
 PACKAGES = ("metricfit", "numpy", "scipy", "scikit-learn", "torch")  # that the numbers depend on
 
 _sent: dict[tuple[str, int], tuple[weakref.ref[Any], Any]] = {}  # by client and object: the object, and where it is there
@@ -53,26 +53,18 @@ def map_on_cluster(
 ) -> Iterator[Any]:
     """``function(data, *item)`` of every item; see :func:`metricfit._parallel.parallel`.
 
-    Dask runs the tasks of a worker that died once more. Data that no worker has any more are sent again.
+    Dask runs the tasks of a worker that died once more.
     """
     call = delayed(function)()[0].with_config_and_warning_filters(get_config(), warnings.filters)
-    waiting, futures, resends = dict(enumerate(items)), dict[int, Any](), 0
+    futures = _submit(client, call, data, list(items))
     try:
-        while waiting:
-            try:
-                futures = _submit(client, call, data, waiting)
-                while waiting:
-                    place = _next_done(client, futures, ordered)
-                    result = _result(client, futures[place])
-                    del futures[place], waiting[place]
-                    yield result
-            except _LostDataError as error:
-                resends += 1
-                if resends > RESENDS:
-                    raise ClusterError(f"The workers of the cluster ended {resends} times, and the data with them.") from error
+        while futures:
+            future = _next_done(client, futures[: 1 if ordered else None])
+            futures.remove(future)
+            yield _result(client, future)
     finally:
         if futures and client.status == "running":
-            client.cancel(list(futures.values()))
+            client.cancel(futures)
 
 
 def version_problem(here: Mapping[str, str | None], there: Mapping[str, str | None]) -> str:
@@ -133,12 +125,12 @@ def _check_workers(client: Any, address: str, one_thread: bool) -> None:
         )
 
 
-def _submit(client: Any, call: Callable[..., Any], data: Any, items: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+def _submit(client: Any, call: Callable[..., Any], data: Any, items: Sequence[tuple[Any, ...]]) -> list[Any]:
     """A future of every item."""
     try:
         client.wait_for_workers(1, timeout=NO_WORKERS)
         sent = _send(client, data, len(items))
-        return {place: client.submit(_run, call, sent, item, pure=False) for place, item in items.items()}
+        return [client.submit(_run, call, sent, item, pure=False) for item in items]
     except TimeoutError as error:
         raise ClusterError(f"The cluster had no workers for {NO_WORKERS:.0f} seconds.") from error
     except CancelledError as error:
@@ -164,18 +156,18 @@ def _run(call: Callable[..., Any], data: Any, item: tuple[Any, ...]) -> Any:
         return call(data, *item)
 
 
-def _next_done(client: Any, futures: Mapping[int, Any], ordered: bool) -> int:
-    """The place of a future that has ended; the first one if they are ordered."""
+def _next_done(client: Any, futures: Sequence[Any]) -> Any:
+    """The first future that has ended; a ClusterError if there are no workers for a while."""
     from distributed import wait
 
-    wanted, since = list(futures)[: 1 if ordered else None], time.monotonic()
+    since = time.monotonic()
     while True:
-        for place in wanted:
-            if futures[place].done():
-                return place
+        for future in futures:
+            if future.done():
+                return future
         try:
             with client.as_current():
-                wait([futures[place] for place in wanted], timeout=LOOK, return_when="FIRST_COMPLETED")
+                wait(futures, timeout=LOOK, return_when="FIRST_COMPLETED")
         except CancelledError as error:
             raise _cancelled(client) from error
         except TimeoutError as error:
@@ -218,13 +210,9 @@ def _missing_module(error: BaseException | None) -> str | None:
     return error.name if error is not None else None
 
 
-class _LostDataError(Exception):
-    """The data were on workers that died."""
-
-
-def _cancelled(client: Any) -> Exception:
+def _cancelled(client: Any) -> ClusterError:
     """What a cancelled task means: nobody cancels any, so either data or the scheduler are lost."""
-    return _LostDataError() if client.status == "running" else ClusterError(WENT_AWAY)
+    return ClusterError(LOST if client.status == "running" else WENT_AWAY)
 
 
 @contextmanager
