@@ -13,7 +13,7 @@ Where labels are wrong, networks are chosen by the accuracy of held-out rows ins
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from metricfit.decisions import Guard, cross_fit_offsets, fit_offsets, fit_smoot
 from metricfit.learners import EnsembleLearner, Fold, History, Learner, MeanModel, MetricLearner, Task, Trained
 from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method
 
-__all__ = ["Fitted", "fit_method", "iterate_folds", "starts_at_cross_entropy", "stratified_folds"]
+__all__ = ["Fitted", "FoldSplits", "fit_method", "starts_at_cross_entropy", "stratified_folds"]
 
 OffsetSearch = Callable[..., Floats]  # of scores, labels, metric and weights
 OFFSET_FOLDS = 5  # parts of the held-out rows of a single split, to judge offsets
@@ -92,16 +92,33 @@ def starts_at_cross_entropy(learner: Learner, method: Method | Choice) -> bool:
     return not isinstance(learner, MetricLearner) or learner.refits or _is_plain(method) or method.start != SCRATCH
 
 
-def stratified_folds(labels: Ints, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
-    """Training and test rows of shuffled folds; a class may have fewer rows than there are folds."""
+@dataclass(frozen=True)
+class FoldSplits(Sequence[tuple[Ints, Ints]]):
+    """Training and test rows of folds, from the number of the fold that holds each row out: a byte or two per row."""
+
+    numbers: NDArray[np.integer[Any]]
+    n_folds: int
+
+    def __len__(self) -> int:
+        return self.n_folds
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[one] for one in range(self.n_folds)[index]]
+        fold = range(self.n_folds)[index]
+        return np.flatnonzero(self.numbers != fold), np.flatnonzero(self.numbers == fold)
+
+
+def stratified_folds(labels: NDArray[np.integer[Any]], n_folds: int, seed: int, warn: bool = False) -> FoldSplits:
+    """Shuffled folds; ``warn`` if a class has fewer rows than there are folds."""
+    numbers = np.empty(len(labels), np.min_scalar_type(n_folds))
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class")
-        return list(iterate_folds(labels, n_folds, seed))
-
-
-def iterate_folds(labels: NDArray[np.integer[Any]], n_folds: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
-    """The same one after the other, for many rows."""
-    yield from StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.empty((len(labels), 1)), labels)
+        if not warn:
+            warnings.filterwarnings("ignore", "The least populated class")
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        for fold, (_, test) in enumerate(splitter.split(np.empty((len(labels), 0)), labels)):
+            numbers[test] = fold
+    return FoldSplits(numbers, n_folds)
 
 
 def _is_plain(method: Method | Choice) -> bool:
@@ -257,7 +274,7 @@ def _try(task: Task, learner: MetricLearner, method: Method, start: Any, plain: 
         tuned = _tune(task, logits, _offset_search(learner))
         offsets = _by_row(task, logits, tuned)
     elif method.offsets != "none":
-        offsets = np.repeat([model.offsets for model in models], [len(test) for _, test in task.splits], axis=0)
+        offsets = np.repeat([model.offsets for model in models], [len(test) for test in task.test_rows], axis=0)
     return _Candidate(method, models, logits, offsets, tuned)
 
 
@@ -326,13 +343,13 @@ def _with_mean_offsets(model: Any, tuned: Sequence[Floats]) -> Any:
 def _final_offsets(task: Task, learner: Learner, logits: Floats | None, model: Any) -> list[Floats]:
     if logits is not None:
         return _tune(task, logits, _offset_search(learner))
-    rows = task.rows
-    return [fit_offsets(model.logits(rows.features), rows.labels, task.metric, rows.weight)]
+    rows = task.rows.spread()
+    return [fit_offsets(rows.logits(model), rows.labels, task.metric, rows.weight)]
 
 
 def _temperature(task: Task, logits: Floats | None, model: Any) -> float:
     """From held-out scores, or from those of the training rows where there are none."""
-    rows = task.rows
     if logits is None:
-        return fit_temperature(model.logits(rows.features), rows.labels, rows.training_weight)
+        rows = task.rows.spread()
+        return fit_temperature(rows.logits(model), rows.labels, rows.training_weight)
     return fit_temperature(logits, task.held_out.labels, task.held_out.training_weight)

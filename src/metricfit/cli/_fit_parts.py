@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +65,7 @@ def fit_in_parts(given: Mapping[str, Any]) -> None:
 def _fit(given: Mapping[str, Any], n_jobs: int | None) -> tuple[Files, MetricClassifier]:
     """The files that were read, and the model."""
     from metricfit.estimators import MetricClassifier
-    from metricfit.shards import check_scratch, find_files, fit_files, open_files, read_all_labels, shard_map
+    from metricfit.shards import check_scratch, find_files, fit_files, open_files, read_all_labels
 
     asked = Asked.among({**given, "data": given["data"][0]})
     check_options(asked)
@@ -78,15 +77,14 @@ def _fit(given: Mapping[str, Any], n_jobs: int | None) -> tuple[Files, MetricCla
     judged = check_metric(asked, labels.classes, labels.counts)
     for note in judged.notes:
         options.say(note)
-    classifier = MetricClassifier(judged.metric, model=given["model"], random_state=given["seed"], **judged.classes)
+    run = {"random_state": given["seed"], "n_jobs": n_jobs, "verbose": 1}
+    classifier = MetricClassifier(judged.metric, model=given["model"], **run, **judged.classes)
     try:
-        return files, fit_files(files, labels, classifier, given["scratch"], shard_map(n_jobs), _tell())
+        return files, fit_files(files, labels, classifier, given["scratch"])
     except DataError:
         raise
     except ValueError as error:
         raise UsageError(str(error)) from error
-    finally:
-        options.show_progress("")
 
 
 def _check_given(given: Mapping[str, Any]) -> None:
@@ -104,8 +102,3 @@ def _check_given(given: Mapping[str, Any]) -> None:
             raise UsageError(
                 f"--{name.replace('_', '-')} does not apply to files that are read in parts. Leave it out, or pass one file."
             )
-
-
-def _tell() -> Callable[[str], None]:
-    """Replace the line about the last pass on a terminal; elsewhere print every line."""
-    return options.show_progress if sys.stderr.isatty() else options.say

@@ -12,7 +12,7 @@ import numpy as np
 from metricfit._parallel import parallel, runs_here
 from metricfit._progress import Progress
 from metricfit._typing import Floats, Ints
-from metricfit.learners._rows import TrainingRows, take_rows
+from metricfit.learners._rows import TrainingRows, most_scored_rows, spread_rows
 from metricfit.metrics import Metric
 
 if TYPE_CHECKING:
@@ -75,25 +75,31 @@ class Task:
         return replace(self, progress=Progress(), splits=())
 
     @cached_property
+    def test_rows(self) -> list[Ints]:
+        """The rows of each split that judge its model: all test rows, or evenly spaced ones where there are very many."""
+        most = most_scored_rows(self.rows.n_classes) // max(1, len(self.splits))
+        return [test[spread_rows(len(test), most)] if len(test) > most else test for _, test in self.splits]
+
+    @cached_property
     def held_out_index(self) -> Ints:
         """The test rows of all splits, one split after the other."""
-        return np.concatenate([test for _, test in self.splits])
+        return np.concatenate(self.test_rows)
 
     @cached_property
     def held_out(self) -> TrainingRows:
         """These rows without their features: their labels judge out-of-fold scores."""
-        return replace(self.rows, features=np.empty((len(self.rows.labels), 0))).take(self.held_out_index)
+        return replace(self.rows, features=np.empty((len(self.rows.labels), 0))).take(self.held_out_index).in_full()
 
     @property
     def held_out_parts(self) -> list[Ints]:
         """Where the test rows of each split stand among the held-out rows."""
-        ends = np.cumsum([len(test) for _, test in self.splits])
+        ends = np.cumsum([len(test) for test in self.test_rows])
         return np.split(np.arange(ends[-1]), ends[:-1])
 
     def held_out_logits(self, models: Sequence[Any]) -> Floats:
         """The scores of the held-out rows, each by the model that has not seen it."""
-        scored = zip(models, self.splits, strict=True)
-        return np.concatenate([model.logits(take_rows(self.rows.features, test)) for model, (_, test) in scored])
+        scored = zip(models, self.test_rows, strict=True)
+        return np.concatenate([self.rows.take(test).logits(model) for model, test in scored])
 
     def in_form(self, name: str) -> Task:
         """With the rows in the form that a learner reads."""
@@ -104,6 +110,10 @@ class Task:
         alone = not learner.runs_in_parallel or runs_here(self.n_jobs)
         return learner.steps if alone else 0
 
+    def runs_alone(self, learner: Learner) -> bool:
+        """Whether splits are trained one after the other: the learner reports steps, or blocks run in parallel instead."""
+        return bool(self.steps_of(learner)) or self.rows.in_blocks
+
     def over_splits(
         self,
         learner: Learner,
@@ -113,7 +123,7 @@ class Task:
         starts: Sequence[Any] | None = None,
     ) -> list[Any]:
         """``fit(fold, start)`` of every split; one after the other where the learner reports steps of its own."""
-        alone = bool(self.steps_of(learner))
+        alone = self.runs_alone(learner)
         given = enumerate(zip(self.splits, starts or [None] * len(self.splits), strict=True))
         items = ((learner, fit, *split, start, place) for place, (split, start) in given)
         found = parallel(_on_split, self if alone else self._sent, items, 1 if alone else self.n_jobs)
@@ -122,7 +132,7 @@ class Task:
             results.append(result)
             if history is not None:
                 history += [{**row, "step": len(history) + place} for place, row in enumerate(steps, 1)]
-            if not alone:
+            if not self.steps_of(learner):
                 self.progress.step(stage, None)
         return results
 

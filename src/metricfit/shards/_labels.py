@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from metricfit._errors import DataError
 from metricfit._typing import Ints
-from metricfit.data import check_classes, read_labels
-from metricfit.data._rare import merge_classes
+from metricfit.data import check_classes, merge_classes, read_labels
 from metricfit.shards._files import Files, Say, column_types
 
 MOST_CLASSES = 5_000  # outcomes of five candidates are one integer
@@ -72,9 +71,8 @@ def _encode(files: Files) -> tuple[Codes, pa.ChunkedArray]:
     places: dict[Any, int] = {}
     codes, at, kind = np.empty(files.n_rows, np.int16), 0, _common_type(files)
     for part in files.parts:
-        for column in part.read_target(files.target):
-            if pa.types.is_dictionary(column.type):
-                column = column.cast(column.type.value_type)
+        for chunk in part.read_columns([files.target]):
+            column = chunk.column(0)
             try:
                 column = column.cast(kind)
             except pa.ArrowException as error:
