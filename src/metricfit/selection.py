@@ -41,7 +41,7 @@ class Fitted:
 
     model: Any
     method: Method
-    strength: float
+    C: float
     temperature: float
     candidates: list[dict[str, Any]]
     history: History
@@ -139,7 +139,7 @@ def _decide(task: Task, learner: Learner, method: Method | Choice, start: Traine
     decided = {candidate.name: _decision(task, start, candidate) for candidate in usable}
     model = _with_mean_offsets(start.model, decided[chosen.name].tuned)
     table = _list_candidates(task, start, chosen, decided) if isinstance(method, Choice) else []
-    return Fitted(model, chosen, start.learner.strength, _temperature(task, start.logits, model), table, start.history)
+    return Fitted(model, chosen, start.learner.C, _temperature(task, start.logits, model), table, start.history)
 
 
 def _decision(task: Task, start: Trained, method: Method) -> _Candidate:
@@ -186,7 +186,7 @@ def _fit_one(task: Task, learner: MetricLearner, method: Method, start: Trained 
         model = _with_mean_offsets(model, [])
     elif method.offsets == "tuned":
         model = _with_mean_offsets(model, _final_offsets(task, learner, logits, model))
-    return Fitted(model, method, learner.strength, _temperature(task, logits, model), margins, history, notes)
+    return Fitted(model, method, learner.C, _temperature(task, logits, model), margins, history, notes)
 
 
 def _choose_margin(
@@ -236,7 +236,7 @@ def _choose(task: Task, learner: MetricLearner, candidates: list[Method], start:
     if winner.tuned or winner.method.offsets == "none":
         model = _with_mean_offsets(model, winner.tuned)
     table, temperature = guard.table(predictions, reasons), _temperature(task, winner.logits, model)
-    return Fitted(model, winner.method, learner.strength, temperature, table, history)
+    return Fitted(model, winner.method, learner.C, temperature, table, history)
 
 
 def _choose_by_accuracy(task: Task, learner: Learner, choice: Choice) -> Fitted:
@@ -261,7 +261,7 @@ def _choose_by_accuracy(task: Task, learner: Learner, choice: Choice) -> Fitted:
     table = [{**row, "accuracy": accuracy[row["candidate"]]} for row in table]
     winner = decided[chosen]
     model = _with_mean_offsets(MeanModel.of(winner.models), winner.tuned)
-    return Fitted(model, winner.method, learner.strength, _temperature(task, winner.logits, model), table, history)
+    return Fitted(model, winner.method, learner.C, _temperature(task, winner.logits, model), table, history)
 
 
 def _try(task: Task, learner: MetricLearner, method: Method, start: Any, plain: Floats | None, history: History) -> _Candidate:

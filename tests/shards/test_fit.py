@@ -85,9 +85,9 @@ def test_rows_without_a_label_are_left_out(split):
     ],
 )
 def test_labels_of_several_types_have_one_that_holds_all(tmp_path, first, second, classes):
-    for place, labels in enumerate((first, second)):
-        table = pa.table({"x": np.random.default_rng(place).normal(size=120), "y": labels})
-        parquet.write_table(table, tmp_path / f"part-{place}.parquet")
+    for number, labels in enumerate((first, second)):
+        table = pa.table({"x": np.random.default_rng(number).normal(size=120), "y": labels})
+        parquet.write_table(table, tmp_path / f"part-{number}.parquet")
     found = fit_shards(tmp_path, "y", method="cross_entropy", C=1.0)
     assert found.classes_.tolist() == classes
 
@@ -100,16 +100,16 @@ def test_labels_of_several_types_have_one_that_holds_all(tmp_path, first, second
     ],
 )
 def test_labels_without_a_common_type_are_named_with_their_file(tmp_path, first, second, types):
-    for place, labels in enumerate((first, second)):
-        parquet.write_table(pa.table({"x": np.arange(120.0), "y": labels}), tmp_path / f"part-{place}.parquet")
+    for number, labels in enumerate((first, second)):
+        parquet.write_table(pa.table({"x": np.arange(120.0), "y": labels}), tmp_path / f"part-{number}.parquet")
     with pytest.raises(DataError, match=rf"part-1.parquet, column 'y' has values of type {types} .* the same type"):
         fit_shards(tmp_path, "y")
 
 
 def test_the_file_with_a_label_that_is_no_number_is_named(tmp_path):
-    for place, label in enumerate((1.0, np.nan)):
+    for number, label in enumerate((1.0, np.nan)):
         table = pa.table({"x": np.arange(120.0), "y": pa.array([0.0, label] * 60)})
-        parquet.write_table(table, tmp_path / f"part-{place}.parquet")
+        parquet.write_table(table, tmp_path / f"part-{number}.parquet")
     with pytest.raises(DataError, match=r"part-1.parquet, column 'y' has infinite numbers or NaN"):
         fit_shards(tmp_path, "y")
 
@@ -123,11 +123,11 @@ def test_a_file_under_two_names_is_given_twice(split, tmp_path):
             fit_shards([tmp_path / "part-0.parquet", tmp_path / name], "y")
 
 
-@pytest.mark.parametrize("place", [0, 3])
-def test_a_column_without_values_has_any_type(split, tmp_path, place):
+@pytest.mark.parametrize("number", [0, 3])
+def test_a_column_without_values_has_any_type(split, tmp_path, number):
     """As pandas writes it; the other files say what it is."""
     files, _ = split(make_table(300))
-    path = tmp_path / f"part-{place}.parquet"
+    path = tmp_path / f"part-{number}.parquet"
     table = parquet.read_table(path)
     fits = []
     for kinds in ((pa.float64(), pa.string(), table["day"].type), (pa.null(),) * 3):
@@ -142,7 +142,7 @@ def test_text_that_holds_numbers_is_known_by_as_many_rows_in_wide_files(tmp_path
     """Files of many columns are read in chunks of fewer rows."""
     monkeypatch.setattr("metricfit.data._raw.CHUNK_CELLS", 300)
     words = [None] * 250 + [f"{row}.5" for row in range(50)]
-    columns = {f"x{place}": np.random.default_rng(place).normal(size=300) for place in range(3)}
+    columns = {f"x{number}": np.random.default_rng(number).normal(size=300) for number in range(3)}
     table = pa.table({**columns, "colour": ["red", "blue"] * 150, "t": pa.array(words), "y": np.arange(300) % 2})
     parquet.write_table(table, tmp_path / "wide.parquet")
     schema = _files.open_files([tmp_path / "wide.parquet"], "y").schema

@@ -329,7 +329,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         self.history_ = Table(fitted.history)
         self.chosen_, self.method_ = fitted.method.name, fitted.method
         self.n_iter_ = max(len(fitted.history), 1)
-        self.C_ = fitted.strength
+        self.C_ = fitted.C
         for name in ("coef_", "intercept_"):
             self.__dict__.pop(name, None)  # left by an earlier fit with another model
         if isinstance(fitted.model, LinearModel):

@@ -103,7 +103,7 @@ class FormReader:
 def column_names(data: Any) -> list[str]:
     """The names of a DataFrame's columns; those of an array are numbered."""
     names = getattr(data, "column_names", getattr(data, "columns", None))
-    return [f"x{place}" for place in range(data.shape[1])] if names is None else [str(name) for name in names]
+    return [f"x{index}" for index in range(data.shape[1])] if names is None else [str(name) for name in names]
 
 
 def rows_to_learn_from(data: Any) -> Ints | None:

@@ -22,7 +22,7 @@ from metricfit.learners._network_options import Network
 from metricfit.methods import Choice, Method, NetworkTraining
 
 MODELS = ("auto", "linear", "boosting", "extra_trees", "ensemble", "mlp")
-STRENGTHS = tuple(10.0**power for power in range(-3, 4))
+CS = tuple(10.0**power for power in range(-3, 4))
 FEWEST_ROWS = 100  # for trees beside the linear model
 MOST_CLASSES = {"boosting": 30, "extra_trees": 200}  # a round has a tree per class; a leaf has a number per class
 
@@ -168,12 +168,12 @@ def _network(network: Network, method: Method | Choice, seed: int) -> Learner:
 
 
 def _linear(options: Mapping[str, Any], seed: int, given: Given) -> LinearLearner:
-    strength = options["C"]
-    if strength is None:
-        return LinearLearner(STRENGTHS, seed)
-    if not strength > 0.0:
-        raise ValueError(f"`C` should be positive, got {strength!r}.")
-    return LinearLearner((float(strength),), seed)
+    C = options["C"]  # noqa: N806
+    if C is None:
+        return LinearLearner(CS, seed)
+    if not C > 0.0:
+        raise ValueError(f"`C` should be positive, got {C!r}.")
+    return LinearLearner((float(C),), seed)
 
 
 def _boosting(options: Mapping[str, Any], seed: int, given: Given) -> BoostingLearner:

@@ -156,10 +156,10 @@ class _Coordinates:
     def __init__(self, curvature: list[Floats], start: LinearModel) -> None:
         stacked = np.vstack([start.weight, start.intercept])
         self.start, self.inverse = np.empty_like(stacked.T), np.empty((len(curvature), *curvature[0].shape))
-        for place, one in enumerate(curvature):
+        for index, one in enumerate(curvature):
             factor = _factor(one)
-            self.start[place] = factor.T @ stacked[:, place] if factor.ndim == 2 else factor * stacked[:, place]
-            self.inverse[place] = _inverse(factor)
+            self.start[index] = factor.T @ stacked[:, index] if factor.ndim == 2 else factor * stacked[:, index]
+            self.inverse[index] = _inverse(factor)
 
     def weights(self, flat: Floats) -> tuple[Floats, Floats]:
         by_class = self._times(self.inverse.swapaxes(1, -1), flat.reshape(len(self.inverse), -1))

@@ -34,8 +34,8 @@ class Learner(ABC):
         """Whether splits may be trained in several processes; those of a user's module have all threads instead."""
         return True
 
-    def session(self, place: int = 0) -> AbstractContextManager[Any]:
-        """What a fit runs in: threads, random numbers; those of a split by its place."""
+    def session(self, index: int = 0) -> AbstractContextManager[Any]:
+        """What a fit runs in: threads, random numbers; those of a split by its index."""
         return single_threaded()
 
     @abstractmethod
@@ -51,7 +51,7 @@ class Learner(ABC):
         return {self.reads}
 
     @property
-    def strength(self) -> float:
+    def C(self) -> float:  # noqa: N802 - scikit-learn's name
         """The inverse penalty C, for models that have one."""
         return float("nan")
 
@@ -72,8 +72,8 @@ class MetricLearner(Learner):
     def fit(self, fold: Fold, method: Method, start: Any) -> Any:
         """Train a method from the model ``start``, or from scratch where it is None."""
 
-    def with_setting(self, place: int | None) -> Self:
-        """With the setting at this place alone; None takes the one in the middle."""
+    def with_setting(self, index: int | None) -> Self:
+        """With the settings up to this one; None takes the one in the middle."""
         return self
 
     def train(self, task: Task) -> Trained:

@@ -30,23 +30,23 @@ NORMALIZED_PENALTY = 1e-6  # per row: normalised scores leave the size of the we
 
 @dataclass(frozen=True)
 class LinearLearner(MetricLearner):
-    """Trains linear models; ``strengths`` are the inverse penalties C, in rising order."""
+    """Trains linear models; ``Cs`` are inverse penalties as in scikit-learn, in rising order."""
 
-    strengths: Sequence[float]
+    Cs: Sequence[float]
     seed: int = 0  # of random weights
     name: str = field(default="linear", kw_only=True)
     refits = True
 
-    def with_setting(self, place: int | None) -> Self:
-        middle = len(self.strengths) // 2
-        return replace(self, strengths=self.strengths[middle : middle + 1] if place is None else self.strengths[: place + 1])
+    def with_setting(self, index: int | None) -> Self:
+        middle = len(self.Cs) // 2
+        return replace(self, Cs=self.Cs[middle : middle + 1] if index is None else self.Cs[: index + 1])
 
     @property
-    def strength(self) -> float:
-        return self.strengths[-1]
+    def C(self) -> float:  # noqa: N802 - scikit-learn's name
+        return self.Cs[-1]
 
     def fit_cross_entropy(self, fold: Fold) -> list[LinearModel]:
-        return _fit_cross_entropy(fold.rows, self.strengths, fold.warm if isinstance(fold.warm, LinearModel) else None)
+        return _fit_cross_entropy(fold.rows, self.Cs, fold.warm if isinstance(fold.warm, LinearModel) else None)
 
     def fit(self, fold: Fold, method: Method, start: LinearModel) -> LinearModel:
         """Where offsets are trained from cross-entropy, they start at those that do best on the training rows."""
@@ -58,7 +58,7 @@ class LinearLearner(MetricLearner):
         elif method.start == CROSS_ENTROPY and trains_offsets:
             some = rows.spread()
             model = start.with_offsets(fit_offsets(some.logits(start), some.labels, fold.metric, some.weight))
-        penalty = 1.0 / (self.strength * rows.total_weight) * (method.leak or 1.0)
+        penalty = 1.0 / (self.C * rows.total_weight) * (method.leak or 1.0)
         for width in method.widths or (None,):
             build = partial(_build, method, fold.metric, width)
             shown = width or float(method.smoothing_for(rows.n_classes).width)
@@ -85,7 +85,11 @@ def _decided(model: LinearModel, rows: TrainingRows) -> Floats:
     return hard_confusion(predicted, rows.labels, rows.weight, rows.n_classes)
 
 
-def _fit_cross_entropy(rows: TrainingRows, strengths: Sequence[float], start: LinearModel | None = None) -> list[LinearModel]:
+def _fit_cross_entropy(
+    rows: TrainingRows,
+    Cs: Sequence[float],  # noqa: N803
+    start: LinearModel | None = None,
+) -> list[LinearModel]:
     """Logistic regression by scikit-learn for every inverse penalty C, from the strongest penalty to the weakest."""
     n_columns = 1 if rows.n_classes == 2 else rows.n_classes
     newton = (rows.features.shape[1] + 1) * n_columns <= MAX_NEWTON
@@ -96,12 +100,12 @@ def _fit_cross_entropy(rows: TrainingRows, strengths: Sequence[float], start: Li
         raise ValueError("`cv` should leave at least two classes in every training fold, got one class.")
     if rows.in_blocks:
         zero = LinearModel(np.zeros((rows.features.shape[1], n_columns)), np.zeros(n_columns), np.zeros(rows.n_classes))
-        return fit_path(rows, strengths, zero, newton)
+        return fit_path(rows, Cs, zero, newton)
     fitted = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge what was reached
-        for strength in strengths:
-            solver.set_params(C=strength).fit(rows.features, rows.labels, rows.training_weight)
+        for C in Cs:  # noqa: N806
+            solver.set_params(C=C).fit(rows.features, rows.labels, rows.training_weight)
             fitted.append(_as_linear(solver, rows.n_classes))
     return fitted
 

@@ -46,7 +46,7 @@ class Fold:
     warm: Any = None  # a model of an earlier fit to go on from
     history: History | None = None  # where steps are recorded, if anywhere
     progress: Progress = field(default_factory=Progress)
-    place: int = 0  # of the split among the splits
+    index: int = 0  # of the split among the splits
 
     def record(self, stage: str, surrogate: float, metric: float, gradient_norm: float, width: float | None = None) -> None:
         """Add a row to the history."""
@@ -125,25 +125,25 @@ class Task:
         """``fit(fold, start)`` of every split; one after the other where the learner reports steps of its own."""
         alone = self.runs_alone(learner)
         given = enumerate(zip(self.splits, starts or [None] * len(self.splits), strict=True))
-        items = ((learner, fit, *split, start, place) for place, (split, start) in given)
+        items = ((learner, fit, *split, start, index) for index, (split, start) in given)
         found = parallel(_on_split, self if alone else self._sent, items, 1 if alone else self.n_jobs)
         results = []
         for result, steps in found:
             results.append(result)
             if history is not None:
-                history += [{**row, "step": len(history) + place} for place, row in enumerate(steps, 1)]
+                history += [{**row, "step": len(history) + index} for index, row in enumerate(steps, 1)]
             if not self.steps_of(learner):
                 self.progress.step(stage, None)
         return results
 
 
 def _on_split(
-    task: Task, learner: Learner, fit: Callable[..., Any], train: Ints, test: Ints, start: Any, place: int
+    task: Task, learner: Learner, fit: Callable[..., Any], train: Ints, test: Ints, start: Any, index: int
 ) -> tuple[Any, History]:
     """The result of one split, and its steps."""
     steps, held_out = History(), task.rows.take(test) if learner.stops_early else None
-    own = (task.warm, steps, task.progress, place) if learner.steps else ()
-    with learner.session(place):
+    own = (task.warm, steps, task.progress, index) if learner.steps else ()
+    with learner.session(index):
         return fit(Fold(task.rows.take(train), task.metric, held_out, *own), start), steps
 
 
