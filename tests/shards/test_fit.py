@@ -46,6 +46,21 @@ def assert_agree(found, expected, table):
     assert (found.predict(features) == expected.predict(features)).mean() >= 0.999
 
 
+def test_names_have_the_order_that_is_passed(split):
+    """Quadratic kappa depends on it."""
+    table = make_table(300, k=3)
+    names = pa.array(["low", "high", "medium"])
+    files, table = split(table)
+    for path in _files.find_files(files):
+        part = parquet.read_table(path)
+        parquet.write_table(part.set_column(part.num_columns - 1, "y", names.take(part["y"])), path)
+    options = {"class_order": ["low", "medium", "high"], "method": "threshold", "C": 1.0}
+    found = fit_shards(files, "y", "quadratic_kappa", random_state=0, **options)
+    named = table.set_column(table.num_columns - 1, "y", names.take(table["y"]))
+    expected = mf.MetricClassifier("quadratic_kappa", model="linear", random_state=0, **options)
+    assert_agree(found, expected.fit(named.drop_columns("y"), np.array(named["y"].to_pylist())), named)
+
+
 def test_text_and_many_columns_agree_too(split):
     """More parameters than Newton's steps are for, a sparse matrix, and words."""
     table, random = make_table(600), np.random.default_rng(3)

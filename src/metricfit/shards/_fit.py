@@ -16,8 +16,8 @@ from metricfit._extras import require
 from metricfit._parallel import cluster_client, runs_here
 from metricfit._progress import Progress, bar_or_lines
 from metricfit._threads import single_threaded
-from metricfit.estimators import MetricClassifier
-from metricfit.learners import Blocks, Given, Learner, TrainingRows, build_learner, is_summed, spread_rows
+from metricfit.estimators import MOST_FRAME_ROWS, MetricClassifier
+from metricfit.learners import Blocks, Given, Learner, LinearLearner, TrainingRows, build_learner, is_summed, spread_rows
 from metricfit.methods import Choice, Method
 from metricfit.selection import fit_method
 from metricfit.shards._blocks import ParquetBlock, fits_on_disk, read_rows, write_blocks
@@ -32,7 +32,6 @@ HELD_OUT_NOTE = (
     "Offsets and probabilities come from one of {} folds, whose rows a first model held out. The model that predicts was "
     "trained on all rows."
 )
-MOST_LEARNT = 200_000  # rows that the preprocessing is learnt from, as in memory
 NOT_READ = ("preprocess", "warm_start")  # options that keep their defaults here
 
 
@@ -84,9 +83,10 @@ def fit_files(files: Files, labels: Labels, classifier: MetricClassifier, scratc
     _check_folds(classifier, labels)
     facts = Given(int(counts.sum()), len(counts), False, int(classifier.cv))
     blocks, codes, classifier.classes_ = _parquet_blocks(files, labels), labels.known, labels.classes
-    table = classifier._table(None, codes, np.ones(len(codes), np.int8), np.ones(len(codes), np.bool_), None)
+    order = classifier.class_order
+    table = classifier._table(None, codes, np.ones(len(codes), np.int8), np.ones(len(codes), np.bool_), order)
     _check_method(method, classifier.metric_, len(counts))
-    some = spread_rows(len(codes), MOST_LEARNT)
+    some = spread_rows(len(codes), MOST_FRAME_ROWS)
     progress = bar_or_lines(metrics.name_of(classifier.metric)) if classifier.verbose else Progress()
     with single_threaded(), tempfile.TemporaryDirectory(prefix="metricfit-", dir=scratch) as name, progress:
         folder = Path(name).resolve()
@@ -96,13 +96,12 @@ def fit_files(files: Files, labels: Labels, classifier: MetricClassifier, scratc
         reader = classifier.preprocessor_
         decoded = [replace(block, reader=reader, form=learner.reads) for block in blocks]
         here = runs_here(n_jobs) or cluster_client() is None
-        fits = (scratch is not None or here) and fits_on_disk(folder, reader.read(sample, {learner.reads}), len(codes))
-        features = Blocks.of(
-            write_blocks(decoded, folder, n_jobs) if fits else decoded, classifier.n_inputs_[learner.reads], n_jobs
-        )
+        writes = (scratch is not None or here) and fits_on_disk(folder, reader.read(sample, {learner.reads}), len(codes))
+        numbers = write_blocks(decoded, folder, n_jobs) if writes else decoded
+        features = Blocks.of(numbers, classifier.n_inputs_[learner.reads], n_jobs)
         rows = TrainingRows(features, codes, table.weight, table.class_weight, reader.n_codes)
         task = classifier._task(table, learner, rows, progress=progress)
-        if learner.name != "linear":
+        if not isinstance(learner, LinearLearner):
             task = replace(task, splits=task.splits[:1])
         classifier._keep(fit_method(task, learner, method), learner)
     return classifier

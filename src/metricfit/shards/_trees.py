@@ -102,6 +102,8 @@ class BlockTrees(EstimatorLearner):
         matrix = xgboost.ExtMemQuantileDMatrix(
             _Pages(rows, str(self.folder / "pages")), nthread=options["n_jobs"], **self._matrix_options()
         )
+        if matrix.num_row() != n_rows:  # Python drops an interrupt in a call from C
+            raise RuntimeError(f"XGBoost read {matrix.num_row():,} of {n_rows:,} rows: it was interrupted.")
         return xgboost.train(options, matrix, n_rounds)
 
     def _train_on_cluster(self, rows: TrainingRows, options: dict[str, Any], n_rounds: int) -> xgboost.Booster:
