@@ -29,7 +29,7 @@ from metricfit.estimators._out_of_reach import check_computed, check_float32
 from metricfit.estimators._preprocess import as_frame, is_frame, library_of
 from metricfit.learners import (
     COLUMNS,
-    Given,
+    DataFacts,
     Learner,
     LinearLearner,
     LinearModel,
@@ -220,7 +220,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         order = order_of(y) if self.class_order is None else self.class_order
         return self._table(*self._training_data(X, y, sample_weight), order)
 
-    def _table(self, data: Any, labels: Any, weight: Any, used: NDArray[np.bool_], order: Sequence[Any] | None) -> _Table:
+    def _table(self, data: Any, labels: Any, weight: Any, used: NDArray[np.bool_], order: Sequence[Any] | None) -> _FitData:
         seed = check_random_state(self.random_state).randint(2**31)
         table = _FitData(data, labels, weight, self._class_weights(labels), used, seed, order)
         self._find_metric(labels, order)
@@ -236,7 +236,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         return tuple(found)
 
     def _learner(self, table: _FitData) -> Learner:
-        given = Given(len(table.labels), len(self.classes_), issparse(table.data), count_folds(self.cv, table.labels))
+        given = DataFacts(len(table.labels), len(self.classes_), issparse(table.data), count_folds(self.cv, table.labels))
         return build_learner(self.get_params(deep=False), self._method(), table.seed, given)
 
     def _fit_forms(self, table: _FitData, forms: set[str]) -> TrainingRows:

@@ -1,6 +1,6 @@
 """Learners: what is trained. All train cross-entropy; linear models and networks train every method."""
 
-from metricfit.learners._catalogue import MODELS, Given, build_learner, members_left_out, takes_gaps, takes_sparse
+from metricfit.learners._catalogue import MODELS, DataFacts, build_learner, members_left_out, takes_gaps, takes_sparse
 from metricfit.learners._ensemble import EnsembleLearner
 from metricfit.learners._estimator import EstimatorLearner, with_seed
 from metricfit.learners._estimator_model import EstimatorModel, class_scores, spread_classes
@@ -22,12 +22,12 @@ __all__ = [
     "MODELS",
     "Block",
     "Blocks",
+    "DataFacts",
     "EnsembleLearner",
     "EstimatorLearner",
     "EstimatorModel",
     "Fold",
     "Forms",
-    "Given",
     "History",
     "Learner",
     "LinearLearner",

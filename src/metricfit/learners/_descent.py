@@ -114,7 +114,7 @@ def descend(
     """
     coordinates = _Coordinates(objective.curvature(start), start)
     n_free = start.weight.size + start.intercept.size
-    gradient_norm = 0.0  # where the objective was last looked at: that is where a step ends
+    gradient_norm = 0.0  # at the last evaluation, where a step ends
 
     def model_at(flat: Floats) -> LinearModel:
         return LinearModel(*coordinates.weights(flat[:n_free]), flat[n_free:] if trains_offsets else start.offsets)
@@ -163,7 +163,7 @@ class _Coordinates:
 
     def weights(self, flat: Floats) -> tuple[Floats, Floats]:
         by_class = self._times(self.inverse.swapaxes(1, -1), flat.reshape(len(self.inverse), -1))
-        stacked = np.ascontiguousarray(by_class.T)  # in one order in every process: products depend on it in their last bits
+        stacked = np.ascontiguousarray(by_class.T)  # one memory layout everywhere: it changes the last bits of products
         return stacked[:-1], stacked[-1]
 
     def gradient(self, stacked: Floats) -> Floats:
@@ -187,6 +187,6 @@ def _inverse(factor: Floats) -> Floats:
 
 
 def with_ones(features: Any) -> Any:
-    """The features and a column of ones, which is the intercept's."""
+    """The features with a column of ones for the intercept."""
     ones = np.ones((features.shape[0], 1))
     return hstack([features, ones], format="csr") if issparse(features) else np.hstack([features, ones])

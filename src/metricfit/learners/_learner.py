@@ -1,4 +1,4 @@
-"""What every learner offers: it trains cross-entropy on every split. Some train any method from there."""
+"""The interface of learners: all train cross-entropy on every split, and some train any method from there."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from metricfit.methods import CROSS_ENTROPY, Method
 class Learner(ABC):
     """Trains models of one kind. It holds options only; the task has the rows."""
 
-    name: str  # how it is called in tables and files
-    notes: tuple[str, ...] = ()  # what was decided for the user, in sentences
+    name: str  # in tables and files
+    notes: tuple[str, ...] = ()  # decisions that the user should know of, in sentences
     reads: ClassVar[str] = MATRIX  # the form of the rows that it takes
     stops_early: ClassVar[bool] = False  # whether it needs the held-out rows of a split to stop
     steps: ClassVar[int] = 0  # of progress within one training
@@ -35,7 +35,7 @@ class Learner(ABC):
         return True
 
     def session(self, index: int = 0) -> AbstractContextManager[Any]:
-        """What a fit runs in: threads, random numbers; those of a split by its index."""
+        """The context of a fit: threads and random numbers, which depend on the index of a split."""
         return single_threaded()
 
     @abstractmethod
@@ -77,7 +77,7 @@ class MetricLearner(Learner):
         return self
 
     def train(self, task: Task) -> Trained:
-        """Of several settings, the one with the least held-out cross-entropy is kept."""
+        """Train every setting, and keep the one with the least held-out cross-entropy."""
         if not task.splits:
             learner = self.with_setting(None)
             return Trained(learner, learner.fit_cross_entropy(_all_rows(task))[-1])

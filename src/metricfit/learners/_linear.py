@@ -24,7 +24,7 @@ from metricfit.learners._task import Fold
 from metricfit.methods import CROSS_ENTROPY, SCRATCH, Method
 from metricfit.metrics import Metric
 
-MAX_NEWTON = 150  # parameters up to which Newton's steps are cheaper than many small ones
+MAX_NEWTON = 150  # parameters up to which Newton's steps are cheaper than L-BFGS
 NORMALIZED_PENALTY = 1e-6  # per row: normalised scores leave the size of the weights open
 
 
@@ -49,7 +49,7 @@ class LinearLearner(MetricLearner):
         return _fit_cross_entropy(fold.rows, self.Cs, fold.warm if isinstance(fold.warm, LinearModel) else None)
 
     def fit(self, fold: Fold, method: Method, start: LinearModel) -> LinearModel:
-        """Where offsets are trained from cross-entropy, they start at those that do best on the training rows."""
+        """Offsets that are trained from cross-entropy start at the best ones on the training rows."""
         rows, model, trains_offsets = fold.rows, start, method.offsets == "trained"
         if method.loss == "cross_entropy":
             return start
@@ -103,7 +103,7 @@ def _fit_cross_entropy(
         return fit_path(rows, Cs, zero, newton)
     fitted = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge what was reached
+        warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge the result
         for C in Cs:  # noqa: N806
             solver.set_params(C=C).fit(rows.features, rows.labels, rows.training_weight)
             fitted.append(_as_linear(solver, rows.n_classes))

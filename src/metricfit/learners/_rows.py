@@ -25,7 +25,7 @@ MOST_SCORES = 2**23  # of these rows: 64 MB, and a few copies
 
 
 class Forms:
-    """The same rows in several forms. A form is made when it is asked for, and only the last one is kept: memory."""
+    """The same rows in several forms. A form is made on demand, and only the last one is kept, to save memory."""
 
     def __init__(self, make: Callable[[str], Any], n_categories: int = 0) -> None:
         self._make, self._last = make, ("", None)
@@ -137,12 +137,12 @@ class TrainingRows:
         return replace(self, features=take_rows(self.features, index), labels=self.labels[index], weight=self.weight[index])
 
     def spread(self) -> TrainingRows:
-        """All rows, or evenly spaced ones where there are more than offsets and a temperature need."""
+        """All rows, or evenly spaced ones if there are more than offsets and a temperature need."""
         n_rows, most = len(self.labels), most_scored_rows(self.n_classes)
         return (self if n_rows <= most else self.take(spread_rows(n_rows, most))).in_full()
 
     def in_form(self, name: str) -> TrainingRows:
-        """With the features in one form alone, where there are several."""
+        """The rows with features in one form."""
         if not isinstance(self.features, Forms):
             return self
         return replace(self, features=self.features.read(name), n_categories=self.features.n_categories)

@@ -1,4 +1,4 @@
-"""What learners are given, and what they return: a task with splits, and a model with out-of-fold scores."""
+"""The input and the output of learners: a task with splits, and a model with out-of-fold scores."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Model(Protocol):
     def with_offsets(self, offsets: Floats) -> Any: ...
 
     def to_plain(self) -> dict[str, Any]:
-        """What a file keeps: data as JSON has them, and arrays."""
+        """A description for files: JSON values and arrays."""
 
 
 @dataclass(frozen=True)
 class Fold:
-    """What one training is given."""
+    """The input of one training."""
 
     rows: TrainingRows
     metric: Metric
@@ -59,7 +59,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Task:
-    """What a fit is given: rows, the metric, and which rows each split holds out."""
+    """The input of a fit: rows, metric and splits."""
 
     rows: TrainingRows
     metric: Metric
@@ -71,12 +71,12 @@ class Task:
 
     @cached_property
     def _sent(self) -> Task:
-        """What other processes are given: always the same object, which a cluster is sent once."""
+        """The task for other processes: always the same object, so that a cluster receives it once."""
         return replace(self, progress=Progress(), splits=())
 
     @cached_property
     def test_rows(self) -> list[Ints]:
-        """The rows of each split that judge its model: all test rows, or evenly spaced ones where there are very many."""
+        """The test rows of each split, thinned evenly if there are very many."""
         most = most_scored_rows(self.rows.n_classes) // max(1, len(self.splits))
         return [test[spread_rows(len(test), most)] if len(test) > most else test for _, test in self.splits]
 
@@ -87,12 +87,12 @@ class Task:
 
     @cached_property
     def held_out(self) -> TrainingRows:
-        """These rows without their features: their labels judge out-of-fold scores."""
+        """The held-out rows without features, to judge out-of-fold scores."""
         return replace(self.rows, features=np.empty((len(self.rows.labels), 0))).take(self.held_out_index).in_full()
 
     @property
     def held_out_parts(self) -> list[Ints]:
-        """Where the test rows of each split stand among the held-out rows."""
+        """The positions of each split's test rows among the held-out rows."""
         ends = np.cumsum([len(test) for test in self.test_rows])
         return np.split(np.arange(ends[-1]), ends[:-1])
 
@@ -106,7 +106,7 @@ class Task:
         return replace(self, rows=self.rows.in_form(name))
 
     def steps_of(self, learner: Learner) -> int:
-        """Steps of progress within one training; none where trainings run in parallel."""
+        """Progress steps within one training, or zero if trainings run in parallel."""
         alone = not learner.runs_in_parallel or runs_here(self.n_jobs)
         return learner.steps if alone else 0
 
@@ -122,7 +122,7 @@ class Task:
         history: History | None = None,
         starts: Sequence[Any] | None = None,
     ) -> list[Any]:
-        """``fit(fold, start)`` of every split; one after the other where the learner reports steps of its own."""
+        """``fit(fold, start)`` of every split, in parallel unless :meth:`runs_alone`."""
         alone = self.runs_alone(learner)
         given = enumerate(zip(self.splits, starts or [None] * len(self.splits), strict=True))
         items = ((learner, fit, *split, start, index) for index, (split, start) in given)
@@ -149,7 +149,7 @@ def _on_split(
 
 @dataclass(frozen=True)
 class Trained:
-    """What cross-entropy gave: the model of all rows, and scores of rows that a model has not seen."""
+    """A learner trained by cross-entropy: the model of all rows, and out-of-fold scores."""
 
     learner: Any  # with the setting that was chosen
     model: Any

@@ -17,7 +17,7 @@ from metricfit._parallel import cluster_client, runs_here
 from metricfit._progress import Progress, bar_or_lines
 from metricfit._threads import single_threaded
 from metricfit.estimators import MOST_FRAME_ROWS, MetricClassifier
-from metricfit.learners import Blocks, Given, Learner, LinearLearner, TrainingRows, build_learner, is_summed, spread_rows
+from metricfit.learners import Blocks, DataFacts, Learner, LinearLearner, TrainingRows, build_learner, is_summed, spread_rows
 from metricfit.methods import Choice, Method
 from metricfit.selection import fit_method
 from metricfit.shards._blocks import ParquetBlock, fits_on_disk, read_rows, write_blocks
@@ -81,7 +81,7 @@ def fit_files(files: Files, labels: Labels, classifier: MetricClassifier, scratc
     """Fit a classifier with a ``model`` of :func:`fit_shards` to these files; "xgboost" becomes an ``XGBClassifier``."""
     method, counts, n_jobs = _check_options(classifier), labels.counts, classifier.n_jobs
     _check_folds(classifier, labels)
-    facts = Given(int(counts.sum()), len(counts), False, int(classifier.cv))
+    facts = DataFacts(int(counts.sum()), len(counts), False, int(classifier.cv))
     blocks, codes, classifier.classes_ = _parquet_blocks(files, labels), labels.known, labels.classes
     order = classifier.class_order
     table = classifier._table(None, codes, np.ones(len(codes), np.int8), np.ones(len(codes), np.bool_), order)
@@ -143,7 +143,7 @@ def _trees(model: Any) -> Any:
     return check_trees(model)
 
 
-def _learner(classifier: MetricClassifier, method: Method | Choice, seed: int, facts: Given, folder: Path) -> Learner:
+def _learner(classifier: MetricClassifier, method: Method | Choice, seed: int, facts: DataFacts, folder: Path) -> Learner:
     is_linear = classifier.model in ("linear", "auto")
     options = classifier.get_params(deep=False)
     learner = build_learner({**options, "model": "linear"} if is_linear else options, method, seed, facts)
