@@ -46,6 +46,21 @@ def assert_agree(found, expected, table):
     assert (found.predict(features) == expected.predict(features)).mean() >= 0.999
 
 
+def test_preprocessing_is_learnt_from_the_same_rows_as_in_memory(split, monkeypatch):
+    """A column whose only gap is in another row gets the median there."""
+    for module in ("estimators._forms", "shards._fit"):
+        monkeypatch.setattr(f"metricfit.{module}.MOST_FRAME_ROWS", 50)
+    table = make_table(600)
+    gap = pa.array([None if row == 500 else float(row) for row in range(600)])
+    files, table = split(table.set_column(0, "x0", gap))
+    found, expected = fit_shards(files, "y", "f1", C=1.0, random_state=0), in_memory(table, "f1", C=1.0)
+    own, other = (one.preprocessor_.transformers["matrix"].parts[0].steps for one in (found, expected))
+    np.testing.assert_array_equal(own[0].statistics_, other[0].statistics_)
+    np.testing.assert_array_equal(own[1].scale_, other[1].scale_)
+    assert 0 not in own[0].indicator_.features_
+    assert_agree(found, expected, table)
+
+
 def test_names_have_the_order_that_is_passed(split):
     """Quadratic kappa depends on it."""
     table = make_table(300, k=3)

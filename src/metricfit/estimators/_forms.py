@@ -39,10 +39,8 @@ class FormReader:
         automatic = isinstance(preprocess, str)
         if automatic:
             check_option(preprocess, "preprocess", ("auto",))
-            rows = rows_to_learn_from(data)
-            data, labels, weight = (
-                (data, labels, weight) if rows is None else (take_rows(data, rows), labels[rows], weight[rows])
-            )
+            if (rows := _rows_to_learn_from(data)) is not None:
+                data, labels, weight = take_rows(data, rows), labels[rows], weight[rows]
             made = {form: build_preprocessor(data, form) for form in sorted(set(forms) - {GIVEN})}
         else:
             made = {} if preprocess is None else {MATRIX: clone(preprocess)}
@@ -106,7 +104,7 @@ def column_names(data: Any) -> list[str]:
     return [f"x{index}" for index in range(data.shape[1])] if names is None else [str(name) for name in names]
 
 
-def rows_to_learn_from(data: Any) -> Ints | None:
+def _rows_to_learn_from(data: Any) -> Ints | None:
     """Evenly spaced rows of a large table; None for all. Those of an array include a gap of every column that has one."""
     if not isinstance(data, np.ndarray):
         return spread_rows(data.shape[0], MOST_FRAME_ROWS) if data.shape[0] > MOST_FRAME_ROWS else None
