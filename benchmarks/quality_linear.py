@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 import metricfit as mf
 from metricfit.comparison._statistics import corrected_estimate, holm
 from metricfit.estimators._preprocess import build_preprocessor
-from metricfit.learners._catalogue import STRENGTHS
+from metricfit.learners._catalogue import CS
 from reproductions import _tables as tables
 from reproductions._machine import processor
 
@@ -53,7 +53,7 @@ def logistic_regression(features: Any, target: Any, seed: int) -> tuple[Any, Any
     tuned = make_pipeline(
         build_preprocessor(features),
         LogisticRegressionCV(
-            Cs=list(STRENGTHS), cv=folds, scoring="neg_log_loss", max_iter=300, l1_ratios=(0,), use_legacy_attributes=False
+            Cs=list(CS), cv=folds, scoring="neg_log_loss", max_iter=300, l1_ratios=(0,), use_legacy_attributes=False
         ),
     )
     tuned.fit(features, target)

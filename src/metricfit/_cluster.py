@@ -59,13 +59,12 @@ def map_on_cluster(
     futures = _submit(client, call, data, list(items))
     try:
         while futures:
-            index = _next_done(client, futures, ordered)
-            result = _result(client, futures[index])
-            del futures[index]
-            yield result
+            future = _next_done(client, futures[: 1 if ordered else None])
+            futures.remove(future)
+            yield _result(client, future)
     finally:
         if futures and client.status == "running":
-            client.cancel(list(futures.values()))
+            client.cancel(futures)
 
 
 def version_problem(here: Mapping[str, str | None], there: Mapping[str, str | None]) -> str:
@@ -126,12 +125,12 @@ def _check_workers(client: Any, address: str, one_thread: bool) -> None:
         )
 
 
-def _submit(client: Any, call: Callable[..., Any], data: Any, items: Sequence[tuple[Any, ...]]) -> dict[int, Any]:
-    """A future of every item, by its index."""
+def _submit(client: Any, call: Callable[..., Any], data: Any, items: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """A future of every item."""
     try:
         client.wait_for_workers(1, timeout=NO_WORKERS)
         sent = _send(client, data, len(items))
-        return {index: client.submit(_run, call, sent, item, pure=False) for index, item in enumerate(items)}
+        return [client.submit(_run, call, sent, item, pure=False) for item in items]
     except TimeoutError as error:
         raise ClusterError(f"The cluster had no workers for {NO_WORKERS:.0f} seconds.") from error
     except CancelledError as error:
@@ -157,18 +156,18 @@ def _run(call: Callable[..., Any], data: Any, item: tuple[Any, ...]) -> Any:
         return call(data, *item)
 
 
-def _next_done(client: Any, futures: Mapping[int, Any], ordered: bool) -> int:
-    """The index of a future that has ended; the first one if they are ordered."""
+def _next_done(client: Any, futures: Sequence[Any]) -> Any:
+    """The first future that has ended; a ClusterError if there are no workers for a while."""
     from distributed import wait
 
-    wanted, since = list(futures)[: 1 if ordered else None], time.monotonic()
+    since = time.monotonic()
     while True:
-        for index in wanted:
-            if futures[index].done():
-                return index
+        for future in futures:
+            if future.done():
+                return future
         try:
             with client.as_current():
-                wait([futures[index] for index in wanted], timeout=LOOK, return_when="FIRST_COMPLETED")
+                wait(futures, timeout=LOOK, return_when="FIRST_COMPLETED")
         except CancelledError as error:
             raise _cancelled(client) from error
         except TimeoutError as error:

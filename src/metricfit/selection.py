@@ -1,4 +1,4 @@
-"""Fit one method, or several of which one is chosen: for any learner.
+"""Train one method, or choose among several, for any learner.
 
 1. The learner trains cross-entropy on every split: where methods start. Held-out cross-entropy chooses its setting.
 2. Every candidate decides the rows that its model has not seen. It is trained on the same splits.
@@ -13,7 +13,7 @@ Where labels are wrong, networks are chosen by the accuracy of held-out rows ins
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from metricfit.decisions import Guard, cross_fit_offsets, fit_offsets, fit_smoot
 from metricfit.learners import EnsembleLearner, Fold, History, Learner, MeanModel, MetricLearner, Task, Trained
 from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method
 
-__all__ = ["Fitted", "fit_method", "iterate_folds", "starts_at_cross_entropy", "stratified_folds"]
+__all__ = ["Fitted", "FoldSplits", "fit_method", "starts_at_cross_entropy", "stratified_folds"]
 
 OffsetSearch = Callable[..., Floats]  # of scores, labels, metric and weights
 OFFSET_FOLDS = 5  # parts of the held-out rows of a single split, to judge offsets
@@ -41,7 +41,7 @@ class Fitted:
 
     model: Any
     method: Method
-    strength: float
+    C: float
     temperature: float
     candidates: list[dict[str, Any]]
     history: History
@@ -50,7 +50,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A method's models of all splits, and what they say of the rows they have not seen: scores and offsets, (n, k) both."""
+    """A method's models of all splits, with scores and offsets (n, k) of the rows that each held out."""
 
     method: Method
     models: list[Any]
@@ -64,12 +64,12 @@ class _Candidate:
 
 
 def fit_method(task: Task, learner: Learner, method: Method | Choice, start: Trained | None = None) -> Fitted:
-    """Train one method, or choose among several; ``start`` is given where it was trained before."""
+    """Train one method, or choose among several. ``start`` is a cross-entropy model that you have already."""
     if isinstance(method, Choice) and not task.splits:  # no rows to choose by
         method = method.candidate(BASELINE) or method.candidates[0]
     if isinstance(method, Method):
         method.check_start()
-    if not isinstance(learner, EnsembleLearner):  # whose members read each their own
+    if not isinstance(learner, EnsembleLearner):  # its members read different forms
         task = task.in_form(learner.reads)
     with learner.session():
         if isinstance(method, Choice) and method.by_accuracy:
@@ -92,41 +92,58 @@ def starts_at_cross_entropy(learner: Learner, method: Method | Choice) -> bool:
     return not isinstance(learner, MetricLearner) or learner.refits or _is_plain(method) or method.start != SCRATCH
 
 
-def stratified_folds(labels: Ints, n_folds: int, seed: int) -> list[tuple[Ints, Ints]]:
-    """Training and test rows of shuffled folds; a class may have fewer rows than there are folds."""
+@dataclass(frozen=True)
+class FoldSplits(Sequence[tuple[Ints, Ints]]):
+    """Training and test rows of folds, from the number of the fold that holds each row out: a byte or two per row."""
+
+    numbers: NDArray[np.integer[Any]]
+    n_folds: int
+
+    def __len__(self) -> int:
+        return self.n_folds
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[one] for one in range(self.n_folds)[index]]
+        fold = range(self.n_folds)[index]
+        return np.flatnonzero(self.numbers != fold), np.flatnonzero(self.numbers == fold)
+
+
+def stratified_folds(labels: NDArray[np.integer[Any]], n_folds: int, seed: int, warn: bool = False) -> FoldSplits:
+    """Shuffled folds; ``warn`` if a class has fewer rows than there are folds."""
+    numbers = np.empty(len(labels), np.min_scalar_type(n_folds))
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class")
-        return list(iterate_folds(labels, n_folds, seed))
-
-
-def iterate_folds(labels: NDArray[np.integer[Any]], n_folds: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
-    """The same one after the other, for many rows."""
-    yield from StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.empty((len(labels), 1)), labels)
+        if not warn:
+            warnings.filterwarnings("ignore", "The least populated class")
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        for fold, (_, test) in enumerate(splitter.split(np.empty((len(labels), 0)), labels)):
+            numbers[test] = fold
+    return FoldSplits(numbers, n_folds)
 
 
 def _is_plain(method: Method | Choice) -> bool:
-    """Whether a network is trained by cross-entropy alone; in the automatic choice it is, as fine-tuning gains nothing."""
+    """Whether a network is trained by cross-entropy alone, as in the automatic choice: fine-tuning gains nothing there."""
     return method.name == AUTO if isinstance(method, Choice) else method.loss == "cross_entropy"
 
 
 def _decide(task: Task, learner: Learner, method: Method | Choice, start: Trained | None) -> Fitted:
-    """A learner of cross-entropy alone: tuned offsets stand where they are a candidate, and what else there is is listed."""
+    """Decide for a learner of cross-entropy alone: take tuned offsets if they are a candidate, and report the others."""
     task.progress.start(learner.count_steps(task) + 1)
     start = start or learner.train(task)
     candidates = method.candidates if isinstance(method, Choice) else (method,)
     usable = [candidate for candidate in candidates if candidate.loss == "cross_entropy"]
     if not usable:
         raise ValueError(f"`method` {method.name!r} has no candidate for the model {learner.name!r}: none is cross-entropy.")
-    wanted = "none" if task.metric.counts_hits else "tuned"  # offsets have nothing to add to accuracy (docs/classifier.md)
+    wanted = "none" if task.metric.counts_hits else "tuned"  # offsets do not help accuracy (docs/classifier.md)
     chosen = next((candidate for candidate in usable if candidate.offsets == wanted), usable[0])
     decided = {candidate.name: _decision(task, start, candidate) for candidate in usable}
     model = _with_mean_offsets(start.model, decided[chosen.name].tuned)
     table = _list_candidates(task, start, chosen, decided) if isinstance(method, Choice) else []
-    return Fitted(model, chosen, start.learner.strength, _temperature(task, start.logits, model), table, start.history)
+    return Fitted(model, chosen, start.learner.C, _temperature(task, start.logits, model), table, start.history)
 
 
 def _decision(task: Task, start: Trained, method: Method) -> _Candidate:
-    """How a learner of cross-entropy decides the held-out rows: each part with offsets that the other parts gave."""
+    """The decisions of held-out rows: each part uses the offsets that were tuned on the other parts."""
     if start.logits is None:
         return _Candidate(method, [], np.zeros((0, task.rows.n_classes)), np.zeros((0, task.rows.n_classes)), [])
     tuned = _tune(task, start.logits, fit_smooth_offsets) if method.offsets == "tuned" else []
@@ -169,13 +186,13 @@ def _fit_one(task: Task, learner: MetricLearner, method: Method, start: Trained 
         model = _with_mean_offsets(model, [])
     elif method.offsets == "tuned":
         model = _with_mean_offsets(model, _final_offsets(task, learner, logits, model))
-    return Fitted(model, method, learner.strength, _temperature(task, logits, model), margins, history, notes)
+    return Fitted(model, method, learner.C, _temperature(task, logits, model), margins, history, notes)
 
 
 def _choose_margin(
     task: Task, learner: MetricLearner, method: Method, start: Trained | None
 ) -> tuple[Method, list[dict[str, Any]]]:
-    """The margin that decides held-out rows best, and a table of all; without splits the first."""
+    """The method with the best margin on held-out rows, and a table of all margins. Without splits it is the first."""
     if not task.splits:
         return method.with_margin(method.margins[0]), []
     some, predictions = replace(task, splits=_margin_splits(task)), dict[float, Ints]()
@@ -185,7 +202,7 @@ def _choose_margin(
         predictions[margin] = some.held_out_logits(models).argmax(1)
     guard = _guard(some)
     values = {margin: guard.value(predicted) for margin, predicted in predictions.items()}
-    best = max(values, key=lambda margin: values[margin])  # the first of equals
+    best = max(values, key=lambda margin: values[margin])  # the first in a tie
     names = {margin: method.name if margin == best else f"{method.name}, margin {margin:g}" for margin in values}
     reasons = {names[margin]: f"{value - values[best]:+.4f} against margin {best:g}" for margin, value in values.items()}
     reasons[method.name] = f"chosen: margin {best:g} is the best on held-out rows"
@@ -193,7 +210,7 @@ def _choose_margin(
 
 
 def _margin_splits(task: Task) -> Sequence[tuple[Ints, Ints]]:
-    """The first splits, until they hold out enough rows: one where there are many rows, as in EXACT's search."""
+    """As many splits as it takes to hold out enough rows. One split does if there are many rows, as in EXACT's search."""
     before = np.cumsum([0, *(len(test) for _, test in task.splits)])[:-1]
     return [split for split, n_rows in zip(task.splits, before, strict=True) if n_rows < MARGIN_ROWS]
 
@@ -219,11 +236,11 @@ def _choose(task: Task, learner: MetricLearner, candidates: list[Method], start:
     if winner.tuned or winner.method.offsets == "none":
         model = _with_mean_offsets(model, winner.tuned)
     table, temperature = guard.table(predictions, reasons), _temperature(task, winner.logits, model)
-    return Fitted(model, winner.method, learner.strength, temperature, table, history)
+    return Fitted(model, winner.method, learner.C, temperature, table, history)
 
 
 def _choose_by_accuracy(task: Task, learner: Learner, choice: Choice) -> Fitted:
-    """The candidate with the most accurate decisions of held-out rows, by which each was stopped; then offsets for the metric.
+    """The most accurate candidate on held-out rows, with offsets for the metric.
 
     Wrong labels are in the held-out rows too. They lower the accuracy of all candidates alike, while cross-entropy would be
     that of the wrong labels.
@@ -237,32 +254,32 @@ def _choose_by_accuracy(task: Task, learner: Learner, choice: Choice) -> Fitted:
         tuned = [] if task.metric.counts_hits else _tune(task, logits, fit_smooth_offsets)
         decided[method.name] = _Candidate(method, models, logits, _by_row(task, logits, tuned), tuned)
     accuracy = {name: _guard(for_accuracy).value(one.logits.argmax(1)) for name, one in decided.items()}
-    chosen = max(accuracy, key=lambda name: accuracy[name])  # of equals the first, which is the plainest
+    chosen = max(accuracy, key=lambda name: accuracy[name])  # in a tie the first, which is the plainest
     reasons = {name: f"{value - accuracy[chosen]:+.4f} of accuracy against {chosen}" for name, value in accuracy.items()}
     reasons[chosen] = "chosen: the best accuracy of held-out rows"
     table = _guard(task).table({name: one.predicted for name, one in decided.items()}, reasons)
     table = [{**row, "accuracy": accuracy[row["candidate"]]} for row in table]
     winner = decided[chosen]
     model = _with_mean_offsets(MeanModel.of(winner.models), winner.tuned)
-    return Fitted(model, winner.method, learner.strength, _temperature(task, winner.logits, model), table, history)
+    return Fitted(model, winner.method, learner.C, _temperature(task, winner.logits, model), table, history)
 
 
 def _try(task: Task, learner: MetricLearner, method: Method, start: Any, plain: Floats | None, history: History) -> _Candidate:
-    """The method from the models ``start``; ``plain`` are the held-out scores of cross-entropy, which is trained already."""
+    """Train the method from the models ``start``. ``plain`` are the held-out scores if the method is cross-entropy."""
     models = start if plain is not None else _fit_splits(task, learner, method, start, history)
     logits = task.held_out_logits(models) if plain is None else plain
     tuned, offsets = list[Floats](), np.zeros_like(logits)
-    # learners that do not refit tune their offsets on the held-out rows, which then cannot judge them
+    # a learner that does not refit tunes offsets on the held-out rows, so these have to be cross-fitted
     if method.offsets == "tuned" or (method.leak and not learner.refits):
         tuned = _tune(task, logits, _offset_search(learner))
         offsets = _by_row(task, logits, tuned)
     elif method.offsets != "none":
-        offsets = np.repeat([model.offsets for model in models], [len(test) for _, test in task.splits], axis=0)
+        offsets = np.repeat([model.offsets for model in models], [len(test) for test in task.test_rows], axis=0)
     return _Candidate(method, models, logits, offsets, tuned)
 
 
 def _by_row(task: Task, logits: Floats, tuned: list[Floats]) -> Floats:
-    """The offsets that each held-out row is decided with: those of its part; none where none were tuned."""
+    """The offsets (n, k) of every held-out row: those of its part, or zeros if none were tuned."""
     offsets = np.zeros_like(logits)
     for part, own in zip(_offset_parts(task) if tuned else [], tuned, strict=True):
         offsets[part] = own
@@ -279,13 +296,13 @@ def _fit_fold(learner: MetricLearner, method: Method, fold: Fold, start: Any) ->
 
 
 def _candidates(learner: MetricLearner, choice: Choice) -> list[Method]:
-    """All of them; without the steps in between, where a learner does not go from one candidate to the next."""
+    """All candidates. Intermediate ones are left out if the learner does not start one candidate from another."""
     between = set() if learner.refits else {method.start for method in choice.candidates} - {CROSS_ENTROPY}
     return [method for method in choice.candidates if method.name not in between]
 
 
 def _path(method: Method, tried: dict[str, _Candidate]) -> list[Method]:
-    """The candidates from cross-entropy to this one, each of which starts where the one before ended."""
+    """The chain of candidates from cross-entropy to this one, each started from the one before."""
     path = [method]
     while path[0].start in tried and path[0].start != CROSS_ENTROPY:
         path.insert(0, tried[path[0].start].method)
@@ -309,13 +326,13 @@ def _offset_parts(task: Task) -> list[Ints]:
 
 
 def _tune(task: Task, logits: Floats, fit: OffsetSearch) -> list[Floats]:
-    """Offsets of every part. Their mean is steadier than the best of all rows would be."""
+    """Offsets of every part. Their mean varies less than offsets tuned on all rows at once."""
     held_out = task.held_out
     return cross_fit_offsets(logits, held_out.labels, task.metric, held_out.weight, _offset_parts(task), fit)
 
 
 def _offset_search(learner: Learner) -> OffsetSearch:
-    """Linear models have the best offsets for the metric itself, all others those under noise (docs/classifier.md)."""
+    """Linear models tune offsets for the metric itself, other learners for the metric under noise (docs/classifier.md)."""
     return fit_offsets if isinstance(learner, MetricLearner) and learner.refits else fit_smooth_offsets
 
 
@@ -326,13 +343,13 @@ def _with_mean_offsets(model: Any, tuned: Sequence[Floats]) -> Any:
 def _final_offsets(task: Task, learner: Learner, logits: Floats | None, model: Any) -> list[Floats]:
     if logits is not None:
         return _tune(task, logits, _offset_search(learner))
-    rows = task.rows
-    return [fit_offsets(model.logits(rows.features), rows.labels, task.metric, rows.weight)]
+    rows = task.rows.spread()
+    return [fit_offsets(rows.logits(model), rows.labels, task.metric, rows.weight)]
 
 
 def _temperature(task: Task, logits: Floats | None, model: Any) -> float:
-    """From held-out scores, or from those of the training rows where there are none."""
-    rows = task.rows
+    """The temperature of held-out scores, or without splits of the training rows."""
     if logits is None:
-        return fit_temperature(model.logits(rows.features), rows.labels, rows.training_weight)
+        rows = task.rows.spread()
+        return fit_temperature(rows.logits(model), rows.labels, rows.training_weight)
     return fit_temperature(logits, task.held_out.labels, task.held_out.training_weight)

@@ -12,7 +12,6 @@ from metricfit import metrics
 from metricfit.decisions import (
     NEVER,
     _offsets,
-    fit_cut,
     fit_offsets,
     fit_smooth_offsets,
     fit_temperature,
@@ -239,17 +238,3 @@ def test_metric_values_many_matrices_is_that_of_each():
     for metric in (metrics.get("mcc"), metrics.get(lambda c: c.trace() / c.sum())):
         each = [float(metric(torch.from_numpy(matrix))) for matrix in matrices]
         np.testing.assert_allclose(metric_values(metric, matrices), each)
-
-
-@pytest.mark.parametrize("n", [5, 1000, 210_000])
-@pytest.mark.parametrize("name", ["f1", "mcc"])
-def test_a_cut_by_sorted_thresholds_is_the_best_offset(n, name):
-    """More rows than candidates, ties, and few rows: the same numbers as the search over all rows."""
-    random = np.random.default_rng(n)
-    difference = random.normal(size=n).round(2 if n < 2000 else 12)
-    labels = (difference + random.normal(size=n) > 1).astype(np.int64)
-    labels[:2] = 0, 1
-    metric = metrics.get(name)
-    expected = fit_offsets(np.stack([-0.5 * difference, 0.5 * difference], 1), labels, metric, np.ones(n))
-    found = fit_cut([-difference[labels == 0], -difference[labels == 1]], metric)
-    assert np.array_equal(found, expected)

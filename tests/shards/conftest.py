@@ -19,7 +19,7 @@ def make_table(n=500, k=2, seed=0, wide=0):
     features[random.random(n) < 0.1, 1] = np.nan
     colours = random.choice(["red", "green", "blue", None, "rare"], n, p=[0.4, 0.3, 0.2, 0.098, 0.002])
     days = np.datetime64("2020-01-01") + np.arange(n) % 700
-    columns = {f"x{place}": pa.array(column, from_pandas=True) for place, column in enumerate(features.T)}
+    columns = {f"x{number}": pa.array(column, from_pandas=True) for number, column in enumerate(features.T)}
     return pa.table({**columns, "colour": pa.array(colours.tolist(), pa.string()), "day": pa.array(days), "y": labels})
 
 
@@ -33,8 +33,8 @@ def split(tmp_path):
         others = np.setdiff1d(np.arange(len(labels)), one_class)
         cuts = [0, 7, 7, len(others) // 3, len(others)]
         parts = [one_class, *(others[start:stop] for start, stop in pairwise(cuts))]
-        for place, rows in enumerate(parts):
-            parquet.write_table(table.take(rows), tmp_path / f"part-{place}.parquet", row_group_size=group_rows)
+        for number, rows in enumerate(parts):
+            parquet.write_table(table.take(rows), tmp_path / f"part-{number}.parquet", row_group_size=group_rows)
         return f"{tmp_path}/part-*.parquet", table.take(np.concatenate(parts))
 
     return write

@@ -1,24 +1,20 @@
 """Boosted trees of files are those of the same rows in memory, with the first fold held out; few rows are held at a time."""
 
-import pickle
-import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 from sklearn.utils import check_random_state
-from xgboost import Booster, DataIter, XGBClassifier, XGBRFClassifier
-from xgboost.callback import TrainingCallback
+from xgboost import XGBClassifier, XGBRFClassifier
 from xgboost.core import XGBoostError
 
 import metricfit as mf
 from metricfit import _extras
-from metricfit._errors import DataError, UsageError
+from metricfit._errors import UsageError
 from metricfit._extras import MissingExtraError
 from metricfit.selection import stratified_folds
-from metricfit.shards import _trees, fit_shards
+from metricfit.shards import _blocks, _trees, fit_shards
 from tests.shards.conftest import make_table
 
 FEW = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1}
@@ -28,7 +24,7 @@ FEW = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1}
 def small_pages(monkeypatch):
     """Some hundred rows each, of two batches or three, so that every fit has several."""
     monkeypatch.setattr(_trees, "PAGE_CELLS", 1000)
-    monkeypatch.setattr("metricfit.shards._rows.BATCH_CELLS", 500)
+    monkeypatch.setattr("metricfit.shards._blocks.BATCH_CELLS", 500)
 
 
 def in_memory(table, metric, model, cv=5, **options):
@@ -82,10 +78,10 @@ def test_xgboost_is_given_pages_and_keeps_them_on_disk(split, tmp_path, monkeypa
     files, _ = split(make_table(900), group_rows=300)
     scratch, sizes, on_disk = tmp_path / "scratch", [], []
     scratch.mkdir()
-    read, train = _trees.TreesRecipe._pages, _trees.xgboost.train
+    read, train = _trees._Pages._read, _trees.xgboost.train
 
-    def read_and_count(recipe, fold):
-        for features, labels in read(recipe, fold):
+    def read_and_count(pages):
+        for features, labels in read(pages):
             sizes.append(len(labels))
             yield features, labels
 
@@ -93,7 +89,7 @@ def test_xgboost_is_given_pages_and_keeps_them_on_disk(split, tmp_path, monkeypa
         on_disk.extend(name for name in files_in(scratch) if name.startswith("pages"))
         return train(options, matrix, *given, **further)
 
-    monkeypatch.setattr(_trees.TreesRecipe, "_pages", read_and_count)
+    monkeypatch.setattr(_trees._Pages, "_read", read_and_count)
     monkeypatch.setattr(_trees.xgboost, "train", look_and_train)
     fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
     assert max(sizes) < 150
@@ -114,47 +110,6 @@ def test_they_are_saved_and_loaded(split, tmp_path):
     assert np.array_equal(loaded.predict(features), found.predict(features))
 
 
-def test_neither_rows_from_files_nor_other_workers_change_them(split, monkeypatch):
-    """Rows come from the files again where scratch has no space for them; a map that pickles everything is that of a cluster."""
-    files, _ = split(make_table(300))
-
-    def elsewhere(function, items):
-        for item in items:
-            function, item = pickle.loads(pickle.dumps((function, item)))
-            yield pickle.loads(pickle.dumps(function(item)))
-
-    fits = [fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), random_state=0, map=one) for one in (map, elsewhere)]
-    monkeypatch.setattr("metricfit.shards._fit.free_bytes", lambda folder: 0)
-    fits.append(fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), random_state=0))
-    dumps = [one.model_.estimator.get_booster().get_dump() for one in fits]
-    assert dumps[0] == dumps[1] == dumps[2]
-
-
-@pytest.mark.parametrize("max_bin", [None, 1000, 100_000])
-@pytest.mark.parametrize("share", [0.0, 0.01])
-@pytest.mark.parametrize("page_cells", [1000, 10**6])
-def test_xgboost_writes_no_more_than_is_checked(tmp_path, monkeypatch, max_bin, share, page_cells):
-    """Gaps take more than twice the space."""
-    monkeypatch.setattr(_trees, "PAGE_CELLS", page_cells)
-    random, scratch, sizes, train = np.random.default_rng(0), tmp_path / "scratch", [], _trees.xgboost.train
-    scratch.mkdir()
-    features = random.normal(size=(3000, 3))
-    features[random.random(features.shape) < share] = np.nan
-    columns = {f"x{place}": pa.array(column, from_pandas=True) for place, column in enumerate(features.T)}
-    parquet.write_table(pa.table({**columns, "y": np.arange(3000) % 2}), tmp_path / "rows.parquet")
-
-    def look_and_train(options, matrix, *given, **further):
-        sizes.extend(path.stat().st_size for path in scratch.rglob("pages*"))
-        return train(options, matrix, *given, **further)
-
-    monkeypatch.setattr(_trees.xgboost, "train", look_and_train)
-    model = XGBClassifier(n_estimators=1, max_bin=max_bin, n_jobs=1)
-    fit_shards(tmp_path / "rows.parquet", "y", "f1", model=model, scratch=scratch)
-    checked = [_trees.needed_bytes(n_rows, 3, max_bin) for n_rows in (2400, 3000)]
-    assert len(sizes) == 2
-    assert all(0.1 * most < size <= most for size, most in zip(sizes, checked, strict=True))
-
-
 def test_a_disk_without_space_for_pages_is_named(split, tmp_path, monkeypatch):
     """XGBoost would end the interpreter."""
     files, _ = split(make_table(300))
@@ -166,97 +121,23 @@ def test_a_disk_without_space_for_pages_is_named(split, tmp_path, monkeypatch):
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize("n_pages", [0, 3, 12])
-def test_a_fit_that_is_interrupted_ends_and_leaves_nothing_behind(split, tmp_path, monkeypatch, n_pages):
-    """Also while XGBoost calls for pages, in its first and in a later pass: Python would drop what is raised there."""
+def test_an_error_while_pages_are_read_ends_the_fit_and_leaves_nothing_behind(split, tmp_path, monkeypatch):
+    """XGBoost keeps the error until its call ends, and then raises it."""
     files, _ = split(make_table(500))
-    scratch, given, read = tmp_path / "scratch", [], _trees.TreesRecipe._pages
+    scratch, pages, read = tmp_path / "scratch", [], _trees._Pages._read
     scratch.mkdir()
 
-    def read_and_stop(recipe, fold):
-        for page in read(recipe, fold):
-            if len(given) == n_pages:
-                assert files_in(scratch)
-                raise KeyboardInterrupt
-            given.append(page)
+    def read_and_fail(own):
+        for page in read(own):
+            if len(pages) == 12:
+                raise RuntimeError("here")
+            pages.append(page)
             yield page
 
-    monkeypatch.setattr(_trees.TreesRecipe, "_pages", read_and_stop)
-    with pytest.raises(KeyboardInterrupt):
-        fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
-    assert len(given) == n_pages
-    assert list(scratch.iterdir()) == []
-
-
-def test_a_training_that_is_interrupted_leaves_nothing_behind(split, tmp_path, monkeypatch):
-    """XGBoost removes its own files before their folder goes; otherwise it would warn, which is an error here."""
-    files, _ = split(make_table(500))
-    scratch, train = tmp_path / "scratch", _trees.xgboost.train
-    scratch.mkdir()
-
-    class Stop(TrainingCallback):
-        def after_iteration(self, model, epoch, evals_log):
-            assert any(name.startswith("pages") for name in files_in(scratch))
-            raise KeyboardInterrupt
-
-    def train_and_stop(*given, callbacks):
-        return train(*given, callbacks=[*callbacks, Stop()])
-
-    monkeypatch.setattr(_trees.xgboost, "train", train_and_stop)
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(_trees._Pages, "_read", read_and_fail)
+    with pytest.raises(RuntimeError, match=r"^here$"):
         fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
     assert list(scratch.iterdir()) == []
-
-
-@pytest.fixture
-def ctrl_c():
-    """Python's own handler, also where the tests run in the background and a shell has told them to ignore Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield signal.default_int_handler
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.parametrize("n_calls", [0, 5, 20])
-def test_a_signal_during_work_in_c_ends_the_fit(split, tmp_path, monkeypatch, ctrl_c, n_calls):
-    """It is handled when Python begins again: in XGBoost's own code, at the start of a call from C, whose errors are lost."""
-    files, calls = split(make_table(500))[0], []
-    scratch, give = tmp_path / "scratch", DataIter._next_wrapper
-    scratch.mkdir()
-
-    def stop_and_give(pages, this):
-        if len(calls) == n_calls:
-            signal.raise_signal(signal.SIGINT)
-        calls.append(this)
-        return give(pages, this)
-
-    monkeypatch.setattr(DataIter, "_next_wrapper", stop_and_give)
-    with pytest.raises(KeyboardInterrupt):
-        fit_shards(files, "y", "f1", model=XGBClassifier(**FEW), scratch=scratch)
-    assert len(calls) <= n_calls + 4  # XGBoost asks once more in each pass
-    assert list(scratch.iterdir()) == []
-    assert signal.getsignal(signal.SIGINT) is ctrl_c
-
-
-def test_a_signal_during_a_round_ends_the_training(split, monkeypatch):
-    files, rounds, update = split(make_table(300))[0], [], Booster.update
-
-    def stop_and_update(booster, *given, **options):
-        rounds.append(len(given))
-        signal.raise_signal(signal.SIGTERM)
-        update(booster, *given, **options)
-
-    def stop(number, frame):
-        raise InterruptedError(number)
-
-    monkeypatch.setattr(Booster, "update", stop_and_update)
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        with pytest.raises(InterruptedError):
-            fit_shards(files, "y", "f1", model=XGBClassifier(n_estimators=10**6, n_jobs=1))
-        assert signal.getsignal(signal.SIGTERM) is stop
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert len(rounds) == 1
 
 
 def test_trees_are_fitted_in_a_thread_too(split):
@@ -295,15 +176,6 @@ def test_errors_of_xgboost_are_one_line(split, monkeypatch):
         fit_shards(files, "y", "f1", model="xgboost")
 
 
-def test_a_number_that_trees_cannot_hold_is_named(split, tmp_path):
-    _, table = split(make_table(100))
-    large = table["x3"].to_numpy().copy()
-    large[60] = 1e60
-    parquet.write_table(table.set_column(3, "x3", pa.array(large)), tmp_path / "large.parquet")
-    with pytest.raises(DataError, match=r"Column 'x3' has 1e\+60, too much for trees"):
-        fit_shards(tmp_path / "large.parquet", "y", "f1", model=XGBClassifier(**FEW))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -326,11 +198,11 @@ def test_a_number_that_trees_cannot_hold_is_named(split, tmp_path):
         ({"model": "xgboost", "cv": 150}, "Pass merge_rare=150"),
     ],
 )
-def test_what_trees_do_not_take_is_refused_before_rows_are_read(split, options, message):
-    files, told = split(make_table(200))[0], []
+def test_what_trees_do_not_take_is_refused_before_rows_are_read(split, monkeypatch, options, message):
+    files, _ = split(make_table(200))
+    monkeypatch.setattr(_blocks.ParquetBlock, "tables", None)
     with pytest.raises(ValueError, match=message):
-        fit_shards(files, "y", "f1", tell=told.append, **options)
-    assert told == []
+        fit_shards(files, "y", "f1", **options)
 
 
 def test_a_missing_xgboost_is_named_with_its_extra(split, monkeypatch):

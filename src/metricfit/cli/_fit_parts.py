@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +67,7 @@ def fit_in_parts(given: FitOptions) -> None:
 def _fit(given: FitOptions, n_jobs: int | None) -> tuple[Files, MetricClassifier]:
     """The files that were read, and the model."""
     from metricfit.estimators import MetricClassifier
-    from metricfit.shards import check_scratch, find_files, fit_files, open_files, read_all_labels, shard_map
+    from metricfit.shards import check_scratch, find_files, fit_files, open_files, read_all_labels
 
     check_options(given)
     check_scratch(given.scratch)
@@ -80,16 +79,20 @@ def _fit(given: FitOptions, n_jobs: int | None) -> tuple[Files, MetricClassifier
     for note in choice.notes:
         options.say(note)
     classifier = MetricClassifier(
-        choice.metric, model=given.model, random_state=given.seed, pos_label=choice.pos_label, class_order=choice.class_order
+        choice.metric,
+        model=given.model,
+        pos_label=choice.pos_label,
+        class_order=choice.class_order,
+        random_state=given.seed,
+        n_jobs=n_jobs,
+        verbose=1,
     )
     try:
-        return files, fit_files(files, labels, classifier, given.scratch, shard_map(n_jobs), _tell())
+        return files, fit_files(files, labels, classifier, given.scratch)
     except DataError:
         raise
     except ValueError as error:
         raise UsageError(str(error)) from error
-    finally:
-        options.show_progress("")
 
 
 def _check_given(given: FitOptions) -> None:
@@ -107,8 +110,3 @@ def _check_given(given: FitOptions) -> None:
             raise UsageError(
                 f"--{name.replace('_', '-')} does not apply to files that are read in parts. Leave it out, or pass one file."
             )
-
-
-def _tell() -> Callable[[str], None]:
-    """Replace the line about the last pass on a terminal; elsewhere print every line."""
-    return options.show_progress if sys.stderr.isatty() else options.say

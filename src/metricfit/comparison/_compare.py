@@ -33,7 +33,7 @@ from metricfit.comparison._trial import announce_time
 from metricfit.comparison._warnings import list_warnings
 from metricfit.comparison._words import join_labels
 from metricfit.estimators import MetricClassifier, check_label_types, check_target
-from metricfit.learners import Given, members_left_out
+from metricfit.learners import DataFacts, members_left_out
 from metricfit.methods import MethodLike
 from metricfit.metrics import MetricLike, name_of, order_of, resolve_metric
 
@@ -161,7 +161,7 @@ def compare_metrics(
     test_data, test_labels = (X, labels) if test is None else _check_test(test, X, classes)
     plan = _plan(labels, classes, n_splits, n_repeats, random_state, groups, time, None if test is None else len(test_labels))
     check_training_classes(plan, labels, classes)
-    out = _default_models_left_out(Given(plan.n_training, len(classes), issparse(X), plan.count_inner_folds(labels)))
+    out = _default_models_left_out(DataFacts(plan.n_training, len(classes), issparse(X), plan.count_inner_folds(labels)))
     contenders, chosen_for_user = list_contenders(models, methods, out), models is None or isinstance(models, Mapping)
     order = order_of(y) if class_order is None else class_order
     named = {name_of(metric): resolve_metric(metric, None, pos_label, classes, order, counts) for metric in metrics}
@@ -256,7 +256,7 @@ def _check_test(test: TestSet, data: Any, classes: NDArray[Any]) -> tuple[Any, I
     return features, np.array([known[label] for label in target.tolist()], dtype=np.int64)
 
 
-def _default_models_left_out(given: Given) -> dict[str, str]:
+def _default_models_left_out(given: DataFacts) -> dict[str, str]:
     """The default models that cannot take the data, and why. An ensemble needs more than the linear model."""
     out = members_left_out(given)
     if {"boosting", "extra_trees"} <= out.keys():

@@ -1,24 +1,24 @@
 """Decisions: from scores to answers. Offsets, calibration, and a guard that chooses among candidates."""
 
-from metricfit.decisions._calibration import NEVER, best_temperature, cross_entropy, fit_temperature, known_rows
+from metricfit.decisions._calibration import NEVER, cross_entropy, fit_temperature, known_rows
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
-from metricfit.decisions._offsets import cross_fit_offsets, fit_cut, fit_offsets, fit_smooth_offsets
+from metricfit.decisions._offsets import cross_fit_offsets, fit_offsets, fit_smooth_offsets
 from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores
-from metricfit.decisions._smoothed import normal_of_two, softmax_and_normalizer, softmax_of_any
+from metricfit.decisions._smoothed import NoisyMetric, NormalOfTwo, softmax_and_normalizer, softmax_of_any
 from metricfit.decisions._tuning import decide, fit_calibrated_offsets, tune_offsets
 
 __all__ = [
     "LEAST_PROBABILITY",
     "NEVER",
     "Guard",
+    "NoisyMetric",
+    "NormalOfTwo",
     "ScoreTable",
-    "best_temperature",
     "cross_entropy",
     "cross_fit_offsets",
     "decide",
     "fit_calibrated_offsets",
-    "fit_cut",
     "fit_offsets",
     "fit_smooth_offsets",
     "fit_temperature",
@@ -26,7 +26,6 @@ __all__ = [
     "known_rows",
     "log_probabilities",
     "metric_values",
-    "normal_of_two",
     "read_scores",
     "softmax_and_normalizer",
     "softmax_of_any",

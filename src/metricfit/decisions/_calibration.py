@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
@@ -20,7 +18,11 @@ def fit_temperature(scores: Floats, labels: Ints, weight: Floats) -> float:
     scores, labels, weight = known_rows(scores, labels, weight)
     if not len(scores):
         return 1.0
-    return best_temperature(lambda temperature: cross_entropy(scores / temperature, labels, weight))
+
+    def loss(log_temperature: float) -> float:
+        return cross_entropy(scores / np.exp(log_temperature), labels, weight)
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-4, 4), method="bounded").x))
 
 
 def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[float, Floats]:
@@ -73,12 +75,6 @@ def _rows_of_each(labels: Ints, weight: Floats, n_classes: int) -> tuple[Ints, F
     kept = [np.flatnonzero(labels == label)[:: step[label]] for label in np.flatnonzero(step)]
     rows = np.concatenate([*kept, np.empty(0, np.int64)])
     return rows, weight[rows] * step[labels[rows]]
-
-
-def best_temperature(loss: Callable[[float], float]) -> float:
-    """The temperature between exp(-4) and exp(4) with the least loss."""
-    found = minimize_scalar(lambda log_t: loss(np.exp(log_t)), bounds=(-4, 4), method="bounded")
-    return float(np.exp(found.x))
 
 
 def known_rows(scores: Floats, labels: Ints, weight: Floats) -> tuple[Floats, Ints, Floats]:

@@ -13,7 +13,7 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions._calibration import fit_temperature
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import counts_values, hard_confusion, metric_values, sums_by_cell
-from metricfit.decisions._smoothed import normal_of_two, softmax_of_any
+from metricfit.decisions._smoothed import NormalOfTwo, softmax_of_any
 from metricfit.metrics import CountsMetric, Metric, needs_counts_only
 
 NORMAL_WIDTH, SOFTMAX_WIDTH = 0.4, 0.3  # of the noise on calibrated scores; softmax for more than two classes
@@ -50,7 +50,7 @@ def _climb_under_noise(
     """The maximum under noise that L-BFGS finds from the start."""
     n_classes = scores.shape[1]
     if n_classes == 2:
-        noisy, difference = normal_of_two(metric, labels, weight, NORMAL_WIDTH * temperature), scores[:, 1] - scores[:, 0]
+        noisy, difference = NormalOfTwo(metric, labels, weight, NORMAL_WIDTH * temperature), scores[:, 1] - scores[:, 0]
 
         def by_gap(gap: Floats) -> tuple[float, Floats]:
             value, slopes = noisy(difference + gap[0])
@@ -173,29 +173,6 @@ def _running_sums(change: Floats, rows: _Rows) -> Floats:
     return sums
 
 
-def fit_cut(thresholds: Sequence[Floats], metric: Metric) -> Floats:
-    """:func:`fit_offsets` for two classes and rows that count alike, in little memory: it sorts the thresholds in place.
-
-    A row goes to class 1 once the offset of that class is above its threshold, which is score 0 less score 1. ``thresholds``
-    are those of the rows of class 0, and of class 1.
-
-    >>> from metricfit import metrics
-    >>> fit_cut([np.array([2.0, 1.0]), np.array([0.6, 0.4])], metrics.get("f1")).tolist()       # as in `tune_offsets`
-    [-0.4, 0.4]
-    """
-    for one in thresholds:
-        one.sort()
-    together = np.concatenate(thresholds)
-    together.sort(kind="stable")  # two sorted parts
-    distinct = np.flatnonzero(np.append(True, together[1:] != together[:-1]))
-    stride = _stride(len(distinct), metric, 2)
-    cuts = _Cuts.between(together, stride, distinct)
-    given = np.stack([np.searchsorted(one, cuts.below, side="right") for one in thresholds], 1).astype(np.float64)
-    kept = np.array([len(one) for one in thresholds]) - given
-    place, _ = cuts.best(metric_values(metric, np.stack([kept, given], 2)), 0.0)
-    return np.array([-0.5 * place, 0.5 * place])
-
-
 def _stride(n_steps: int, metric: Metric, n_classes: int) -> int:
     """How many steps go together, so that the matrices or counts of all candidates fit in memory."""
     entries = n_classes * (2 if needs_counts_only(metric) else n_classes)
@@ -215,12 +192,11 @@ class _Cuts:
     most: float
 
     @classmethod
-    def between(cls, steps: Floats, stride: int, places: Ints | None = None) -> _Cuts:
-        """Groups of ``stride`` steps; ``places`` says where the different ones stand, if some are equal."""
-        places = np.arange(len(steps)) if places is None else places
-        last = places[-1:] if len(places) % stride else places[:0]
-        below = np.concatenate([[-np.inf], steps[places[stride - 1 :: stride]], steps[last]])
-        return cls(below, np.concatenate([steps[places[::stride]], [np.inf]]), float(steps[0]), float(steps[-1]))
+    def between(cls, steps: Floats, stride: int) -> _Cuts:
+        """Groups of ``stride`` steps."""
+        last = steps[-1:] if len(steps) % stride else steps[:0]
+        below = np.concatenate([[-np.inf], steps[stride - 1 :: stride], last])
+        return cls(below, np.concatenate([steps[::stride], [np.inf]]), float(steps[0]), float(steps[-1]))
 
     def best(self, values: Floats, here: float) -> tuple[float, float]:
         """The best offset, as near as possible to where it is, and the metric it gives; ``values`` are of the candidates."""

@@ -8,7 +8,8 @@ functions (:mod:`metricfit.learners`), and offsets are tuned on them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,70 +20,113 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions._hard import sums_by_cell
 from metricfit.metrics import Counts, CountsMetric, Metric, needs_counts_only
 
-# scores to the value and its derivative by the scores
-NoisyMetric = Callable[[Floats], tuple[float, Floats]]
-
 _SQRT_2 = math.sqrt(2.0)
 _SQRT_2PI = math.sqrt(2.0 * math.pi)
 
 
-def normal_of_two(metric: Metric, labels: Ints, weight: Floats, sigma: float) -> NoisyMetric:
+class NoisyMetric(ABC):
+    """Of scores, the value and its derivative by the scores: a function of sums over rows.
+
+    Called with the scores of all rows, it returns both. Rows may also come in blocks: add up the ``sums`` of the blocks, take
+    the ``value`` of the total, and pass its derivative to ``slopes`` of each block.
+    """
+
+    def __call__(self, scores: Floats) -> tuple[float, Floats]:
+        sums, kept = self.sums(scores)
+        value, by_sums = self.value(sums)
+        return value, self.slopes(kept, by_sums)
+
+    @abstractmethod
+    def sums(self, scores: Floats) -> tuple[Floats, Any]:
+        """Sums over the rows, and what :meth:`slopes` needs to know of each row."""
+
+    @abstractmethod
+    def value(self, sums: Floats) -> tuple[float, Floats]:
+        """The value, and its derivative by the sums."""
+
+    @abstractmethod
+    def slopes(self, kept: Any, by_sums: Floats) -> Floats:
+        """The derivative by the scores."""
+
+
+class NormalOfTwo(NoisyMetric):
     r"""Two classes, normal noise on each: a function of the difference d of their scores, (n,).
 
     .. math:: P(1) = \Phi(d / (\sqrt 2\,\sigma))
 
     >>> from metricfit import metrics
-    >>> noisy = normal_of_two(metrics.get("accuracy"), np.array([0, 1]), np.ones(2), 1.0)
+    >>> noisy = NormalOfTwo(metrics.get("accuracy"), np.array([0, 1]), np.ones(2), 1.0)
     >>> noisy(np.array([0.0, 1e9]))[0]                               # half a row of two is wrong
     -0.75
     """
-    positive, support, per_score = labels == 1, np.bincount(labels, weight, 2), 1.0 / (_SQRT_2 * sigma)
 
-    def noisy(difference: Floats) -> tuple[float, Floats]:
-        x = difference * per_score
-        assigned = np.bincount(labels, weight * ndtr(x), 2)
-        value, slope = negative_metric(metric, np.stack([support - assigned, assigned], 1))
-        gain = slope[:, 1] - slope[:, 0]
-        by_difference = np.where(positive, gain[1], gain[0]) * weight * np.exp(-0.5 * x * x) * (per_score / _SQRT_2PI)
-        return value, by_difference
+    def __init__(self, metric: Metric, labels: Ints, weight: Floats, sigma: float) -> None:
+        self.metric, self.labels, self.weight, self.per_score = metric, labels, weight, 1.0 / (_SQRT_2 * sigma)
+        self.positive, self.support = labels == 1, np.bincount(labels, weight, 2)
 
-    return noisy
+    def sums(self, scores: Floats) -> tuple[Floats, Floats]:
+        x = scores * self.per_score
+        assigned = np.bincount(self.labels, self.weight * ndtr(x), 2)
+        return np.stack([self.support - assigned, assigned], 1), x
+
+    def value(self, sums: Floats) -> tuple[float, Floats]:
+        return negative_metric(self.metric, sums)
+
+    def slopes(self, kept: Floats, by_sums: Floats) -> Floats:
+        x, gain = kept, by_sums[:, 1] - by_sums[:, 0]
+        density = np.exp(-0.5 * x * x)
+        return np.where(self.positive, gain[1], gain[0]) * self.weight * density * (self.per_score / _SQRT_2PI)
 
 
 def softmax_of_any(metric: Metric, labels: Ints, weight: Floats, n_classes: int, temperature: float) -> NoisyMetric:
     """Any number of classes, assigned by a softmax of that temperature: a function of the scores, (n, k)."""
     if needs_counts_only(metric):
-        return _softmax_of_counts(metric, labels, weight, n_classes, temperature)
-    members = members_of(labels, weight, n_classes)
-
-    def noisy(scores: Floats) -> tuple[float, Floats]:
-        assigned, _ = softmax_and_normalizer(scores / temperature)
-        value, slope = negative_metric(metric, members @ assigned)
-        gain = slope[labels] * weight[:, None]
-        return value, assigned * (gain - (assigned * gain).sum(1, keepdims=True)) / temperature
-
-    return noisy
+        return _SoftmaxOfCounts(metric, labels, weight, n_classes, temperature)
+    return _SoftmaxOfMatrix(metric, labels, weight, n_classes, temperature)
 
 
-def _softmax_of_counts(metric: CountsMetric, labels: Ints, weight: Floats, n_classes: int, temperature: float) -> NoisyMetric:
-    """The same from 2k counts instead of k x k entries: the time grows with nk instead of nk^2."""
-    places, shape, share = np.arange(len(labels)), (n_classes,), weight / temperature
-    support = sums_by_cell(labels, weight, shape)
+class _SoftmaxOfMatrix(NoisyMetric):
+    def __init__(self, metric: Metric, labels: Ints, weight: Floats, n_classes: int, temperature: float) -> None:
+        self.metric, self.labels, self.weight, self.temperature = metric, labels, weight, temperature
+        self.members = members_of(labels, weight, n_classes)
 
-    def noisy(scores: Floats) -> tuple[float, Floats]:
-        assigned, _ = softmax_and_normalizer(scores / temperature)
-        right = assigned[places, labels]
-        value, by_hits, by_predicted = _negative_of_counts(
-            metric, sums_by_cell(labels, weight * right, shape), support, weight @ assigned
-        )
-        by_right = right * by_hits[labels]
+    def sums(self, scores: Floats) -> tuple[Floats, Floats]:
+        assigned, _ = softmax_and_normalizer(scores / self.temperature)
+        return self.members @ assigned, assigned
+
+    def value(self, sums: Floats) -> tuple[float, Floats]:
+        return negative_metric(self.metric, sums)
+
+    def slopes(self, kept: Floats, by_sums: Floats) -> Floats:
+        assigned, gain = kept, by_sums[self.labels] * self.weight[:, None]
+        return assigned * (gain - (assigned * gain).sum(1, keepdims=True)) / self.temperature
+
+
+class _SoftmaxOfCounts(NoisyMetric):
+    """The same from counts per class (hits, support, predictions) instead of k x k entries: time grows with nk."""
+
+    def __init__(self, metric: CountsMetric, labels: Ints, weight: Floats, n_classes: int, temperature: float) -> None:
+        self.metric, self.labels, self.weight, self.temperature = metric, labels, weight, temperature
+        self.index, self.shape, self.share = np.arange(len(labels)), (n_classes,), weight / temperature
+        self.support = sums_by_cell(labels, weight, self.shape)
+
+    def sums(self, scores: Floats) -> tuple[Floats, tuple[Floats, Floats]]:
+        assigned, _ = softmax_and_normalizer(scores / self.temperature)
+        right = assigned[self.index, self.labels]
+        hits = sums_by_cell(self.labels, self.weight * right, self.shape)
+        return np.stack([hits, self.support, self.weight @ assigned]), (assigned, right)
+
+    def value(self, sums: Floats) -> tuple[float, Floats]:
+        return _negative_of_counts(self.metric, *sums)
+
+    def slopes(self, kept: tuple[Floats, Floats], by_sums: Floats) -> Floats:
+        (assigned, right), (by_hits, by_predicted) = kept, by_sums
+        by_right = right * by_hits[self.labels]
         slopes = by_predicted - (assigned @ by_predicted + by_right)[:, None]
         slopes *= assigned
-        slopes[places, labels] += by_right
-        slopes *= share[:, None]
-        return value, slopes
-
-    return noisy
+        slopes[self.index, self.labels] += by_right
+        slopes *= self.share[:, None]
+        return slopes
 
 
 def members_of(labels: Ints, weight: Floats, n_classes: int) -> csr_array:
@@ -105,16 +149,14 @@ def softmax_and_normalizer(scores: Floats) -> tuple[Floats, Floats]:
     return exponentials, (largest + np.log(total))[:, 0]
 
 
-def _negative_of_counts(
-    metric: CountsMetric, hits: Floats, support: Floats, predicted: Floats
-) -> tuple[float, Floats, Floats]:
-    """-M / u of counts per class, and its derivative by the hits and by the predictions."""
+def _negative_of_counts(metric: CountsMetric, hits: Floats, support: Floats, predicted: Floats) -> tuple[float, Floats]:
+    """-M / u of counts per class, and its derivative by the hits and by the predictions, (2, k)."""
     leaves = [torch.from_numpy(counts).requires_grad_() for counts in (hits, predicted)]
     true = torch.from_numpy(support)
     with torch.enable_grad():
         value = -metric.of_counts(Counts(leaves[0], true, leaves[1], true.sum())) / metric.unit
         by_hits, by_predicted = torch.autograd.grad(value, leaves, materialize_grads=True)
-    return float(value.detach()), by_hits.numpy(), by_predicted.numpy()
+    return float(value.detach()), np.stack([by_hits.numpy(), by_predicted.numpy()])
 
 
 def negative_metric(metric: Metric, matrix: Floats) -> tuple[float, Floats]:

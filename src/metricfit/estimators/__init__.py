@@ -2,6 +2,7 @@
 
 from metricfit.estimators._checks import check_label_types, check_target
 from metricfit.estimators._classifier import MetricClassifier
+from metricfit.estimators._forms import MOST_FRAME_ROWS
 from metricfit.estimators._kinds import CATEGORIES, DATES, DISTINCT_TEXT, NUMBERS, TEXT, is_missing, kind_of
 from metricfit.estimators._offset_classifier import OffsetClassifier
 from metricfit.estimators._out_of_reach import OutOfReachError
@@ -15,6 +16,7 @@ __all__ = [
     "DISTINCT_TEXT",
     "MAX_CATEGORIES",
     "MIN_FREQUENCY",
+    "MOST_FRAME_ROWS",
     "NUMBERS",
     "TEXT",
     "FitSpec",

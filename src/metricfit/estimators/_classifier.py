@@ -29,7 +29,7 @@ from metricfit.estimators._out_of_reach import check_computed, check_float32
 from metricfit.estimators._preprocess import as_frame, is_frame, library_of
 from metricfit.learners import (
     COLUMNS,
-    Given,
+    DataFacts,
     Learner,
     LinearLearner,
     LinearModel,
@@ -218,7 +218,9 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         methods.get(self.method)
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
         order = order_of(y) if self.class_order is None else self.class_order
-        data, labels, weight, used = self._training_data(X, y, sample_weight)
+        return self._table(*self._training_data(X, y, sample_weight), order)
+
+    def _table(self, data: Any, labels: Any, weight: Any, used: NDArray[np.bool_], order: Sequence[Any] | None) -> _FitData:
         seed = check_random_state(self.random_state).randint(2**31)
         table = _FitData(data, labels, weight, self._class_weights(labels), used, seed, order)
         self._find_metric(labels, order)
@@ -234,18 +236,21 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         return tuple(found)
 
     def _learner(self, table: _FitData) -> Learner:
-        given = Given(len(table.labels), len(self.classes_), issparse(table.data), count_folds(self.cv, table.labels))
+        given = DataFacts(len(table.labels), len(self.classes_), issparse(table.data), count_folds(self.cv, table.labels))
         return build_learner(self.get_params(deep=False), self._method(), table.seed, given)
 
     def _fit_forms(self, table: _FitData, forms: set[str]) -> TrainingRows:
         """Fit the preprocessing, and read the rows in these forms."""
-        self.reads_frames_ = is_frame(table.data)
-        self.frame_library_ = library_of(table.data) if self.reads_frames_ else ""
-        self.preprocessor_ = FormReader.fit(table.data, table.labels, table.weight, self.preprocess, forms)
+        self._fit_preprocessor(table.data, table.labels, table.weight, forms)
         features = self.preprocessor_.read(table.data, forms)
-        first = _safe_indexing(table.data, [0])
-        self.n_inputs_ = {form: int(self.preprocessor_.read(first, {form}).shape[1]) for form in forms}
         return TrainingRows(features, table.labels, table.weight, table.class_weight, self.preprocessor_.n_codes)
+
+    def _fit_preprocessor(self, data: Any, labels: Ints, weight: Floats, forms: set[str]) -> None:
+        self.reads_frames_ = is_frame(data)
+        self.frame_library_ = library_of(data) if self.reads_frames_ else ""
+        self.preprocessor_ = FormReader.fit(data, labels, weight, self.preprocess, forms)
+        first = _safe_indexing(data, [0])
+        self.n_inputs_ = {form: int(self.preprocessor_.read(first, {form}).shape[1]) for form in forms}
 
     def _task(
         self, table: _FitData, learner: Learner, rows: TrainingRows, warm: Any = None, progress: Progress | None = None
@@ -324,7 +329,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         self.history_ = Table(fitted.history)
         self.chosen_, self.method_ = fitted.method.name, fitted.method
         self.n_iter_ = max(len(fitted.history), 1)
-        self.C_ = fitted.strength
+        self.C_ = fitted.C
         for name in ("coef_", "intercept_"):
             self.__dict__.pop(name, None)  # left by an earlier fit with another model
         if isinstance(fitted.model, LinearModel):

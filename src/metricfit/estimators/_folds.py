@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def count_folds(cv: Any, labels: Ints) -> int:
     return n_folds if n_folds >= 2 else 0
 
 
-def build_splits(cv: Any, labels: Ints, used: NDArray[np.bool_], classes: NDArray[Any], seed: int) -> list[Split]:
+def build_splits(cv: Any, labels: Ints, used: NDArray[np.bool_], classes: NDArray[Any], seed: int) -> Sequence[Split]:
     """Folds; none for too few rows. ``used`` marks the rows of the user's table that have these labels."""
     if not isinstance(cv, int | np.integer):
         return _given_splits(cv, labels, used)
@@ -43,13 +43,12 @@ def build_splits(cv: Any, labels: Ints, used: NDArray[np.bool_], classes: NDArra
             "missing in a training fold counts as missed in its test fold.",
             stacklevel=4,
         )
-    splits = stratified_folds(labels, n_folds, seed)
-    return [(train.astype(np.int32), test.astype(np.int32)) for train, test in splits]  # half the memory
+    return stratified_folds(labels, n_folds, seed)
 
 
 def network_splits(
     n_members: int, cv: Any, labels: Ints, used: NDArray[np.bool_], classes: NDArray[Any], seed: int
-) -> list[Split]:
+) -> Sequence[Split]:
     """One split per network, at least one: the first of the user's splits, or folds, or a split that holds out a fifth."""
     if not isinstance(cv, int | np.integer):
         return _given_splits(cv, labels, used)[:n_members]

@@ -18,9 +18,10 @@ from metricfit._checks import check_option
 from metricfit._typing import Floats, Ints
 from metricfit.estimators._feature_names import feature_names
 from metricfit.estimators._preprocess import build_preprocessor, count_codes, is_frame
-from metricfit.learners import COLUMNS, GIVEN, MATRIX, Forms
+from metricfit.learners import COLUMNS, GIVEN, MATRIX, Forms, spread_rows, take_rows
 
-MOST_ROWS = 20_000  # that medians and scales are learned from
+MOST_ROWS = 20_000  # of an array that medians and scales are learned from
+MOST_FRAME_ROWS = 200_000  # of a table or a sparse matrix, that also has categories, words and kinds of columns
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,11 @@ class FormReader:
         automatic = isinstance(preprocess, str)
         if automatic:
             check_option(preprocess, "preprocess", ("auto",))
+            if (rows := _rows_to_learn_from(data)) is not None:
+                data, labels, weight = take_rows(data, rows), labels[rows], weight[rows]
             made = {form: build_preprocessor(data, form) for form in sorted(set(forms) - {GIVEN})}
         else:
             made = {} if preprocess is None else {MATRIX: clone(preprocess)}
-        if automatic and isinstance(data, np.ndarray) and len(data) > MOST_ROWS:
-            rows = _enough_rows(data)
-            data, labels, weight = data[rows], labels[rows], weight[rows]
         weighted = {"scale__sample_weight": weight} if automatic and not is_frame(data) else {}
         with config_context(enable_metadata_routing=False, transform_output="default"):  # not the caller's
             fitted = {form: one.fit(data, labels, **weighted) for form, one in made.items() if one is not None}
@@ -101,11 +101,14 @@ class FormReader:
 def column_names(data: Any) -> list[str]:
     """The names of a DataFrame's columns; those of an array are numbered."""
     names = getattr(data, "column_names", getattr(data, "columns", None))
-    return [f"x{place}" for place in range(data.shape[1])] if names is None else [str(name) for name in names]
+    return [f"x{index}" for index in range(data.shape[1])] if names is None else [str(name) for name in names]
 
 
-def _enough_rows(data: Floats) -> Ints:
-    """Evenly spread rows, and a row with a gap for every column that has one, so that gaps are known."""
-    spread = np.linspace(0, len(data) - 1, MOST_ROWS).astype(np.int64)
+def _rows_to_learn_from(data: Any) -> Ints | None:
+    """Evenly spaced rows of a large table; None for all. Those of an array include a gap of every column that has one."""
+    if not isinstance(data, np.ndarray):
+        return spread_rows(data.shape[0], MOST_FRAME_ROWS) if data.shape[0] > MOST_FRAME_ROWS else None
+    if len(data) <= MOST_ROWS:
+        return None
     gaps = [np.flatnonzero(np.isnan(column))[:1] for column in data.T]
-    return np.unique(np.concatenate([spread, *gaps]))
+    return np.unique(np.concatenate([spread_rows(len(data), MOST_ROWS), *gaps]))

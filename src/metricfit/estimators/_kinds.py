@@ -89,9 +89,9 @@ def check_size(values: Any, names: Any) -> None:
         if not stored.size or not np.nanmax(np.abs(stored), initial=0.0) > MAX_NUMBER:
             return
         table = values.tocsc() if issparse(values) else values
-        place = next(index for index in range(table.shape[1]) if (np.abs(table[:, [index]]) > MAX_NUMBER).sum())
-    column = table[:, [place]].data if issparse(values) else table[:, place]
-    name = place if names is None else repr(str(names[place]))
+        index = next(index for index in range(table.shape[1]) if (np.abs(table[:, [index]]) > MAX_NUMBER).sum())
+    column = table[:, [index]].data if issparse(values) else table[:, index]
+    name = index if names is None else repr(str(names[index]))
     raise ValueError(
         f"Column {name} of X has {np.nanmax(np.abs(column)):g}, numbers should be below {MAX_NUMBER:g}. "
         "Correct or remove such values, or replace them by NaN, which means missing."

@@ -21,7 +21,7 @@ from metricfit.estimators._decision import DecisionMixin
 from metricfit.estimators._folds import check_cv_argument, count_folds, read_splits
 from metricfit.learners import class_scores, spread_classes
 from metricfit.metrics import order_of
-from metricfit.selection import iterate_folds
+from metricfit.selection import stratified_folds
 
 
 def _has_probabilities(self: OffsetClassifier) -> bool:
@@ -134,7 +134,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         n_folds = count_folds(self.cv, labels)
         if not n_folds:
             raise ValueError("OffsetClassifier needs two rows in at least two classes to hold any out.")
-        return list(iterate_folds(labels, n_folds, check_random_state(self.random_state).randint(2**31)))
+        return list(stratified_folds(labels, n_folds, check_random_state(self.random_state).randint(2**31), warn=True))
 
 
 def _fold_scores(data: tuple[Any, ...], train: Ints, test: Ints) -> Floats:

@@ -1,15 +1,17 @@
 """Learners: what is trained. All train cross-entropy; linear models and networks train every method."""
 
-from metricfit.learners._catalogue import MODELS, Given, build_learner, members_left_out, takes_gaps, takes_sparse
+from metricfit.learners._catalogue import MODELS, DataFacts, build_learner, members_left_out, takes_gaps, takes_sparse
 from metricfit.learners._ensemble import EnsembleLearner
-from metricfit.learners._estimator_model import class_scores, spread_classes
+from metricfit.learners._estimator import EstimatorLearner, with_seed
+from metricfit.learners._estimator_model import EstimatorModel, class_scores, spread_classes
 from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._linear_model import LinearModel
 from metricfit.learners._mean_model import MAX_MEMBERS, MeanModel
 from metricfit.learners._network_options import Network
 from metricfit.learners._restore import NotInFileError, Restorer
-from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, Forms, TrainingRows
+from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, Block, Blocks, Forms, TrainingRows, spread_rows, take_rows
+from metricfit.learners._surrogates import is_summed
 from metricfit.learners._task import Fold, History, Model, Task, Trained
 
 __all__ = [
@@ -18,10 +20,14 @@ __all__ = [
     "MATRIX",
     "MAX_MEMBERS",
     "MODELS",
+    "Block",
+    "Blocks",
+    "DataFacts",
     "EnsembleLearner",
+    "EstimatorLearner",
+    "EstimatorModel",
     "Fold",
     "Forms",
-    "Given",
     "History",
     "Learner",
     "LinearLearner",
@@ -37,8 +43,12 @@ __all__ = [
     "TrainingRows",
     "build_learner",
     "class_scores",
+    "is_summed",
     "members_left_out",
     "spread_classes",
+    "spread_rows",
+    "take_rows",
     "takes_gaps",
     "takes_sparse",
+    "with_seed",
 ]

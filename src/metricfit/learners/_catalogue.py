@@ -22,14 +22,14 @@ from metricfit.learners._network_options import Network
 from metricfit.methods import Choice, Method, NetworkTraining
 
 MODELS = ("auto", "linear", "boosting", "extra_trees", "ensemble", "mlp")
-STRENGTHS = tuple(10.0**power for power in range(-3, 4))
+CS = tuple(10.0**power for power in range(-3, 4))
 FEWEST_ROWS = 100  # for trees beside the linear model
 MOST_CLASSES = {"boosting": 30, "extra_trees": 200}  # a round has a tree per class; a leaf has a number per class
 
 
 @dataclass(frozen=True)
-class Given:
-    """What is known of the data before anything is trained."""
+class DataFacts:
+    """The size and kind of the data, before anything is trained."""
 
     n_rows: int
     n_classes: int
@@ -37,7 +37,7 @@ class Given:
     n_splits: int
 
 
-def build_learner(options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
+def build_learner(options: Mapping[str, Any], method: Method | Choice, seed: int, given: DataFacts) -> Learner:
     """The learner for the options of ``MetricClassifier``."""
     learner = _build(options["model"], options, method, seed, given)
     if isinstance(method, Choice) and method.by_accuracy and (not isinstance(learner, MetricLearner) or learner.refits):
@@ -73,7 +73,7 @@ def _is_estimator(model: Any) -> bool:
     return hasattr(model, "fit") and hasattr(model, "__sklearn_tags__") and not isinstance(model, type)
 
 
-def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
+def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed: int, given: DataFacts) -> Learner:
     if isinstance(model, list | tuple):
         if not model:
             raise ValueError("`model` should be a list of at least one model, got none.")
@@ -102,7 +102,7 @@ def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed
     return _network(network, method, seed)
 
 
-def members_left_out(given: Given) -> dict[str, str]:
+def members_left_out(given: DataFacts) -> dict[str, str]:
     """The members of the ensemble that cannot take the data, and why."""
     out: dict[str, str] = {}
     if not given.n_splits:
@@ -117,7 +117,7 @@ def members_left_out(given: Given) -> dict[str, str]:
     return out
 
 
-def _automatic(model: str, options: Mapping[str, Any], method: Method | Choice, seed: int, given: Given) -> Learner:
+def _automatic(model: str, options: Mapping[str, Any], method: Method | Choice, seed: int, given: DataFacts) -> Learner:
     """The ensemble of the members that can take the data; the linear model where the method is for it alone."""
     linear = _linear(options, seed, given)
     if model == "auto" and isinstance(method, Method) and method.loss != "cross_entropy":
@@ -128,7 +128,7 @@ def _automatic(model: str, options: Mapping[str, Any], method: Method | Choice, 
     return _join(kept, given, notes)
 
 
-def _join(members: Sequence[Learner], given: Given, notes: tuple[str, ...] = ()) -> Learner:
+def _join(members: Sequence[Learner], given: DataFacts, notes: tuple[str, ...] = ()) -> Learner:
     """An ensemble; a single member stays alone."""
     notes += tuple(note for member in members for note in member.notes)
     if len(members) == 1:
@@ -167,27 +167,27 @@ def _network(network: Network, method: Method | Choice, seed: int) -> Learner:
     )
 
 
-def _linear(options: Mapping[str, Any], seed: int, given: Given) -> LinearLearner:
-    strength = options["C"]
-    if strength is None:
-        return LinearLearner(STRENGTHS, seed)
-    if not strength > 0.0:
-        raise ValueError(f"`C` should be positive, got {strength!r}.")
-    return LinearLearner((float(strength),), seed)
+def _linear(options: Mapping[str, Any], seed: int, given: DataFacts) -> LinearLearner:
+    C = options["C"]  # noqa: N806
+    if C is None:
+        return LinearLearner(CS, seed)
+    if not C > 0.0:
+        raise ValueError(f"`C` should be positive, got {C!r}.")
+    return LinearLearner((float(C),), seed)
 
 
-def _boosting(options: Mapping[str, Any], seed: int, given: Given) -> BoostingLearner:
+def _boosting(options: Mapping[str, Any], seed: int, given: DataFacts) -> BoostingLearner:
     if given.sparse:
         raise ValueError("`model` 'boosting' takes no sparse matrix. Pass a dense one, or model='auto' or 'linear'.")
     return BoostingLearner(seed)
 
 
-def _extra_trees(options: Mapping[str, Any], seed: int, given: Given) -> ForestLearner:
+def _extra_trees(options: Mapping[str, Any], seed: int, given: DataFacts) -> ForestLearner:
     capped = (f"extra_trees: each tree sees {MAX_ROWS:,} of {given.n_rows:,} rows.",) if given.n_rows > MAX_ROWS else ()
     return ForestLearner(seed, notes=capped)
 
 
-_BY_NAME: dict[str, Callable[[Mapping[str, Any], int, Given], Learner]] = {
+_BY_NAME: dict[str, Callable[[Mapping[str, Any], int, DataFacts], Learner]] = {
     "linear": _linear,
     "boosting": _boosting,
     "extra_trees": _extra_trees,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -26,39 +27,52 @@ Record = Callable[[LinearModel, float, float], None]  # called with model, surro
 MAX_STEPS = 300
 TOLERANCE = 1e-5  # largest entry of a gradient
 MAX_FACTORED = 300  # features up to which curvature is factorised; beyond, only its diagonal is taken
-MAX_ENTRIES = (
-    2**23
-)  # of the curvature of all classes up to which it is: 67 MB, and a few copies; in parts six models have theirs
+MAX_ENTRIES = 2**23  # of the curvature of all classes up to which it is: 67 MB, and a few copies
 RIDGE = 1e-4  # least curvature
 
 
-class LinearObjective(Protocol):
-    """What a linear model descends on: a function of sums over rows, wherever the rows are."""
+@dataclass(frozen=True)
+class RowsObjective:
+    """A surrogate of rows, as a function of the linear model. Rows in blocks may be read twice: for sums, then for slopes."""
+
+    rows: TrainingRows
+    build: Callable[[TrainingRows], Surrogate]  # the surrogate of these rows, or of a batch of them
 
     def evaluate(self, model: LinearModel) -> tuple[float, Floats, Floats]:
         """The value, its derivative by weights and intercepts, (p + 1, m), and by offsets, (k,); without the penalty."""
+        if not self.rows.in_blocks:
+            value, by_scores, by_offsets = self._surrogate(model.logits(self.rows.features), model.offsets)
+            return value, slopes_by_weights(self.rows.features, gather_columns(by_scores)), by_offsets
+        if self._surrogate.is_sum:
+            sums, by_both, by_offsets = self.rows.total(partial(_sums_and_slopes, self.build, model, 1.0))
+            return self._surrogate.value(sums)[0], by_both, by_offsets
+        value, by_sums = self._surrogate.value(self.rows.total(partial(_sums, self.build, model)))
+        _, by_both, by_offsets = self.rows.total(partial(_sums_and_slopes, self.build, model, by_sums))
+        return value, by_both, by_offsets
 
     def curvature(self, model: LinearModel) -> list[Floats]:
         """The curvature of cross-entropy by the weights and the intercept of each column of scores, m in all.
 
         A matrix (p + 1, p + 1), or its diagonal where p is more than ``MAX_FACTORED`` or all have more than ``MAX_ENTRIES``.
         """
+        return self.rows.total(partial(_curvature, model))
+
+    @cached_property
+    def _surrogate(self) -> Any:
+        return self.build(self.rows.no_rows() if self.rows.in_blocks else self.rows)
 
 
-@dataclass(frozen=True)
-class RowsObjective:
-    """A surrogate of rows that are in memory."""
+def _sums(build: Callable[[TrainingRows], Any], model: LinearModel, rows: TrainingRows) -> tuple[Any, ...]:
+    return build(rows).sums(model.logits(rows.features), model.offsets)[0]
 
-    rows: TrainingRows
-    surrogate: Surrogate
 
-    def evaluate(self, model: LinearModel) -> tuple[float, Floats, Floats]:
-        value, by_scores, by_offsets = self.surrogate(model.logits(self.rows.features), model.offsets)
-        return value, slopes_by_weights(self.rows.features, gather_columns(by_scores)), by_offsets
-
-    def curvature(self, model: LinearModel) -> list[Floats]:
-        rows = self.rows
-        return curvature_sums(rows.features, model, rows.training_weight / rows.training_weight.sum())
+def _sums_and_slopes(
+    build: Callable[[TrainingRows], Any], model: LinearModel, by_sums: Any, rows: TrainingRows
+) -> tuple[tuple[Any, ...], Floats, Floats]:
+    surrogate = build(rows)
+    sums, kept = surrogate.sums(model.logits(rows.features), model.offsets)
+    by_scores, by_offsets = surrogate.slopes(kept, by_sums)
+    return sums, slopes_by_weights(rows.features, gather_columns(by_scores)), by_offsets
 
 
 def slopes_by_weights(features: Any, by_columns: Floats) -> Floats:
@@ -66,8 +80,8 @@ def slopes_by_weights(features: Any, by_columns: Floats) -> Floats:
     return np.vstack([np.asarray(features.T @ by_columns), by_columns.sum(0)])
 
 
-def curvature_sums(features: Any, model: LinearModel, shares: Floats) -> list[Floats]:
-    """:meth:`LinearObjective.curvature` of some rows; ``shares`` (n,) are their weights."""
+def _curvature(model: LinearModel, rows: TrainingRows) -> list[Floats]:
+    features, shares = rows.features, rows.shares
     p = softmax(model.logits(features), 1)
     curvature = p * (1.0 - p) * shares[:, None]
     curvature = curvature[:, 1:] if p.shape[1] == 2 else curvature
@@ -87,7 +101,7 @@ def sandwich(features: Any, column: Floats) -> Floats:
 
 
 def descend(
-    objective: LinearObjective,
+    objective: RowsObjective,
     penalty: float,
     start: LinearModel,
     record: Record | None = None,
@@ -100,7 +114,7 @@ def descend(
     """
     coordinates = _Coordinates(objective.curvature(start), start)
     n_free = start.weight.size + start.intercept.size
-    gradient_norm = 0.0  # where the objective was last looked at: that is where a step ends
+    gradient_norm = 0.0  # at the last evaluation, where a step ends
 
     def model_at(flat: Floats) -> LinearModel:
         return LinearModel(*coordinates.weights(flat[:n_free]), flat[n_free:] if trains_offsets else start.offsets)
@@ -142,14 +156,14 @@ class _Coordinates:
     def __init__(self, curvature: list[Floats], start: LinearModel) -> None:
         stacked = np.vstack([start.weight, start.intercept])
         self.start, self.inverse = np.empty_like(stacked.T), np.empty((len(curvature), *curvature[0].shape))
-        for place, one in enumerate(curvature):
+        for index, one in enumerate(curvature):
             factor = _factor(one)
-            self.start[place] = factor.T @ stacked[:, place] if factor.ndim == 2 else factor * stacked[:, place]
-            self.inverse[place] = _inverse(factor)
+            self.start[index] = factor.T @ stacked[:, index] if factor.ndim == 2 else factor * stacked[:, index]
+            self.inverse[index] = _inverse(factor)
 
     def weights(self, flat: Floats) -> tuple[Floats, Floats]:
         by_class = self._times(self.inverse.swapaxes(1, -1), flat.reshape(len(self.inverse), -1))
-        stacked = np.ascontiguousarray(by_class.T)  # in one order in every process: products depend on it in their last bits
+        stacked = np.ascontiguousarray(by_class.T)  # one memory layout everywhere: it changes the last bits of products
         return stacked[:-1], stacked[-1]
 
     def gradient(self, stacked: Floats) -> Floats:
@@ -173,6 +187,6 @@ def _inverse(factor: Floats) -> Floats:
 
 
 def with_ones(features: Any) -> Any:
-    """The features and a column of ones, which is the intercept's."""
+    """The features with a column of ones for the intercept."""
     ones = np.ones((features.shape[0], 1))
     return hstack([features, ones], format="csr") if issparse(features) else np.hstack([features, ones])

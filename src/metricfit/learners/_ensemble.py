@@ -20,7 +20,7 @@ from metricfit.learners._task import Task, Trained
 if TYPE_CHECKING:
     from metricfit.learners._restore import Restorer
 
-HEAD_STRENGTHS = tuple(10.0**power for power in range(-3, 3))
+HEAD_CS = tuple(10.0**power for power in range(-3, 3))
 LEAST_LOG = float(np.log(1e-4))  # log-probability that a head reads: trees say 0 and 1 too easily
 
 
@@ -46,7 +46,7 @@ class EnsembleLearner(Learner):
         everything = np.arange(len(head_rows.labels))
         splits = [(np.setdiff1d(everything, part, assume_unique=True), part) for part in parts]
         head_task = Task(head_rows, task.metric, splits, task.n_jobs)
-        head = LinearLearner(HEAD_STRENGTHS).train(head_task)
+        head = LinearLearner(HEAD_CS).train(head_task)
         forms = tuple(member.learner.reads for member in members)
         names = tuple(member.learner.name for member in members)
         model = EnsembleModel(tuple(member.model for member in members), names, forms, head.model)

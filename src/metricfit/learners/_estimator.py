@@ -40,18 +40,21 @@ class EstimatorLearner(Learner):
         return COLUMNS if get_tags(self.estimator).input_tags.allow_nan else MATRIX
 
     def train(self, task: Task) -> Trained:
-        fit = partial(_fit, self.estimator, self.name, self.seed)
-        folds = task.over_splits(self, fit, self.name) if task.splits else []
-        model = fit(Fold(task.rows, task.metric), None)
+        folds = task.over_splits(self, partial(_fit_fold, self), self.name) if task.splits else []
+        model = self.fit_rows(task.rows)
         task.progress.step(self.name, None)
         return Trained(self, model, folds, task.held_out_logits(folds) if folds else None)
+
+    def fit_rows(self, rows: TrainingRows) -> EstimatorModel:
+        """A clone of the estimator, fitted to the rows."""
+        return fit_estimator(clone(self.estimator), self.name, rows, self.seed)
 
     def count_steps(self, task: Task) -> int:
         return len(task.splits) + 1
 
 
-def _fit(estimator: Any, name: str, seed: int, fold: Fold, start: Any) -> EstimatorModel:
-    return fit_estimator(clone(estimator), name, fold.rows, seed)
+def _fit_fold(learner: EstimatorLearner, fold: Fold, start: Any) -> EstimatorModel:
+    return learner.fit_rows(fold.rows)
 
 
 def fit_estimator(estimator: Any, name: str, rows: TrainingRows, seed: int, **options: Any) -> EstimatorModel:

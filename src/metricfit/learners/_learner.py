@@ -1,4 +1,4 @@
-"""What every learner offers: it trains cross-entropy on every split. Some train any method from there."""
+"""The interface of learners: all train cross-entropy on every split, and some train any method from there."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from metricfit.methods import CROSS_ENTROPY, Method
 class Learner(ABC):
     """Trains models of one kind. It holds options only; the task has the rows."""
 
-    name: str  # how it is called in tables and files
-    notes: tuple[str, ...] = ()  # what was decided for the user, in sentences
+    name: str  # in tables and files
+    notes: tuple[str, ...] = ()  # decisions that the user should know of, in sentences
     reads: ClassVar[str] = MATRIX  # the form of the rows that it takes
     stops_early: ClassVar[bool] = False  # whether it needs the held-out rows of a split to stop
     steps: ClassVar[int] = 0  # of progress within one training
@@ -34,8 +34,8 @@ class Learner(ABC):
         """Whether splits may be trained in several processes; those of a user's module have all threads instead."""
         return True
 
-    def session(self, place: int = 0) -> AbstractContextManager[Any]:
-        """What a fit runs in: threads, random numbers; those of a split by its place."""
+    def session(self, index: int = 0) -> AbstractContextManager[Any]:
+        """The context of a fit: threads and random numbers, which depend on the index of a split."""
         return single_threaded()
 
     @abstractmethod
@@ -51,7 +51,7 @@ class Learner(ABC):
         return {self.reads}
 
     @property
-    def strength(self) -> float:
+    def C(self) -> float:  # noqa: N802 - scikit-learn's name
         """The inverse penalty C, for models that have one."""
         return float("nan")
 
@@ -72,12 +72,12 @@ class MetricLearner(Learner):
     def fit(self, fold: Fold, method: Method, start: Any) -> Any:
         """Train a method from the model ``start``, or from scratch where it is None."""
 
-    def with_setting(self, place: int | None) -> Self:
-        """With the setting at this place alone; None takes the one in the middle."""
+    def with_setting(self, index: int | None) -> Self:
+        """With the settings up to this one; None takes the one in the middle."""
         return self
 
     def train(self, task: Task) -> Trained:
-        """Of several settings, the one with the least held-out cross-entropy is kept."""
+        """Train every setting, and keep the one with the least held-out cross-entropy."""
         if not task.splits:
             learner = self.with_setting(None)
             return Trained(learner, learner.fit_cross_entropy(_all_rows(task))[-1])

@@ -65,8 +65,8 @@ class NetworkLearner(MetricLearner):
     def runs_in_parallel(self) -> bool:
         return isinstance(self.model, str)
 
-    def session(self, place: int = 0) -> AbstractContextManager[Any]:
-        return single_threaded() if isinstance(self.model, str) else _seeded(self.seed + place)
+    def session(self, index: int = 0) -> AbstractContextManager[Any]:
+        return single_threaded() if isinstance(self.model, str) else _seeded(self.seed + index)
 
     def fit_cross_entropy(self, fold: Fold) -> list[NetworkModel]:
         method = find(CROSS_ENTROPY)
@@ -88,8 +88,8 @@ class NetworkLearner(MetricLearner):
         with torch.device("meta") if isinstance(self.model, str) else nullcontext():
             module = build_module(self.model, rows.features.shape[1], rows.n_classes, self.hidden_layer_sizes)
         if isinstance(self.model, str):
-            module = _initialized(module, self.seed + fold.place)
-        if (warm := _member(fold.warm, fold.place)) is not None:
+            module = _initialized(module, self.seed + fold.index)
+        if (warm := _member(fold.warm, fold.index)) is not None:
             before = warm.module.state_dict()
             if _shapes(before) == _shapes(module.state_dict()):
                 module.load_state_dict(before)
@@ -99,7 +99,7 @@ class NetworkLearner(MetricLearner):
         """AdamW, by default until the held-out rows stop gaining: by the metric with these offsets, or by cross-entropy."""
         rows, test, metric = fold.rows, fold.held_out, fold.metric
         assert test is not None
-        guard, seed, metrics = Guard(test.labels, test.weight, test.n_classes, metric), self.seed + fold.place, list[float]()
+        guard, seed, metrics = Guard(test.labels, test.weight, test.n_classes, metric), self.seed + fold.index, list[float]()
 
         def score(scores: Tensor, labels: Tensor) -> float:
             logits = scores.double().numpy()
@@ -120,7 +120,7 @@ class NetworkLearner(MetricLearner):
             normalizer=GradientNormalizer(floor=FLOOR) if method.normalize_gradients else None,
             fabric=Fabric(accelerator="cpu", devices=1),
             progress=_MetricShown(fold.progress, metrics),
-            name=f"network {fold.place + 1}, {method.name}",
+            name=f"network {fold.index + 1}, {method.name}",
         )
         held_out = as_tensor(test.features), torch.from_numpy(test.labels)
         with _seeded(seed) if isinstance(self.model, str) and _samples(method, rows.n_classes) else nullcontext():
@@ -153,10 +153,10 @@ class _MetricShown(Progress):
         self.progress.step(stage, self.metrics[-1])
 
 
-def _member(warm: Any, place: int) -> NetworkModel | None:
-    """The network of an earlier fit that had the same place."""
+def _member(warm: Any, index: int) -> NetworkModel | None:
+    """The network of an earlier fit that had the same index."""
     models = warm.models if isinstance(warm, MeanModel) else (warm,)
-    found = models[place] if place < len(models) else None
+    found = models[index] if index < len(models) else None
     return found if isinstance(found, NetworkModel) else None
 
 

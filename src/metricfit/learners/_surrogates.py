@@ -10,7 +10,9 @@ pipeline, takes any method, and is what the others are tested against.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +21,7 @@ from torch import Tensor
 
 from metricfit import links
 from metricfit._typing import Floats
-from metricfit.decisions import normal_of_two, softmax_and_normalizer, softmax_of_any
+from metricfit.decisions import NoisyMetric, NormalOfTwo, softmax_and_normalizer, softmax_of_any
 from metricfit.learners._rows import TrainingRows
 from metricfit.links import Linear
 from metricfit.losses import LabelRows, MetricLoss
@@ -31,21 +33,53 @@ from metricfit.smoothing import Normal, Smoothing, Softmax
 Surrogate = Callable[[Floats, Floats], tuple[float, Floats, Floats]]
 
 
+class SummedSurrogate(ABC):
+    """A surrogate that is a function of sums over rows, so that rows may come in blocks.
+
+    Add up the ``sums`` of the blocks, take the ``value`` of the total, and pass its derivative to ``slopes`` of each block.
+    """
+
+    is_sum = False  # whether the value is the sum itself, so that its derivative is known before
+
+    def __call__(self, scores: Floats, offsets: Floats) -> tuple[float, Floats, Floats]:
+        sums, kept = self.sums(scores, offsets)
+        value, by_sums = self.value(sums)
+        return value, *self.slopes(kept, by_sums)
+
+    @abstractmethod
+    def sums(self, scores: Floats, offsets: Floats) -> tuple[tuple[Any, ...], Any]:
+        """Sums over the rows, and what :meth:`slopes` needs to know of each row."""
+
+    @abstractmethod
+    def value(self, sums: tuple[Any, ...]) -> tuple[float, Any]:
+        """The value, and its derivative by the sums as far as :meth:`slopes` needs it."""
+
+    @abstractmethod
+    def slopes(self, kept: Any, by_sums: Any) -> tuple[Floats, Floats]:
+        """The derivative by scores and by offsets."""
+
+
 def build_surrogate(method: Method, rows: TrainingRows, metric: Metric, width: float | None = None) -> Surrogate:
     """The fastest algorithm for a method of a metric; ``width`` overrides that of the smoothing."""
     if method.loss == "hinge":
-        return _hinge(rows, 1.0 if method.margin is None else method.margin)
+        return _Hinge(rows, 1.0 if method.margin is None else method.margin)
     smoothing = method.smoothing_for(rows.n_classes)
     width_or_own = float(smoothing.width) if width is None else width
     is_linear, plain = isinstance(links.get(method.link), Linear), method.margin is None and not method.normalize_scores
     if is_linear and rows.n_classes == 2 and type(smoothing) is Normal and smoothing.method == "quadrature":
         if plain:
-            return _normal_of_two(rows, metric, width_or_own, method.leak)
+            return _NormalOfTwo(rows, metric, width_or_own, method.leak)
         if not method.leak:
             return _exact_of_two(rows, metric, width_or_own, method.margin, method.normalize_scores)
     if is_linear and plain and type(smoothing) is Softmax:
-        return _softmax_of_any(rows, metric, width_or_own, method.leak)
+        return _SoftmaxOfAny(rows, metric, width_or_own, method.leak)
     return by_autograd(method, rows, metric, width)
+
+
+def is_summed(method: Method, metric: Metric, n_classes: int) -> bool:
+    """Whether linear models are trained by this method on rows in blocks."""
+    no_rows = TrainingRows(np.empty((0, 1)), np.empty(0, np.int64), np.empty(0), np.ones(n_classes), whole=1.0)
+    return method.loss == "cross_entropy" or isinstance(build_surrogate(method, no_rows, metric), SummedSurrogate)
 
 
 def by_autograd(method: Method, rows: TrainingRows, metric: Metric, width: float | None = None) -> Surrogate:
@@ -98,25 +132,34 @@ def _leak_weight(rows: TrainingRows) -> Tensor | None:
     return None if (rows.class_weight == 1.0).all() else torch.from_numpy(rows.class_weight)
 
 
-def _normal_of_two(rows: TrainingRows, metric: Metric, sigma: float, alpha: float) -> Surrogate:
+class _NormalOfTwo(SummedSurrogate):
     """Two classes, normal noise on each."""
-    noisy = normal_of_two(metric, rows.labels, rows.weight, sigma)
-    sign, shares = np.where(rows.labels == 1, 1.0, -1.0), rows.training_weight / rows.training_weight.sum()
 
-    def surrogate(scores: Floats, offsets: Floats) -> tuple[float, Floats, Floats]:
+    def __init__(self, rows: TrainingRows, metric: Metric, sigma: float, leak: float) -> None:
+        self.noisy, self.leak = NormalOfTwo(metric, rows.labels, rows.weight, sigma), leak
+        self.sign, self.shares = np.where(rows.labels == 1, 1.0, -1.0), rows.shares
+
+    def sums(self, scores: Floats, offsets: Floats) -> tuple[tuple[Any, ...], Any]:
         difference = scores[:, 1] - scores[:, 0]
-        value, by_shift = noisy(difference + (offsets[1] - offsets[0]))
-        by_offset = float(by_shift.sum())
-        value -= alpha * float(shares @ log_expit(sign * difference))
-        by_shift -= alpha * shares * sign * expit(-sign * difference)
-        return value, np.stack([-by_shift, by_shift], 1), np.array([-by_offset, by_offset])
+        matrix, kept = self.noisy.sums(difference + (offsets[1] - offsets[0]))
+        ahead = self.sign * difference
+        return (matrix, float(self.shares @ log_expit(ahead))), (kept, ahead)
 
-    return surrogate
+    def value(self, sums: tuple[Any, ...]) -> tuple[float, Floats]:
+        value, by_matrix = self.noisy.value(sums[0])
+        return value - self.leak * sums[1], by_matrix
+
+    def slopes(self, kept: Any, by_sums: Floats) -> tuple[Floats, Floats]:
+        of_noisy, ahead = kept
+        by_shift = self.noisy.slopes(of_noisy, by_sums)
+        by_offset = float(by_shift.sum())
+        by_shift -= self.leak * self.shares * self.sign * expit(-ahead)
+        return np.stack([-by_shift, by_shift], 1), np.array([-by_offset, by_offset])
 
 
 def _exact_of_two(rows: TrainingRows, metric: Metric, sigma: float, margin: float | None, normalize: bool) -> Surrogate:
     """Two classes, normal noise on each, with a margin and with scores as of :func:`metricfit.scores.normalize_scores`."""
-    noisy = normal_of_two(metric, rows.labels, rows.weight, sigma)
+    noisy = NormalOfTwo(metric, rows.labels, rows.weight, sigma)
     sign, limit = np.where(rows.labels == 1, 1.0, -1.0), np.inf if margin is None else margin
     used = (rows.weight > 0.0)[:, None]
     n_used = 2 * int(used.sum())
@@ -139,35 +182,70 @@ def _exact_of_two(rows: TrainingRows, metric: Metric, sigma: float, margin: floa
     return surrogate
 
 
-def _hinge(rows: TrainingRows, margin: float) -> Surrogate:
+class _Hinge(SummedSurrogate):
     """The hinge of Crammer and Singer, max(0, margin - s_y + max of the others), of scores without offsets."""
-    labels, index = rows.labels, np.arange(len(rows.labels))
-    shares = rows.training_weight / rows.training_weight.sum()
 
-    def surrogate(scores: Floats, offsets: Floats) -> tuple[float, Floats, Floats]:
+    is_sum = True
+
+    def __init__(self, rows: TrainingRows, margin: float) -> None:
+        self.margin, self.labels, self.shares = margin, rows.labels, rows.shares
+        self.index = np.arange(len(rows.labels))
+
+    def sums(self, scores: Floats, offsets: Floats) -> tuple[tuple[Any, ...], Any]:
         others = scores.copy()
-        others[index, labels] = -np.inf
+        others[self.index, self.labels] = -np.inf
         best = others.argmax(1)
-        losses = np.maximum(0.0, margin - scores[index, labels] + scores[index, best])
-        by_scores, active = np.zeros_like(scores), shares * (losses > 0.0)
-        by_scores[index, best] = active
-        by_scores[index, labels] = -active
-        return float(shares @ losses), by_scores, np.zeros_like(offsets)
+        losses = np.maximum(0.0, self.margin - scores[self.index, self.labels] + scores[self.index, best])
+        return (float(self.shares @ losses),), (best, losses, np.zeros_like(scores))
 
-    return surrogate
+    def value(self, sums: tuple[Any, ...]) -> tuple[float, float]:
+        return sums[0], 1.0
+
+    def slopes(self, kept: Any, by_sums: float) -> tuple[Floats, Floats]:
+        best, losses, by_scores = kept
+        active = self.shares * (losses > 0.0)
+        by_scores[self.index, best] = active
+        by_scores[self.index, self.labels] = -active
+        return by_scores, np.zeros(by_scores.shape[1])
 
 
-def _softmax_of_any(rows: TrainingRows, metric: Metric, temperature: float, alpha: float) -> Surrogate:
+class _SoftmaxOfAny(SummedSurrogate):
     """Any number of classes, assigned by a softmax of that temperature."""
-    noisy = softmax_of_any(metric, rows.labels, rows.weight, rows.n_classes, temperature)
-    labels, places = rows.labels, np.arange(len(rows.labels))
-    shares = rows.training_weight / rows.training_weight.sum()
 
-    def surrogate(scores: Floats, offsets: Floats) -> tuple[float, Floats, Floats]:
-        value, by_shifted = noisy(scores + offsets)
+    def __init__(self, rows: TrainingRows, metric: Metric, temperature: float, leak: float) -> None:
+        self.noisy: NoisyMetric = softmax_of_any(metric, rows.labels, rows.weight, rows.n_classes, temperature)
+        self.cross_entropy, self.leak = CrossEntropy(rows), leak
+
+    def sums(self, scores: Floats, offsets: Floats) -> tuple[tuple[Any, ...], Any]:
+        sums, of_noisy = self.noisy.sums(scores + offsets)
+        (loss,), of_loss = self.cross_entropy.sums(scores, offsets)
+        return (sums, loss), (of_noisy, of_loss)
+
+    def value(self, sums: tuple[Any, ...]) -> tuple[float, Floats]:
+        value, by_noisy = self.noisy.value(sums[0])
+        return value + self.leak * sums[1], by_noisy
+
+    def slopes(self, kept: Any, by_sums: Floats) -> tuple[Floats, Floats]:
+        by_shifted = self.noisy.slopes(kept[0], by_sums)
+        by_loss, _ = self.cross_entropy.slopes(kept[1], self.leak)
+        return by_shifted + by_loss, by_shifted.sum(0)
+
+
+class CrossEntropy(SummedSurrogate):
+    """The mean of cross-entropy over the rows."""
+
+    is_sum = True
+
+    def __init__(self, rows: TrainingRows) -> None:
+        self.labels, self.shares, self.index = rows.labels, rows.shares, np.arange(len(rows.labels))
+
+    def sums(self, scores: Floats, offsets: Floats) -> tuple[tuple[Any, ...], Any]:
         probability, log_normalizer = softmax_and_normalizer(scores)
-        value += alpha * float(shares @ (log_normalizer - scores[places, labels]))
-        probability[places, labels] -= 1.0
-        return value, by_shifted + (alpha * shares)[:, None] * probability, by_shifted.sum(0)
+        return (float(self.shares @ (log_normalizer - scores[self.index, self.labels])),), probability
 
-    return surrogate
+    def value(self, sums: tuple[Any, ...]) -> tuple[float, float]:
+        return sums[0], 1.0
+
+    def slopes(self, kept: Floats, by_sums: float) -> tuple[Floats, Floats]:
+        kept[self.index, self.labels] -= 1.0
+        return (by_sums * self.shares)[:, None] * kept, np.zeros(kept.shape[1])

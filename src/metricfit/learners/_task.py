@@ -1,4 +1,4 @@
-"""What learners are given, and what they return: a task with splits, and a model with out-of-fold scores."""
+"""The input and the output of learners: a task with splits, and a model with out-of-fold scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from metricfit._parallel import parallel, runs_here
 from metricfit._progress import Progress
 from metricfit._typing import Floats, Ints
-from metricfit.learners._rows import TrainingRows, take_rows
+from metricfit.learners._rows import TrainingRows, most_scored_rows, spread_rows
 from metricfit.metrics import Metric
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ class Model(Protocol):
     def with_offsets(self, offsets: Floats) -> Any: ...
 
     def to_plain(self) -> dict[str, Any]:
-        """What a file keeps: data as JSON has them, and arrays."""
+        """A description for files: JSON values and arrays."""
 
 
 @dataclass(frozen=True)
 class Fold:
-    """What one training is given."""
+    """The input of one training."""
 
     rows: TrainingRows
     metric: Metric
@@ -46,7 +46,7 @@ class Fold:
     warm: Any = None  # a model of an earlier fit to go on from
     history: History | None = None  # where steps are recorded, if anywhere
     progress: Progress = field(default_factory=Progress)
-    place: int = 0  # of the split among the splits
+    index: int = 0  # of the split among the splits
 
     def record(self, stage: str, surrogate: float, metric: float, gradient_norm: float, width: float | None = None) -> None:
         """Add a row to the history."""
@@ -59,7 +59,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Task:
-    """What a fit is given: rows, the metric, and which rows each split holds out."""
+    """The input of a fit: rows, metric and splits."""
 
     rows: TrainingRows
     metric: Metric
@@ -71,38 +71,48 @@ class Task:
 
     @cached_property
     def _sent(self) -> Task:
-        """What other processes are given: always the same object, which a cluster is sent once."""
+        """The task for other processes: always the same object, so that a cluster receives it once."""
         return replace(self, progress=Progress(), splits=())
+
+    @cached_property
+    def test_rows(self) -> list[Ints]:
+        """The test rows of each split, thinned evenly if there are very many."""
+        most = most_scored_rows(self.rows.n_classes) // max(1, len(self.splits))
+        return [test[spread_rows(len(test), most)] if len(test) > most else test for _, test in self.splits]
 
     @cached_property
     def held_out_index(self) -> Ints:
         """The test rows of all splits, one split after the other."""
-        return np.concatenate([test for _, test in self.splits])
+        return np.concatenate(self.test_rows)
 
     @cached_property
     def held_out(self) -> TrainingRows:
-        """These rows without their features: their labels judge out-of-fold scores."""
-        return replace(self.rows, features=np.empty((len(self.rows.labels), 0))).take(self.held_out_index)
+        """The held-out rows without features, to judge out-of-fold scores."""
+        return replace(self.rows, features=np.empty((len(self.rows.labels), 0))).take(self.held_out_index).in_full()
 
     @property
     def held_out_parts(self) -> list[Ints]:
-        """Where the test rows of each split stand among the held-out rows."""
-        ends = np.cumsum([len(test) for _, test in self.splits])
+        """The positions of each split's test rows among the held-out rows."""
+        ends = np.cumsum([len(test) for test in self.test_rows])
         return np.split(np.arange(ends[-1]), ends[:-1])
 
     def held_out_logits(self, models: Sequence[Any]) -> Floats:
         """The scores of the held-out rows, each by the model that has not seen it."""
-        scored = zip(models, self.splits, strict=True)
-        return np.concatenate([model.logits(take_rows(self.rows.features, test)) for model, (_, test) in scored])
+        scored = zip(models, self.test_rows, strict=True)
+        return np.concatenate([self.rows.take(test).logits(model) for model, test in scored])
 
     def in_form(self, name: str) -> Task:
         """With the rows in the form that a learner reads."""
         return replace(self, rows=self.rows.in_form(name))
 
     def steps_of(self, learner: Learner) -> int:
-        """Steps of progress within one training; none where trainings run in parallel."""
+        """Progress steps within one training, or zero if trainings run in parallel."""
         alone = not learner.runs_in_parallel or runs_here(self.n_jobs)
         return learner.steps if alone else 0
+
+    def runs_alone(self, learner: Learner) -> bool:
+        """Whether splits are trained one after the other: the learner reports steps, or blocks run in parallel instead."""
+        return bool(self.steps_of(learner)) or self.rows.in_blocks
 
     def over_splits(
         self,
@@ -112,34 +122,34 @@ class Task:
         history: History | None = None,
         starts: Sequence[Any] | None = None,
     ) -> list[Any]:
-        """``fit(fold, start)`` of every split; one after the other where the learner reports steps of its own."""
-        alone = bool(self.steps_of(learner))
+        """``fit(fold, start)`` of every split, in parallel unless :meth:`runs_alone`."""
+        alone = self.runs_alone(learner)
         given = enumerate(zip(self.splits, starts or [None] * len(self.splits), strict=True))
-        items = ((learner, fit, *split, start, place) for place, (split, start) in given)
+        items = ((learner, fit, *split, start, index) for index, (split, start) in given)
         found = parallel(_on_split, self if alone else self._sent, items, 1 if alone else self.n_jobs)
         results = []
         for result, steps in found:
             results.append(result)
             if history is not None:
-                history += [{**row, "step": len(history) + place} for place, row in enumerate(steps, 1)]
-            if not alone:
+                history += [{**row, "step": len(history) + index} for index, row in enumerate(steps, 1)]
+            if not self.steps_of(learner):
                 self.progress.step(stage, None)
         return results
 
 
 def _on_split(
-    task: Task, learner: Learner, fit: Callable[..., Any], train: Ints, test: Ints, start: Any, place: int
+    task: Task, learner: Learner, fit: Callable[..., Any], train: Ints, test: Ints, start: Any, index: int
 ) -> tuple[Any, History]:
     """The result of one split, and its steps."""
     steps, held_out = History(), task.rows.take(test) if learner.stops_early else None
-    own = (task.warm, steps, task.progress, place) if learner.steps else ()
-    with learner.session(place):
+    own = (task.warm, steps, task.progress, index) if learner.steps else ()
+    with learner.session(index):
         return fit(Fold(task.rows.take(train), task.metric, held_out, *own), start), steps
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What cross-entropy gave: the model of all rows, and scores of rows that a model has not seen."""
+    """A learner trained by cross-entropy: the model of all rows, and out-of-fold scores."""
 
     learner: Any  # with the setting that was chosen
     model: Any

@@ -1,4 +1,4 @@
-"""Files that do not fit in memory: a linear model from sums over their rows."""
+"""Parquet files that do not fit in memory, as blocks of rows for the learners."""
 
 from metricfit._extras import require
 
@@ -7,7 +7,6 @@ require("pyarrow", "cli", "metricfit.shards")
 from metricfit.shards._files import Files, check_scratch, find_files, open_files
 from metricfit.shards._fit import fit_files, fit_shards
 from metricfit.shards._labels import read_all_labels
-from metricfit.shards._workers import shard_map
 
 __all__ = [
     "Files",
@@ -17,5 +16,4 @@ __all__ = [
     "fit_shards",
     "open_files",
     "read_all_labels",
-    "shard_map",
 ]

@@ -15,14 +15,11 @@ from pyarrow import parquet
 from metricfit import data
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import quoted
-from metricfit.data import Layout, TableSchema
-from metricfit.data._detect import detect_columns
-from metricfit.data._raw import CHUNK_ROWS, read_batches
-from metricfit.data._source import data_errors
-from metricfit.data._types import type_name
+from metricfit.data import Layout, TableSchema, detect_columns, type_name
 
 Say = Callable[[str], None]
-MOST_SHARD_ROWS = 2**20  # of the row groups that make one shard
+MOST_PART_ROWS = 2**20  # of the row groups that are read together
+FIRST_ROWS = 2**15  # by which it is known what a column of text holds
 
 
 @dataclass(frozen=True)
@@ -35,12 +32,11 @@ class FilePart:
     before: int
     n_rows: int
 
-    def read_target(self, target: str) -> Iterator[pa.ChunkedArray]:
-        """The column of labels, in chunks of rows."""
-        with data_errors(self.path):
-            place = self.layout.names.index(target)
-            for chunk, _ in read_batches(self.path, self.layout, [place], groups=self.groups):
-                yield chunk.column(0)
+    def read_columns(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """Columns as they are in the file, in chunks of rows."""
+        no_features = TableSchema((), self.layout.header, len(self.layout.names))
+        for chunk in data.read_chunks(self.path, self.layout, no_features, names, groups=self.groups):
+            yield chunk.kept
 
     def read_features(self, schema: TableSchema) -> Iterator[pa.Table]:
         """The features, in chunks of rows."""
@@ -180,7 +176,7 @@ def _common_columns(paths: Sequence[Path], layouts: Sequence[Layout], dropped: C
 
 def column_types(path: Path, layout: Layout) -> dict[str, Any]:
     """The Arrow types of the columns, and of the values where these are a dictionary."""
-    with data_errors(path), parquet.ParquetFile(path) as file:
+    with parquet.ParquetFile(path) as file:
         types = [field.type for field in file.schema_arrow]
     return {
         name: kind.value_type if pa.types.is_dictionary(kind) else kind for name, kind in zip(layout.names, types, strict=True)
@@ -188,15 +184,15 @@ def column_types(path: Path, layout: Layout) -> dict[str, Any]:
 
 
 def _split_file(path: Path, layout: Layout) -> list[FilePart]:
-    """Runs of row groups with at most ``MOST_SHARD_ROWS`` rows, or one row group where it has more."""
-    with data_errors(path), parquet.ParquetFile(path) as file:
-        sizes = [file.metadata.row_group(place).num_rows for place in range(file.metadata.num_row_groups)]
+    """Runs of row groups with at most ``MOST_PART_ROWS`` rows, or one row group where it has more."""
+    with parquet.ParquetFile(path) as file:
+        sizes = [file.metadata.row_group(index).num_rows for index in range(file.metadata.num_row_groups)]
     parts, groups, before, n_rows = list[FilePart](), list[int](), 0, 0
-    for place, size in enumerate(sizes):
-        if groups and n_rows + size > MOST_SHARD_ROWS:
+    for index, size in enumerate(sizes):
+        if groups and n_rows + size > MOST_PART_ROWS:
             parts.append(FilePart(path, layout, tuple(groups), before, n_rows))
             groups, before, n_rows = [], before + n_rows, 0
-        groups.append(place)
+        groups.append(index)
         n_rows += size
     return [*parts, FilePart(path, layout, tuple(groups), before, n_rows)]
 
@@ -205,13 +201,11 @@ def _first_rows(part: FilePart, kinds: Mapping[str, pa.DataType], target: str) -
     """The first rows of text, by which it is known what it holds. Other columns have their type and no values."""
     texts = [name for name, kind in kinds.items() if name != target and type_name(kind) == "string"]
     chunks, n_rows = list[pa.Table](), 0
-    with data_errors(part.path):
-        positions = [part.layout.names.index(name) for name in texts]
-        for chunk, _ in read_batches(part.path, part.layout, positions, groups=part.groups) if texts else ():
-            chunks.append(chunk.rename_columns(texts))
-            n_rows += chunk.num_rows
-            if n_rows >= CHUNK_ROWS:
-                break
+    for chunk in part.read_columns(texts) if texts else ():
+        chunks.append(chunk)
+        n_rows += chunk.num_rows
+        if n_rows >= FIRST_ROWS:
+            break
     found = pa.concat_tables(chunks) if chunks else None
     empty = {kind: pa.nulls(n_rows, kind) for kind in set(kinds.values())}  # shared, since wide files have many
     return pa.table({name: found[name] if found and name in texts else empty[kind] for name, kind in kinds.items()})

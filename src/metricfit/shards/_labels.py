@@ -13,18 +13,17 @@ from numpy.typing import NDArray
 
 from metricfit._errors import DataError
 from metricfit._typing import Ints
-from metricfit.data import check_classes, read_labels
-from metricfit.data._rare import merge_classes
+from metricfit.data import check_classes, merge_classes, read_labels
 from metricfit.shards._files import Files, Say, column_types
 
-MOST_CLASSES = 5_000  # outcomes of five candidates are one integer
+MOST_CLASSES = 5_000
 NO_LABEL = -1
 Codes = NDArray[np.integer[Any]]  # of one or two bytes
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Classes, and the place of its class for every row, ``NO_LABEL`` where there is none."""
+    """Classes, and the index of its class for every row, ``NO_LABEL`` where there is none."""
 
     classes: NDArray[Any]
     codes: Codes
@@ -47,15 +46,15 @@ def read_all_labels(files: Files, merge_rare: int = 0, say: Say = lambda line: N
     n_rows = count_codes(codes, len(values))[known.to_numpy()]
     if merge_rare:
         labels = _merge(labels, n_rows, merge_rare, files.target, say)
-    classes, places = np.unique(labels, return_inverse=True)
-    counts = np.bincount(places, n_rows, len(classes)).astype(np.int64) if len(labels) else np.zeros(0, np.int64)
+    classes, indices = np.unique(labels, return_inverse=True)
+    counts = np.bincount(indices, n_rows, len(classes)).astype(np.int64) if len(labels) else np.zeros(0, np.int64)
     n_unlabelled = len(codes) - int(counts.sum())
     check_classes(classes, counts, files.target, path, n_unlabelled, merge_rare)
     if n_unlabelled:
         say(f"{n_unlabelled:,} rows without a value in {files.target!r} are dropped.")
-    place_of = np.full(len(values) + 1, NO_LABEL, codes.dtype)
-    place_of[np.flatnonzero(known.to_numpy())] = places
-    return Labels(classes, place_of[codes].astype(np.int8 if len(classes) < 127 else np.int16))
+    class_of = np.full(len(values) + 1, NO_LABEL, codes.dtype)
+    class_of[np.flatnonzero(known.to_numpy())] = indices
+    return Labels(classes, class_of[codes].astype(np.int8 if len(classes) < 127 else np.int16))
 
 
 def count_codes(codes: Codes, n_classes: int) -> Ints:
@@ -68,13 +67,12 @@ def count_codes(codes: Codes, n_classes: int) -> Ints:
 
 
 def _encode(files: Files) -> tuple[Codes, pa.ChunkedArray]:
-    """The place of every row's value among the different values, in the order in which they come."""
-    places: dict[Any, int] = {}
+    """The index of every row's value among the different values, in the order in which they come."""
+    known: dict[Any, int] = {}
     codes, at, kind = np.empty(files.n_rows, np.int16), 0, _common_type(files)
     for part in files.parts:
-        for column in part.read_target(files.target):
-            if pa.types.is_dictionary(column.type):
-                column = column.cast(column.type.value_type)
+        for chunk in part.read_columns([files.target]):
+            column = chunk.column(0)
             try:
                 column = column.cast(kind)
             except pa.ArrowException as error:
@@ -82,8 +80,8 @@ def _encode(files: Files) -> tuple[Codes, pa.ChunkedArray]:
             if pa.types.is_floating(kind) and pc.any(pc.invert(pc.is_finite(column))).as_py():
                 raise DataError(f"{part.path}, column {files.target!r} has infinite numbers or NaN, which cannot be classes.")
             found = pc.dictionary_encode(column).combine_chunks()
-            own = np.array([places.setdefault(value, len(places)) for value in found.dictionary.to_pylist()], np.int64)
-            if len(places) > MOST_CLASSES:
+            own = np.array([known.setdefault(value, len(known)) for value in found.dictionary.to_pylist()], np.int64)
+            if len(known) > MOST_CLASSES:
                 raise DataError(
                     f"{part.path}, column {files.target!r} has more than {MOST_CLASSES:,} different values, expected classes. "
                     "Pass another column to --target."
@@ -91,7 +89,7 @@ def _encode(files: Files) -> tuple[Codes, pa.ChunkedArray]:
             indices = pc.fill_null(found.indices, len(own)).to_numpy(zero_copy_only=False)
             codes[at : at + len(indices)] = np.append(own, NO_LABEL)[indices]
             at += len(indices)
-    return codes, pa.chunked_array([pa.array(list(places), kind)])
+    return codes, pa.chunked_array([pa.array(list(known), kind)])
 
 
 def _common_type(files: Files) -> pa.DataType:
