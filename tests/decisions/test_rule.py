@@ -123,6 +123,21 @@ class TestConstraints:
         with pytest.raises(ValueError, match=r"should name a class for recall, because there are 3: .*'recall\[2\] >= 0.9'"):
             DecisionRule(subject_to="recall >= 0.9").fit(np.eye(3), [0, 1, 2])
 
+    def test_a_function_can_be_the_objective(self):
+        p, y = draw(300, np.random.default_rng(0))
+        rules = [
+            DecisionRule(metric, subject_to="precision >= 0.7").fit(p, y)
+            for metric in ("accuracy", lambda matrix: matrix.trace() / matrix.sum())
+        ]
+        assert rules[0].threshold_ == rules[1].threshold_
+
+    def test_names_of_classes_may_hold_and(self):
+        (one, other) = read_constraints("recall[rock and roll, soul] >= 0.5 and fpr <= 0.1")
+        assert (one.label, other.quantity) == ("rock and roll, soul", "fpr")
+
+    def test_limits_keep_their_digits(self):
+        assert str(Constraint("recall", ">=", 0.12345678)) == "recall >= 0.12345678"
+
     def test_sentences_and_objects_are_the_same(self):
         objects = Constraint("recall", ">=", 0.5, "fraud"), Constraint("predicted_rate", "<=", 0.05)
         assert read_constraints("recall['fraud'] >= 50% and predicted_rate<=5e-2") == objects
@@ -219,10 +234,64 @@ class TestPromises:
         assert not best.attainable_
         assert (best.predict(p)[y == 1] == 1).all()
 
+    @pytest.mark.parametrize(
+        ("metric", "subject_to"),
+        [
+            ("f1", "precision >= 0.95 and recall >= 0.95"),
+            ("f1", "precision >= 0.9 and recall >= 0.9"),
+            (mf.metrics.Cost([[0, 1], [5, 0]]), "cost <= 0.01"),
+        ],
+    )
+    def test_a_fallback_does_not_promise_what_was_refused(self, metric, subject_to):
+        p, y = draw(600, np.random.default_rng(0))
+        rule = DecisionRule(metric, subject_to=subject_to, confidence=0.9, fallback="best").fit(p, y)
+        assert not rule.attainable_
+        assert len(rule.predict(p)) == 600
+        assert not any("promised" in one for one in rule.constraints_)
+        assert "With probability" not in rule.summary()
+
+    @pytest.mark.parametrize("model_share", [0.02, 0.2, 0.8])
+    @pytest.mark.parametrize("subject_to", ["precision >= 0.85", "f1 >= 0.7"])
+    def test_the_fallback_is_below_the_limit_and_holds(self, model_share, subject_to):
+        """Also for models that are wrong about the share of the class; below 0.9 by at most three standard errors."""
+        rng = np.random.default_rng(0)
+        population, truth = draw(40_000, rng, model_share=model_share)
+        (constraint,) = read_constraints(subject_to)
+        held = []
+        for _ in range(150):
+            rows = rng.choice(len(truth), 200)
+            rule = DecisionRule("recall", subject_to=subject_to, confidence=0.9, kind="probability", fallback="best").fit(
+                population[rows], truth[rows]
+            )
+            promised = rule.constraints_[0]["promised"]
+            assert rule.attainable_ or promised < constraint.limit
+            held.append(quantity(constraint.quantity, population > rule.threshold_, truth) >= promised)
+        assert np.mean(held) >= 0.9 - 3 * np.sqrt(0.9 * 0.1 / 150)
+
+    def test_a_model_that_expects_too_little_can_still_promise(self):
+        """It puts the precision of every cut below the limit, and is wrong."""
+        rng = np.random.default_rng(0)
+        p, y = draw(3000, rng, separation=3.0, model_share=0.002)
+        rule = DecisionRule("recall", subject_to="precision >= 0.99", confidence=0.9, kind="probability").fit(0.9 * p, y)
+        assert rule.attainable_
+
+    def test_costs_are_promised_on_both_sides(self):
+        p, y = draw(600, np.random.default_rng(0))
+        metric = mf.metrics.Cost([[0, 1], [5, 0]])
+        assert DecisionRule(metric, subject_to="cost <= 0.9", confidence=0.9).fit(p, y).attainable_
+        assert not DecisionRule(metric, subject_to="cost >= 4.9", confidence=0.9).fit(p, y).attainable_
+
+    def test_few_rows_of_three_classes_are_refused(self):
+        for y in ([1], [1, 2]):
+            rule = DecisionRule("f1_macro", subject_to="precision[1] >= 0.5", confidence=0.9)
+            assert not rule.fit([[0.3, 0.3, 0.4]] * len(y), y).attainable_
+
     def test_what_cannot_be_promised_is_an_error(self):
         p, y = draw(100, np.random.default_rng(0))
         for options, message in [
             ({"subject_to": "mcc >= 0.5", "confidence": 0.9}, "mcc >= 0.5 cannot be promised"),
+            ({"subject_to": "recall >= 1", "confidence": 0.9}, "no number of rows shows that there is no exception"),
+            ({"subject_to": "fpr <= 0", "confidence": 0.9}, "no number of rows shows that there is no exception"),
             ({"confidence": 0.9}, "pass `subject_to` too"),
             ({"subject_to": "recall >= 0.5", "confidence": 90}, "between 0 and 1, such as 0.9, got 90"),
             ({"fallback": "worst"}, "`fallback` should be None or 'best', got 'worst'"),
@@ -341,6 +410,15 @@ class TestPrevalence:
         with pytest.raises(ValueError, match=r"hardly separate|rise with"):
             DecisionRule("f1").fit(rng.uniform(0.49, 0.51, 1000), y).adapt(rng.uniform(0.49, 0.51, 500))
 
+    def test_classes_without_rows_are_refused(self):
+        scores, y = np.random.default_rng(0).dirichlet(np.ones(3), 100), np.arange(100) % 2
+        rule = DecisionRule("f1_macro").fit(scores, y)
+        with pytest.raises(ValueError, match="`adapt` needs rows of every class in the fit, and there were none of 2"):
+            rule.adapt(scores)
+        with pytest.raises(ValueError, match="`shares` should name classes that the fit had rows of, got 2"):
+            rule.for_prevalence({2: 0.1})
+        assert rule.for_prevalence({1: 0.1}).shares_ == pytest.approx([0.9, 0.1, 0.0])
+
     @pytest.mark.parametrize("shares", [{}, {2: 0.1}, {1: 1.5}, {1: -0.1}, {0: 0.5, 1: 0.4}, {1: 1.0}])
     def test_wrong_shares_are_refused(self, shares):
         p, y = draw(200, np.random.default_rng(0))
@@ -397,6 +475,21 @@ class TestOrigins:
         with pytest.raises(ValueError, match="in 2 columns, as in the fit"):
             rule.predict([0.3, 0.4])
 
+    def test_the_kind_that_was_passed_is_kept(self):
+        rng = np.random.default_rng(0)
+        p, y = draw(200, rng)
+        logs = DecisionRule("f1", kind="log_probability").fit(np.log(p), y)
+        plain = DecisionRule("f1", kind="probability").fit(p, y)
+        assert logs.predict(np.log(p)).tolist() == plain.predict(p).tolist()
+        sigmoids = rng.random((200, 3))
+        rule = DecisionRule("f1_macro", kind="probability").fit(sigmoids, rng.integers(0, 3, 200))
+        assert len(rule.predict(sigmoids)) == 200
+
+    def test_one_group_is_refused(self):
+        p, y = draw(200, np.random.default_rng(0))
+        with pytest.raises(ValueError, match="`groups` should name at least two groups"):
+            DecisionRule("f1").fit(p, y, groups=np.zeros(200))
+
     def test_nan_and_unknown_labels(self):
         with pytest.raises(ValueError, match="NaN"):
             DecisionRule().fit([0.1, np.nan], [0, 1])
@@ -440,10 +533,12 @@ class TestFiles:
         with pytest.raises(ValueError, match="pass it to load as `metric`"):
             rule.for_prevalence({1: 0.1})
 
-    @pytest.mark.parametrize("content", ["", "[]", '{"format": "metricfit rule", "version": 1}', "not json"])
+    @pytest.mark.parametrize(
+        "content", ["", "[]", '{"format": "metricfit rule"}', '{"format": "metricfit rule", "version": 1}', "not json"]
+    )
     def test_other_files_are_refused(self, tmp_path, content):
         (tmp_path / "rule.json").write_text(content)
-        with pytest.raises(ValueError, match=r"is not a decision rule of metricfit|is damaged"):
+        with pytest.raises(ValueError, match=r"is not a decision rule of metricfit|is damaged|another metricfit"):
             DecisionRule.load(tmp_path / "rule.json")
 
     def test_a_file_with_wrong_offsets_is_damaged(self, tmp_path):

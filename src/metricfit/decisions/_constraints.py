@@ -126,7 +126,7 @@ class Constraint:
         return self.quantity if self.label is None else f"{self.quantity}[{self.label}]"
 
     def __str__(self) -> str:
-        return f"{self.name} {self.sign} {self.limit:g}"
+        return f"{self.name} {self.sign} {self.limit:.12g}"
 
     @property
     def share(self) -> Share | None:
@@ -136,6 +136,11 @@ class Constraint:
     @property
     def wants_more(self) -> bool:
         return self.sign == ">="
+
+    @property
+    def is_absolute(self) -> bool:
+        """Whether the limit allows no exception: a share of all rows, or of none."""
+        return self.share is not None and self.limit == (1.0 if self.wants_more else 0.0)
 
 
 @dataclass(frozen=True)
@@ -171,9 +176,9 @@ class Constrained(Metric):
         self.metric, self.constraints = metric, constraints
 
     def value(self, matrix: Tensor) -> Tensor:
-        missed = sum(one.violations(matrix.numpy()) for one in self.constraints)
-        worst = self.metric.bounds[0] - 1.0
-        return torch.where(torch.as_tensor(missed == 0.0), self.metric(matrix), worst - torch.as_tensor(missed))
+        missed = torch.as_tensor(sum(one.violations(matrix.numpy()) for one in self.constraints))
+        values = torch.as_tensor(metric_values(self.metric, matrix.numpy()))
+        return torch.where(missed == 0.0, values, self.metric.bounds[0] - 1.0 - missed)
 
 
 def read_constraints(subject_to: str | Constraint | Iterable[Constraint] | None) -> tuple[Constraint, ...]:
@@ -192,7 +197,7 @@ def read_constraints(subject_to: str | Constraint | Iterable[Constraint] | None)
             if not isinstance(one, Constraint):
                 raise TypeError(f"`subject_to` should be a sentence or `Constraint` objects, got {one!r}.")
         return found
-    return tuple(map(_read_term, re.split(r"\band\b|,|;", subject_to)))
+    return tuple(map(_read_term, re.split(r"(?:\band\b|[,;])(?![^\[]*\])", subject_to)))
 
 
 def _read_term(text: str) -> Constraint:

@@ -6,6 +6,10 @@ only grow along the path (recall, false positives, predicted rows): there all te
 others (precision, F1, cost) the sequence starts where the model's own probabilities expect most evidence, which needs no
 labels. It goes on towards more predicted rows until a test does not reject. A bad start costs power, not validity.
 
+If the first test does not reject, the bound at the start is what can be promised instead. It lies on the wrong side of the
+limit, and it fails together with the first test or not at all, so that the answer as a whole is wrong with probability
+:math:`\alpha` at most.
+
 Angelopoulos et al., "Learn then test", arXiv 2110.01052; Tong et al., "Neyman-Pearson classification algorithms", 2018.
 """
 
@@ -88,32 +92,47 @@ def promised_cuts(
     passed = _p_values(path.two_by_two(is_class), one) <= alpha
     if share is not None and share.is_monotone:
         return passed
-    evidence = _evidence(path.two_by_two(probability), one)
-    return _walk(passed, evidence) if one.index == 1 else _walk(passed[::-1], evidence[::-1])[::-1]
+    start = _start(path.two_by_two(probability), one, alpha)
+    return _walk(passed, start) if one.index == 1 else _walk(passed[::-1], len(passed) - 1 - start)[::-1]
 
 
-def _walk(passed: NDArray[np.bool_], evidence: Floats) -> NDArray[np.bool_]:
-    """The cuts from the one with most evidence to the last before one that does not pass.
+def _walk(passed: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
+    """The cuts from the start to the last before one that does not pass.
 
-    >>> _walk(np.array([True, True, True, False, True]), np.array([0.0, 1.0, 0.5, 0.0, 0.0])).tolist()
+    >>> _walk(np.array([True, True, True, False, True]), 1).tolist()
     [False, True, True, False, False]
     """
-    start, index = int(evidence.argmax()), np.arange(len(passed))
-    stop = start + int(np.append(passed[start:], False).argmin())
+    index, stop = np.arange(len(passed)), start + int(np.append(passed[start:], False).argmin())
     return (start <= index) & (index < stop)
+
+
+def _start(matrices: Floats, one: ClassConstraint, alpha: float) -> int:
+    """The cut of most evidence for the constraint, in standard errors, by expected matrices.
+
+    It has the trials that a test needs to reject. If the model expects evidence nowhere, it is the cut with the best bound
+    that it expects: the model may be wrong.
+    """
+    share, side = one.constraint.share, 1.0 if one.constraint.wants_more else -1.0
+    if share is None:
+        return int((side * one.values(matrices)).argmax())
+    hits, trials = share.counts(matrices, one.index)
+    evidence = side * (hits - share.share(one.constraint.limit) * trials) / np.sqrt(np.maximum(trials, 1e-300))
+    enough = trials >= fewest_rows(one.constraint, alpha)
+    if not share.is_monotone and (evidence[enough] > 0.0).any():
+        return int(np.where(enough, evidence, 0.0).argmax())
+    expected = np.divide(hits, trials, out=np.full_like(trials, 0.5 - 0.5 * side), where=trials > 0.0)
+    n = np.maximum(trials, 1.0)
+    spread = np.sqrt(np.maximum(expected * (1.0 - expected), 0.25 / n) / n)
+    return int(np.where(enough | ~enough.any(), side * expected - 2.0 * spread, -np.inf).argmax())
 
 
 def best_promise(
     path: Path, is_class: NDArray[np.bool_], probability: Floats, one: ClassConstraint, alpha: float
 ) -> tuple[int, float]:
-    """A cut that is chosen without labels, and the limit that it keeps with probability ``1 - alpha``, to three digits."""
-    share, side = one.constraint.share, 1.0 if one.constraint.wants_more else -1.0
+    """Where no cut keeps the constraint: the first that was tested, and the limit that it keeps, to three digits."""
+    share = one.constraint.share
     assert share is not None
-    hits, trials = share.counts(path.two_by_two(probability), one.index)
-    expected = np.divide(hits, trials, out=np.full_like(trials, 0.5 - 0.5 * side), where=trials > 0.0)
-    n = np.maximum(trials, 1.0)
-    spread = np.sqrt(np.maximum(expected * (1.0 - expected), 0.25 / n) / n)
-    cut = int((side * expected - 2.0 * spread).argmax())
+    cut = _start(path.two_by_two(probability), one, alpha)
     found, of = (float(counts[cut]) for counts in share.counts(path.two_by_two(is_class), one.index))
     bound = float(share.value(np.asarray(_bound(found, of, one.constraint.wants_more, alpha))))
     return cut, math.floor(bound * 1000.0) / 1000.0 if one.constraint.wants_more else math.ceil(bound * 1000.0) / 1000.0
@@ -130,9 +149,7 @@ def fewest_rows(constraint: Constraint, alpha: float) -> int:
         return 1
     limit = share.share(constraint.limit)
     chance = limit if constraint.wants_more else 1.0 - limit  # of one trial
-    if chance in (0.0, 1.0):
-        return 0 if chance == 0.0 else 2**62
-    return math.ceil(math.log(alpha) / math.log(chance))
+    return 0 if chance == 0.0 else math.ceil(math.log(alpha) / math.log(chance))
 
 
 def _bound(hits: float, trials: float, is_lower: bool, alpha: float) -> float:
@@ -169,20 +186,13 @@ def _mean_p_values(matrices: Floats, one: ClassConstraint) -> Floats:
     """For the mean cost of rows, by the bounds of Hoeffding and Bentkus (arXiv 2110.01052, Eq. 5)."""
     low, high = (-end for end in one.metric.bounds[::-1])
     n, limit = float(matrices[0].sum()), (one.constraint.limit - low) / ((high - low) or 1.0)
+    mean = (one.values(matrices) - low) / ((high - low) or 1.0)
+    if one.constraint.wants_more:
+        mean, limit = 1.0 - mean, 1.0 - limit
     if limit <= 0.0 or limit >= 1.0:
         return np.full(len(matrices), float(limit <= 0.0))
-    mean = (one.values(matrices) - low) / ((high - low) or 1.0)
     below = np.clip(mean, 1e-300, limit)
     with np.errstate(divide="ignore", invalid="ignore"):
         entropy = below * np.log(below / limit) + (1.0 - below) * np.log((1.0 - below) / (1.0 - limit))
     hoeffding = np.exp(-n * np.nan_to_num(entropy))
     return np.minimum(np.minimum(hoeffding, math.e * bdtr(np.ceil(n * mean), int(n), limit)), 1.0)
-
-
-def _evidence(matrices: Floats, one: ClassConstraint) -> Floats:
-    """The distance from the limit in standard errors that is expected, but for a constant."""
-    share, side = one.constraint.share, 1.0 if one.constraint.wants_more else -1.0
-    if share is None:
-        return side * one.values(matrices)
-    hits, trials = share.counts(matrices, one.index)
-    return side * (hits - share.share(one.constraint.limit) * trials) / np.sqrt(np.maximum(trials, 1e-300))

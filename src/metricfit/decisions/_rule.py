@@ -161,6 +161,9 @@ class DecisionRule:
 
         It assumes that only the shares have changed: within each class, rows look as they did.
         """
+        if not self.shares_.all():
+            label = self.classes_.tolist()[int(self.shares_.argmin())]
+            raise ValueError(f"`adapt` needs rows of every class in the fit, and there were none of {label!r}.")
         rows, new = self._rows, self._read_new(scores)
         scale, bias = fit_scale_and_bias(rows.scores, rows.labels, rows.weight)
         if scale == 0.0:
@@ -181,7 +184,7 @@ class DecisionRule:
     def summary(self) -> str:
         """What the rule does, how well, and what it promises: a sentence a line."""
         lines = [repr(self)]
-        if self.score_ is not None:
+        if self.score_ is not None and self._decides():
             how = "on rows that did not set the offsets" if self.is_cross_fitted_ else "on the rows that set the offsets"
             lines.append(f"{name_of(self.metric)} is {self.score_:.4f} ({_ends(self.score_interval_)}) {how}.")
             if not self._constraints:
@@ -242,8 +245,10 @@ class DecisionRule:
 
     def _read_new(self, scores: Any) -> Floats:
         """New scores, read as those of the fit were."""
-        may_be_percent = self.kind_ == "probability" and not self.is_single_  # the sum of a row tells
-        read = read_scores(scores, "auto" if may_be_percent else self.kind_)
+        kind = self.kind_ if self.kind == "auto" else self.kind
+        if self.kind == "auto" and kind == "probability" and not self.is_single_:
+            kind = "auto"  # probabilities or percentages: the sum of a row tells
+        read = read_scores(scores, kind)
         if (read.kind, read.is_single, read.values.shape[1]) != (self.kind_, self.is_single_, len(self.classes_)):
             columns = "one column" if self.is_single_ else f"{len(self.classes_)} columns"
             raise ValueError(f"`scores` should be {_KINDS[self.kind_]} in {columns}, as in the fit, got {read.sentence}")
@@ -291,8 +296,9 @@ class DecisionRule:
             found["interval"] = share_interval(constraint.share, matrix, one.index)
             text += f" ({_ends(found['interval'])})"
         text += f" on the {len(rows):,} rows of the fit."
-        if self.confidence is not None and self._decides():
-            found["promised"] = constraint.limit if solution.limit is None else solution.limit
+        promised = solution.limit if solution.refusal else constraint.limit
+        if self.confidence is not None and self._decides() and promised is not None:
+            found["promised"] = promised
             text += (
                 f" With probability {self.confidence:g} over the draw of such rows it is {constraint.sign} "
                 f"{found['promised']:g} in the population that they came from. This does not hold for each batch, nor for "
@@ -317,7 +323,7 @@ class DecisionRule:
                 f"{note} {name_of(self.metric)} does not depend on them, so the rule stays as it was.",
             )
             return rule
-        weight = rows.weight * (shares / self.shares_)[rows.labels]
+        weight = rows.weight * shares[rows.labels] / self.shares_[rows.labels]
         rule._rows, rule.shares_ = replace(rows, weight=weight / weight.mean()), shares
         rule.confidence = rule.score_ = rule.curve_ = None
         solution = rule._solve(rule._rows)
@@ -341,6 +347,8 @@ class DecisionRule:
         rest = 1.0 - sum(given.values())
         if not given or min(given.values()) <= 0.0 or (rest <= 0.0 if left_out.any() else abs(rest) > 1e-9):
             raise ValueError(f"`shares` should be positive and sum to one, or to less if classes are left out, got {given}.")
+        if absent := [label for label, share in zip(known, self.shares_, strict=True) if share == 0.0 and label in given]:
+            raise ValueError(f"`shares` should name classes that the fit had rows of, got {absent[0]!r}.")
         found = np.where(left_out, rest * self.shares_ / (self.shares_[left_out].sum() or 1.0), 0.0)
         return found + np.array([given.get(label, 0.0) for label in known])
 
@@ -362,7 +370,10 @@ def _check_groups(groups: ArrayLike | None, n_rows: int) -> Ints | None:
     found = np.asarray(groups)
     if found.shape != (n_rows,):
         raise ValueError(f"`groups` should have shape ({n_rows},), got {found.shape}.")
-    return np.unique(found, return_inverse=True)[1]
+    names, index = np.unique(found, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError("`groups` should name at least two groups: one alone has no interval. Leave it out, or pass others.")
+    return index
 
 
 def _cross_fit(rows: Rows, solve_rows: Any) -> Ints | None:

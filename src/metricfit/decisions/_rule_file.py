@@ -56,8 +56,8 @@ def load(cls: Any, file: Path, metric: Any) -> Any:
         known = False
     if not known:
         raise ValueError(f"{file} is not a decision rule of metricfit.")
-    if found["version"] != VERSION:
-        raise ValueError(f"{file} was written by another metricfit ({found['metricfit']}). Fit the rule again.")
+    if found.get("version") != VERSION:
+        raise ValueError(f"{file} was written by another metricfit ({found.get('metricfit')}). Fit the rule again.")
     try:
         return _restore(cls, found, metric)
     except (KeyError, TypeError, ValueError, IndexError) as error:

@@ -79,6 +79,11 @@ def check_promise(rows: Rows, constraints: Sequence[ClassConstraint]) -> None:
             )
         if several and one.constraint.label is None:
             raise ValueError(f"`confidence`: {one.constraint} can be promised for two classes only, got {rows.n_classes}.")
+        if one.constraint.is_absolute:
+            raise ValueError(
+                f"`confidence`: {one.constraint} cannot be promised, because no number of rows shows that there is no "
+                "exception. Choose a limit that allows some."
+            )
     if several and len({one.index for one in constraints}) > 1:
         raise ValueError(
             f"`confidence`: of {rows.n_classes} classes, all constraints should be about one. Leave out `confidence`, or "
@@ -109,9 +114,10 @@ def _solve_with_promise(rows: Rows, metric: Metric, constraints: Sequence[ClassC
     """
     moving, offsets = (constraints[0].index, np.zeros(rows.n_classes)) if rows.n_classes > 2 else (1, np.zeros(2))
     if rows.n_classes > 2 and not metric.counts_hits:
-        tunes = rank_in_class(rows.labels) % 2 == 0
+        tunes = rank_in_class(rows.labels) % 2 == 1
         tuning, rows = rows.take(tunes), rows.take(~tunes)
-        offsets = fit_calibrated_offsets(tuning.scores, tuning.labels, metric, tuning.weight)
+        if len(tuning):
+            offsets = fit_calibrated_offsets(tuning.scores, tuning.labels, metric, tuning.weight)
     of_two = [one if rows.n_classes == 2 else replace(one, index=1) for one in constraints]
     alpha, is_class = (1.0 - confidence) / len(constraints), rows.labels == moving
     probability = softmax_and_normalizer(rows.scores)[0][:, moving]
