@@ -21,11 +21,10 @@ _Z = 1.959964
 
 @dataclass(frozen=True)
 class Shares:
-    """Estimated shares (k,), their 95 % intervals (k, 2), and what a row says of each share, in labelled rows (k,)."""
+    """Estimated shares (k,) and their 95 % intervals (k, 2)."""
 
     values: Floats
     intervals: Floats
-    efficiency: Floats
 
 
 def estimate_shares(probabilities: Floats, shares: Floats) -> Shares:
@@ -46,8 +45,19 @@ def estimate_shares(probabilities: Floats, shares: Floats) -> Shares:
     total = (ratio * found).sum(1, keepdims=True)
     others = (total - ratio * found) / (1.0 - found)
     information = (((ratio - others) / total) ** 2).sum(0)  # about each share, while the others keep their proportions
-    labelled = n / (found * (1.0 - found))
     error = 1.0 / np.sqrt(np.maximum(information, 1e-300))
     step = _Z * error / (found * (1.0 - found))
     intervals = expit(logit(found)[:, None] + np.stack([-step, step], 1))
-    return Shares(found, intervals, information / labelled)
+    return Shares(found, intervals)
+
+
+def separation(probabilities: Floats, weight: Floats, shares: Floats) -> Floats:
+    r"""How well calibrated probabilities (n, k) separate each class from the others, from 0 to 1, (k,).
+
+    It is the variance of the probability over that of the label, :math:`Var(p) / (\pi (1 - \pi))`. At the shares of these rows
+    it is also what an unlabelled row says of the share of the class, in labelled rows.
+
+    >>> separation(np.array([[0.9, 0.1], [0.1, 0.9]]), np.ones(2), np.array([0.5, 0.5])).round(2).tolist()
+    [0.64, 0.64]
+    """
+    return weight @ (probabilities - shares) ** 2 / (weight.sum() * shares * (1.0 - shares))

@@ -21,7 +21,7 @@ from metricfit.decisions._curve import Curve
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._intervals import Interval, metric_interval, share_interval
 from metricfit.decisions._labels import match_columns
-from metricfit.decisions._prevalence import estimate_shares
+from metricfit.decisions._prevalence import estimate_shares, separation
 from metricfit.decisions._scores import check_percentages, read_scores
 from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._solve import Rows, Solution, check_promise, rank_in_class, solve
@@ -29,7 +29,7 @@ from metricfit.metrics import BalancedAccuracy, GMean, Metric, name_of, positive
 
 FOLDS = 5  # parts of the rows, each decided by a rule of the others
 MOST_KEPT = 20_000  # rows that a rule keeps for another prevalence
-LEAST_EFFICIENCY = 0.02  # of an unlabelled row, in labelled ones
+LEAST_SEPARATION = 0.02  # of a class from the others, where its share can be estimated
 _KINDS = {"probability": "probabilities", "log_probability": "log-probabilities", "logit": "logits"}
 
 
@@ -170,13 +170,14 @@ class DecisionRule:
             raise ValueError(
                 "`adapt` needs scores that rise with the probability of their class. Pass shares to for_prevalence."
             )
-        found = estimate_shares(softmax_and_normalizer(scale * new + bias)[0], self.shares_)
-        if found.efficiency.min() < LEAST_EFFICIENCY:
-            label = self.classes_.tolist()[int(found.efficiency.argmin())]
+        separated = separation(softmax_and_normalizer(scale * rows.scores + bias)[0], rows.weight, self.shares_)
+        if separated.min() < LEAST_SEPARATION:
+            label = self.classes_.tolist()[int(separated.argmin())]
             raise ValueError(
                 f"`adapt` cannot estimate the share of {label!r}: the scores hardly separate it from the others. If you know "
                 "the shares, pass them to for_prevalence."
             )
+        found = estimate_shares(softmax_and_normalizer(scale * new + bias)[0], self.shares_)
         rule = self._with_shares(found.values, f"estimated from {len(new):,} rows", found.intervals)
         rule.share_intervals_ = found.intervals
         return rule
