@@ -126,14 +126,14 @@ def of_shares(name: str, pool: Pool, repeats: int) -> Iterator[Row]:
             rule = DecisionRule("f1", pos_label=1, classes=[0, 1], kind="log_probability").fit(drawn.scores, drawn.labels)
             found = rule.adapt(pool.scores[new]).share_intervals_
             assert found is not None
-            yield "shares by adapt", f"odds × {odds:.3g}", name, N_NEW, covers(found[1], real)
+            yield "shares by adapt", f"odds times {odds:.3g}", name, N_NEW, covers(found[1], real)
 
 
 def report(rows: pd.DataFrame, repeats: int, minutes: float) -> str:
     lines = ["# Coverage of intervals", ""]
     lines += ["`python -m benchmarks.interval_coverage --out benchmarks/results`; the script says what was measured.", ""]
     lines += [
-        f"The share of {repeats} repetitions in which the interval of 95 % holds the truth: the mean over tables, and the lowest.",
+        f"The share of {repeats} repetitions in which the interval of 95 % holds the truth: mean over tables, and the lowest.",
         f"The standard error of one table's share is {np.sqrt(0.95 * 0.05 / repeats):.3f}.",
         "",
         "| interval | of | rows | tables | mean | lowest | at |",

@@ -271,9 +271,15 @@ class TestPromises:
     def test_a_model_that_expects_too_little_can_still_promise(self):
         """It puts the precision of every cut below the limit, and is wrong."""
         rng = np.random.default_rng(0)
-        p, y = draw(3000, rng, separation=3.0, model_share=0.002)
-        rule = DecisionRule("recall", subject_to="precision >= 0.99", confidence=0.9, kind="probability").fit(0.9 * p, y)
+        p, y = draw(1500, rng, separation=3.0, model_share=0.002)
+        rule = DecisionRule("recall", subject_to="precision >= 0.95", confidence=0.9, kind="probability").fit(0.9 * p, y)
         assert rule.attainable_
+
+    def test_many_rows_make_up_for_a_model_that_is_far_off(self):
+        """Its probabilities expect the best F1 at a cut that has a bad one."""
+        p, y = draw(5000, np.random.default_rng(0), model_share=0.01)
+        rules = [DecisionRule("recall", subject_to="f1 >= 0.6", confidence=0.9).fit(p[:n], y[:n]) for n in (1000, 5000)]
+        assert [rule.attainable_ for rule in rules] == [False, True]
 
     def test_costs_are_promised_on_both_sides(self):
         p, y = draw(600, np.random.default_rng(0))

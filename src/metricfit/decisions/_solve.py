@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricfit._typing import Floats, Ints
+from metricfit.decisions._calibration import fit_scale_and_bias
 from metricfit.decisions._constraints import COST, ClassConstraint, Constrained
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import fit_offsets
@@ -16,6 +17,8 @@ from metricfit.decisions._promise import Path, best_promise, fewest_rows, promis
 from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._tuning import fit_calibrated_offsets
 from metricfit.metrics import Metric
+
+START_ROWS, LEAST_FOR_START = 200, 2000  # rows that calibrate the start of tests, and the least rows to spare them
 
 
 @dataclass(frozen=True)
@@ -110,24 +113,33 @@ def _solve_on_rows(rows: Rows, metric: Metric, constraints: Sequence[ClassConstr
 def _solve_with_promise(rows: Rows, metric: Metric, constraints: Sequence[ClassConstraint], confidence: float) -> Solution:
     """The best decisions along the path of one class, among those that keep the constraints with this confidence.
 
-    For more than two classes, half of the rows tune the offsets of all classes, and the others promise.
+    For more than two classes, half of the rows tune the offsets of all classes, and the others promise. Of many rows of two
+    classes, a few calibrate the probabilities that choose where tests start. Fewer rows cannot spare any: there the model's
+    own probabilities choose, and the start is a bad one if they are far from calibrated.
     """
+    level = f"with {confidence:.0%} confidence from these {len(rows):,} rows"
     moving, offsets = (constraints[0].index, np.zeros(rows.n_classes)) if rows.n_classes > 2 else (1, np.zeros(2))
-    if rows.n_classes > 2 and not metric.counts_hits:
-        tunes = rank_in_class(rows.labels) % 2 == 1
-        tuning, rows = rows.take(tunes), rows.take(~tunes)
-        if len(tuning):
-            offsets = fit_calibrated_offsets(tuning.scores, tuning.labels, metric, tuning.weight)
+    is_tuned = rows.n_classes > 2 and not metric.counts_hits
+    if is_tuned:
+        apart = rank_in_class(rows.labels) % 2 == 1
+    else:
+        needs_start = any(one.constraint.share is None or not one.constraint.share.is_monotone for one in constraints)
+        apart = np.arange(len(rows)) % max(len(rows) // START_ROWS, 1) == 0
+        apart &= needs_start and len(rows) >= LEAST_FOR_START
+    tuning, rows = rows.take(apart), rows.take(~apart)
+    scale, bias = fit_scale_and_bias(tuning.scores, tuning.labels, tuning.weight)
+    if is_tuned and len(tuning):
+        offsets = fit_calibrated_offsets(tuning.scores, tuning.labels, metric, tuning.weight)
     of_two = [one if rows.n_classes == 2 else replace(one, index=1) for one in constraints]
     alpha, is_class = (1.0 - confidence) / len(constraints), rows.labels == moving
-    probability = softmax_and_normalizer(rows.scores)[0][:, moving]
+    calibrated = scale * rows.scores + bias if scale > 0.0 else rows.scores
+    probability = softmax_and_normalizer(calibrated)[0][:, moving]
     path = Path.of(rows.scores + offsets, moving)
     kept = [promised_cuts(path, is_class, probability, one, alpha) for one in of_two]
     cuts = path.thin(np.flatnonzero(np.logical_and.reduce(kept)), rows.n_classes)
     if len(cuts):
         values = metric_values(metric, path.matrices(cuts, rows.labels, rows.n_classes, moving))
         return Solution(_shifted(offsets, moving, path.shifts[cuts[np.nan_to_num(values, nan=-np.inf).argmax()]]))
-    level = f"with {confidence:.0%} confidence from these {len(rows):,} rows"
     for one, own in zip(of_two, kept, strict=True):
         if own.any():
             continue
