@@ -347,6 +347,35 @@ class TestIntervals:
         widths = [np.diff(rule.score_interval_)[0] for rule in (alone, grouped)]
         assert widths[1] == pytest.approx(2 * widths[0], rel=0.1)  # 400 draws instead of 1,600
 
+    @pytest.mark.parametrize("metric", ["balanced_accuracy", "mcc", "f2"])
+    def test_a_perfect_score_of_few_rows_is_not_certain(self, metric):
+        y = np.array([0] * 30 + [1] * 3)
+        rule = DecisionRule(metric, kind="probability").fit(np.where(y == 1, 0.8, 0.2), y)
+        assert rule.score_ == pytest.approx(1.0)
+        assert rule.score_interval_[0] < 0.9
+        assert rule.score_interval_[1] == pytest.approx(1.0)
+        assert np.ptp(rule.gain_interval_) > 0.0
+        inside = (rule.curve_.threshold > 0.3) & (rule.curve_.threshold < 0.7)
+        assert (rule.curve_.low[inside] < 0.9).all()
+
+    def test_weights_are_no_counts(self):
+        p, y = draw(400, np.random.default_rng(0))
+        one, ten = (DecisionRule("mcc").fit(p, y, weight) for weight in (np.ones(400), np.full(400, 10.0)))
+        assert ten.score_interval_ == pytest.approx(one.score_interval_)
+        assert ten.gain_interval_ == pytest.approx(one.gain_interval_)
+        np.testing.assert_allclose(ten.curve_.low, one.curve_.low)
+        assert ten.curve_.best == pytest.approx(one.curve_.best)
+
+    @pytest.mark.parametrize("metric", ["f1", "precision", "mcc"])
+    def test_the_curve_is_that_of_the_positive_class(self, metric):
+        """Also if it comes first."""
+        p, y = draw(300, np.random.default_rng(0))
+        names = np.array(["ok", "bad"])[y]  # sorted: bad, ok
+        first = DecisionRule(metric, pos_label="bad").fit(p, names).curve_
+        second = DecisionRule(metric, kind="probability").fit(p, y).curve_
+        for name in ("threshold", "metric", "low", "high", "precision", "recall", "fpr", "predicted_rate", "best"):
+            np.testing.assert_allclose(getattr(first, name), getattr(second, name), atol=1e-9)
+
     def test_the_range_of_thresholds_covers_the_best(self):
         rng = np.random.default_rng(0)
         population, truth = draw(40_000, rng)
@@ -392,8 +421,18 @@ class TestPrevalence:
             low, high = moved.share_intervals_[1]
             covered += low <= 0.02 <= high
             gains.append(quantity("f1", moved.predict(p) == 1, y) - quantity("f1", rule.predict(p) == 1, y))
-        assert covered >= 40  # the interval leaves out the error of the calibration
+        assert covered >= 43  # 47.5 less three standard errors
         assert np.mean(gains) > 0.05
+
+    def test_the_interval_of_shares_includes_the_calibration(self):
+        """Many new rows cannot make up for few rows with labels."""
+        rng = np.random.default_rng(0)
+        covered = 0
+        for _ in range(60):
+            rule = DecisionRule("f1").fit(*draw(400, rng))
+            low, high = rule.adapt(draw(20_000, rng, share=0.05, model_share=0.2)[0]).share_intervals_[1]
+            covered += low <= 0.05 <= high
+        assert covered >= 60 * 0.95 - 3 * np.sqrt(60 * 0.95 * 0.05)
 
     def test_without_a_shift_little_changes(self):
         rng = np.random.default_rng(0)

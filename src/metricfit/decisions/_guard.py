@@ -35,13 +35,13 @@ class Guard:
         value = float(self.metric(torch.from_numpy(self._matrix(predicted))))
         return -np.inf if np.isnan(value) else value
 
-    def standard_error(self, predicted: Ints, groups: Ints | None = None) -> float:
-        """Standard error of the metric; rows of one group are one draw."""
-        return self._error(self._influence(predicted), groups)
+    def standard_error(self, predicted: Ints) -> float:
+        """Standard error of the metric."""
+        return self._error(self._influence(predicted))
 
-    def difference_error(self, one: Ints, other: Ints, groups: Ints | None = None) -> float:
+    def difference_error(self, one: Ints, other: Ints) -> float:
         """Standard error of the difference of two metrics."""
-        return self._error(self._influence(one) - self._influence(other), groups)
+        return self._error(self._influence(one) - self._influence(other))
 
     def choose(self, predictions: dict[str, Ints], caution: float = CAUTION) -> tuple[str, dict[str, str]]:
         """The chosen candidate, and why each was chosen or rejected."""
@@ -78,7 +78,5 @@ class Guard:
             (slope,) = torch.autograd.grad(self.metric.value(matrix), matrix)
         return np.nan_to_num(slope.numpy())[self.labels, predicted]
 
-    def _error(self, influence: Floats, groups: Ints | None = None) -> float:
-        if groups is not None:
-            return float(np.linalg.norm(np.bincount(groups, self.weight * influence)))
+    def _error(self, influence: Floats) -> float:
         return float(np.sqrt(self.weight @ (influence * influence)))

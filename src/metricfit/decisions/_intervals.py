@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 from scipy.special import betaincinv, expit, logit, ndtri
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._constraints import ACCURACY, SHARES, Share
-from metricfit.decisions._guard import Guard
-from metricfit.decisions._hard import hard_confusion
-from metricfit.metrics import FBeta, Jaccard, Metric, Precision, Recall
+from metricfit.decisions._hard import hard_confusion, metric_values
+from metricfit.metrics import Custom, FBeta, Jaccard, Metric, Precision, Recall
 
-LEVEL = 0.95
+LEVEL, Z = 0.95, 1.959964  # of all intervals, and its normal quantile
+PSEUDO_ROWS = 4.0  # two hits and two misses (Agresti and Coull, 1998)
 Interval = tuple[float, float]
 
 
@@ -47,20 +48,57 @@ def metric_interval(
     """The interval of a metric of decisions: exact where the metric is a share of rows, else by the delta method.
 
     The delta method is applied to the logit of the metric's position between its bounds, so the interval stays within them.
-    Rows of one group count as one draw.
+    Four pseudo-rows, which all cells share, keep a cell without rows from looking certain. A row is one draw whatever its
+    weight, and so are the rows of one group.
     """
-    share, index = _as_share(metric)
+    share, index = as_share(metric)
+    matrix = hard_confusion(predicted, labels, weight, n_classes)
     if share is not None and groups is None and (weight == 1.0).all():
-        return share_interval(share, hard_confusion(predicted, labels, weight, n_classes), index, level)
-    guard = Guard(labels, weight, n_classes, metric)
-    low, high = bounded_interval(guard.value(predicted), guard.standard_error(predicted, groups), metric.bounds, level)
-    return float(low), float(high)
+        return share_interval(share, matrix, index, level)
+    mean = float(weight.mean())
+    pseudo = pseudo_rows(matrix) * mean
+    (value, slope) = (found[0] for found in values_and_slopes(metric, (matrix + pseudo)[None]))
+    squares = _sum_of_squares(weight * slope[labels, predicted], groups) + mean * float((pseudo * slope**2).sum())
+    low, high = bounded_interval(value, np.sqrt(squares), metric.bounds, level)
+    exact = float(np.nan_to_num(metric_values(metric, matrix), nan=value))
+    return min(float(low), exact), max(float(high), exact)
+
+
+def gain_interval(
+    metric: Metric, one: Ints, other: Ints, labels: Ints, weight: Floats, n_classes: int, groups: Ints | None = None
+) -> Interval:
+    """The interval of the difference of a metric between two decisions about the same rows, by the delta method.
+
+    The pseudo-rows of :func:`metric_interval` have all pairs of decisions alike.
+    """
+    matrices = np.stack([hard_confusion(predicted, labels, weight, n_classes) for predicted in (one, other)])
+    mean, pseudo = float(weight.mean()), pseudo_rows(matrices)
+    _, (first, second) = values_and_slopes(metric, matrices + pseudo * mean)
+    squares = _sum_of_squares(weight * (first[labels, one] - second[labels, other]), groups)
+    pairs = (first[:, :, None] - second[:, None, :]) ** 2  # (k, k, k)
+    squares += mean**2 * float((pseudo[0][:, :, None] * pairs).sum()) / n_classes
+    gain, error = float(np.subtract(*np.nan_to_num(metric_values(metric, matrices)))), float(np.sqrt(squares))
+    return gain - Z * error, gain + Z * error
+
+
+def pseudo_rows(matrices: Floats) -> Floats:
+    """Four rows for the cells of matrices (..., k, k), in the classes that have rows."""
+    return np.where(matrices.sum(-1, keepdims=True) > 0.0, PSEUDO_ROWS / matrices.shape[-1] ** 2, 0.0) * np.ones_like(matrices)
+
+
+def values_and_slopes(metric: Metric, matrices: Floats) -> tuple[Floats, Floats]:
+    """The metric of each matrix of (m, k, k) and its derivative by the matrix."""
+    leaves = torch.tensor(matrices.copy(), requires_grad=True)
+    with torch.enable_grad():
+        values = torch.stack([metric(one) for one in leaves]) if isinstance(metric, Custom) else metric(leaves)
+        (slopes,) = torch.autograd.grad(values.sum(), leaves)
+    return values.detach().nan_to_num().numpy(), slopes.nan_to_num().numpy()
 
 
 def bounded_interval(
     value: Floats | float, error: Floats | float, bounds: tuple[float, float], level: float = LEVEL
 ) -> tuple[Floats, Floats]:
-    """The normal interval of the logit of the value's position between its bounds; a value at a bound has no width."""
+    """The normal interval of the logit of the value's position between its bounds."""
     start, width = bounds[0], (bounds[1] - bounds[0]) or 1.0
     position = np.clip((np.asarray(value) - start) / width, 1e-12, 1.0 - 1e-12)
     step = ndtri(0.5 + 0.5 * level) * np.asarray(error) / (width * position * (1.0 - position))
@@ -68,7 +106,12 @@ def bounded_interval(
     return np.minimum(low, value), np.maximum(high, value)
 
 
-def _as_share(metric: Metric) -> tuple[Share | None, int]:
+def _sum_of_squares(influence: Floats, groups: Ints | None) -> float:
+    sums = influence if groups is None else np.bincount(groups, influence).astype(np.float64)
+    return float(sums @ sums)
+
+
+def as_share(metric: Metric) -> tuple[Share | None, int]:
     """How a metric is a share of rows, if it is one, and of which class."""
     if metric.counts_hits:
         return ACCURACY, 0

@@ -7,16 +7,17 @@ If only the shares of the classes change, the probabilities p of a calibrated mo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit
 
 from metricfit._typing import Floats
+from metricfit.decisions._intervals import Z
 
 PSEUDO_ROWS = 10.0
 _MOST_ROUNDS, _TOLERANCE = 5000, 1e-9
-_Z = 1.959964
 
 
 @dataclass(frozen=True)
@@ -27,28 +28,38 @@ class Shares:
     intervals: Floats
 
 
-def estimate_shares(probabilities: Floats, shares: Floats) -> Shares:
+def estimate_shares(probabilities: Floats, shares: Floats, others: Iterable[Floats] = ()) -> Shares:
     """The shares of the classes in rows with these calibrated probabilities (n, k), by EM from the old shares (k,).
+
+    ``others`` are probabilities of the same rows, or of some of them, by calibrations that leave out a part of the rows they
+    were fitted to, one part each. The interval then includes the error of the calibration, by the jackknife.
 
     >>> found = estimate_shares(np.array([[0.9, 0.1]] * 90 + [[0.1, 0.9]] * 10), np.array([0.5, 0.5]))
     >>> found.values.round(2).tolist()                  # the pseudo-rows keep 0.1 of the second class; without them it is 0
     [0.9, 0.1]
     """
-    ratio, n = probabilities / shares, len(probabilities)
-    found = shares.copy()
+    found = _iterate(probabilities, shares, shares)
+    ratio = probabilities / shares
+    total = (ratio * found).sum(1, keepdims=True)
+    rest = (total - ratio * found) / (1.0 - found)
+    information = (((ratio - rest) / total) ** 2).sum(0)  # about each share, while the others keep their proportions
+    squares = 1.0 / (np.maximum(information, 1e-300) * (found * (1.0 - found)) ** 2)  # of the errors of logits
+    without = np.array([logit(_iterate(one, shares, found)) for one in others])
+    if len(without) > 1:
+        squares += (len(without) - 1) * without.var(0)
+    step = Z * np.sqrt(squares)
+    return Shares(found, expit(logit(found)[:, None] + np.stack([-step, step], 1)))
+
+
+def _iterate(probabilities: Floats, shares: Floats, start: Floats) -> Floats:
+    """The shares at which EM stands still."""
+    ratio, n, found = probabilities / shares, len(probabilities), start
     for _ in range(_MOST_ROUNDS):
-        before = found
-        mixed = ratio * found
+        before, mixed = found, ratio * found
         found = ((mixed / mixed.sum(1, keepdims=True)).sum(0) + PSEUDO_ROWS * shares) / (n + PSEUDO_ROWS)
         if np.abs(found - before).max() < _TOLERANCE:
             break
-    total = (ratio * found).sum(1, keepdims=True)
-    others = (total - ratio * found) / (1.0 - found)
-    information = (((ratio - others) / total) ** 2).sum(0)  # about each share, while the others keep their proportions
-    error = 1.0 / np.sqrt(np.maximum(information, 1e-300))
-    step = _Z * error / (found * (1.0 - found))
-    intervals = expit(logit(found)[:, None] + np.stack([-step, step], 1))
-    return Shares(found, intervals)
+    return found
 
 
 def separation(probabilities: Floats, weight: Floats, shares: Floats) -> Floats:

@@ -19,7 +19,7 @@ from metricfit.decisions._calibration import fit_scale_and_bias, thin_rows
 from metricfit.decisions._constraints import ClassConstraint, Constraint, read_constraints, resolve_constraints
 from metricfit.decisions._curve import Curve
 from metricfit.decisions._guard import Guard
-from metricfit.decisions._intervals import Interval, metric_interval, share_interval
+from metricfit.decisions._intervals import Interval, gain_interval, metric_interval, share_interval
 from metricfit.decisions._labels import match_columns
 from metricfit.decisions._prevalence import estimate_shares, separation
 from metricfit.decisions._scores import check_percentages, read_scores
@@ -29,6 +29,7 @@ from metricfit.metrics import BalancedAccuracy, GMean, Metric, name_of, positive
 
 FOLDS = 5  # parts of the rows, each decided by a rule of the others
 MOST_KEPT = 20_000  # rows that a rule keeps for another prevalence
+N_PARTS, MOST_RECALIBRATED = 10, 10_000  # of the rows of the fit, and new rows that show the error of the calibration
 LEAST_SEPARATION = 0.02  # of a class from the others, where its share can be estimated
 _KINDS = {"probability": "probabilities", "log_probability": "log-probabilities", "logit": "logits"}
 
@@ -177,10 +178,19 @@ class DecisionRule:
                 f"`adapt` cannot estimate the share of {label!r}: the scores hardly separate it from the others. If you know "
                 "the shares, pass them to for_prevalence."
             )
-        found = estimate_shares(softmax_and_normalizer(scale * new + bias)[0], self.shares_)
+        found = estimate_shares(softmax_and_normalizer(scale * new + bias)[0], self.shares_, self._recalibrations(new))
         rule = self._with_shares(found.values, f"estimated from {len(new):,} rows", found.intervals)
         rule.share_intervals_ = found.intervals
         return rule
+
+    def _recalibrations(self, new: Floats) -> Iterable[Floats]:
+        """Probabilities of some new rows by calibrations that leave out a tenth of each class."""
+        rows, some = self._rows, new[:: -(-len(new) // MOST_RECALIBRATED)]
+        part = rank_in_class(rows.labels) % N_PARTS
+        for number in range(N_PARTS):
+            kept = rows.take(part != number)
+            scale, bias = fit_scale_and_bias(kept.scores, kept.labels, kept.weight)
+            yield softmax_and_normalizer(scale * some + bias)[0]
 
     def summary(self) -> str:
         """What the rule does, how well, and what it promises: a sentence a line."""
@@ -282,11 +292,14 @@ class DecisionRule:
         self.is_cross_fitted_ = predicted is not None
         if predicted is None:
             predicted = (rows.scores + self.offsets_).argmax(1)
-        guard = Guard(rows.labels, rows.weight, rows.n_classes, self.metric_)
+        guard, known = (
+            Guard(rows.labels, rows.weight, rows.n_classes, self.metric_),
+            (rows.labels, rows.weight, rows.n_classes),
+        )
         self.score_, self.baseline_ = guard.value(predicted), guard.value(plain)
-        self.score_interval_ = metric_interval(self.metric_, predicted, rows.labels, rows.weight, rows.n_classes, rows.groups)
-        self.gain_, error = self.score_ - self.baseline_, guard.difference_error(predicted, plain, rows.groups)
-        self.gain_interval_ = self.gain_ - 1.96 * error, self.gain_ + 1.96 * error
+        self.gain_ = self.score_ - self.baseline_
+        self.score_interval_ = metric_interval(self.metric_, predicted, *known, rows.groups)
+        self.gain_interval_ = gain_interval(self.metric_, predicted, plain, *known, rows.groups)
 
     def _describe(self, one: ClassConstraint, rows: Rows, solution: Solution) -> dict[str, Any]:
         """A constraint's value on the rows of the fit, its exact interval, and what is promised."""
