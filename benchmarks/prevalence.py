@@ -103,13 +103,19 @@ def compare(
 def report(cells: pd.DataFrame) -> str:
     lines = ["# Another prevalence", ""]
     lines += ["`python -m benchmarks.prevalence --out benchmarks/results`; the script says what was measured.", ""]
-    drawn = cells[~cells.table.isin(list(GROUPS))]
+    drawn, adapted = cells[~cells.table.isin(list(GROUPS))], [f"adapt, {n:,} rows" for n in UNLABELLED]
+    if len(drawn):
+        lines += _report_odds(drawn, adapted)
+    lines += ["", *_report_groups(cells[cells.table.isin(list(GROUPS))], adapted)]
+    return "\n".join([*lines, "", f"{hardware()}.", ""])
+
+
+def _report_odds(drawn: pd.DataFrame, adapted: list[str]) -> list[str]:
     wide = drawn.pivot(index=["table", "odds"], columns="method", values="points")
     gains = wide.sub(wide[OLD], axis=0)
     n_tables = drawn.table.nunique()
-    lines += [f"F1 points against offsets left as they were, mean of {n_tables} tables with its 95 % interval.", ""]
+    lines = [f"F1 points against offsets left as they were, mean of {n_tables} tables with its 95 % interval.", ""]
     lines += ["| | " + " | ".join(f"odds times {odds:.3g}" for odds in ODDS) + " |", "|---|" + "---:|" * len(ODDS)]
-    adapted = [f"adapt, {n:,} rows" for n in UNLABELLED]
     for method in ("largest score", "for_prevalence", *adapted, "best"):
         ends = [_mean_and_half(gains[method].xs(odds, level="odds")) for odds in ODDS]
         lines.append(f"| {method} | " + " | ".join(f"{mean:+.1f} ± {half:.1f}" for mean, half in ends) + " |")
@@ -124,8 +130,7 @@ def report(cells: pd.DataFrame) -> str:
         own = gains.loc[table]
         parts = [f"{own.loc[odds, adapted[-1]]:+.1f} ({own.loc[odds, 'for_prevalence']:+.1f})" for odds in ODDS]
         lines.append(f"| {table} | {' | '.join(parts)} |")
-    lines += ["", *_report_groups(cells[cells.table.isin(list(GROUPS))], adapted)]
-    return "\n".join([*lines, "", f"{hardware()}.", ""])
+    return lines
 
 
 def _mean_and_half(values: pd.Series) -> tuple[float, float]:
@@ -163,10 +168,10 @@ def main() -> None:
         rows += study(name, given.draws)
         print(f"{name}: {(time.process_time() - begin) / 60:.1f} minutes", flush=True)
     cells = pd.DataFrame(rows)
-    print(report(cells))
     if given.out is not None:
-        (given.out / "prevalence.md").write_text(report(cells), encoding="utf-8")
         cells.round(5).to_csv(given.out / "prevalence.csv", index=False)
+        (given.out / "prevalence.md").write_text(report(cells), encoding="utf-8")
+    print(report(cells))
 
 
 if __name__ == "__main__":

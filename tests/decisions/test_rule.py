@@ -376,6 +376,25 @@ class TestIntervals:
         for name in ("threshold", "metric", "low", "high", "precision", "recall", "fpr", "predicted_rate", "best"):
             np.testing.assert_allclose(getattr(first, name), getattr(second, name), atol=1e-9)
 
+    @pytest.mark.parametrize("text", [*(f"{name} >= 0" for name in QUANTITIES), "mcc >= 0", "accuracy >= 0", "cost <= 5"])
+    def test_every_constraint_has_one(self, text):
+        """By the delta method nearly the exact one; wider for rows in groups."""
+        p, y = draw(2000, np.random.default_rng(0))
+        metric = mf.metrics.Cost([[0, 1], [5, 0]]) if "cost" in text else "f1"
+        for options in (
+            {},
+            {"sample_weight": np.full(2000, 3.0)},
+            {"groups": np.arange(2000)},
+            {"groups": np.arange(2000) // 2},
+        ):
+            found = DecisionRule(metric, subject_to=text).fit(p, y, **options).constraints_[0]
+            low, high = found["interval"]
+            assert low < found["value"] < high
+            if not options:
+                exact = found["interval"]
+            elif len(np.unique(options.get("groups", y))) != 1000:
+                assert (low, high) == pytest.approx(exact, abs=0.006)
+
     def test_the_range_of_thresholds_covers_the_best(self):
         rng = np.random.default_rng(0)
         population, truth = draw(40_000, rng)

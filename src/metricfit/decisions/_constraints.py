@@ -166,6 +166,18 @@ class ClassConstraint:
         return np.where(missed > _TOLERANCE, missed, 0.0)
 
 
+class ShareMetric(Metric):
+    """A share of rows as a metric, which has a derivative."""
+
+    def __init__(self, share: Share, index: int) -> None:
+        self.share, self.index = share, index
+
+    def value(self, matrix: Tensor) -> Tensor:
+        counts: Any = self.share.counts
+        hits, trials = counts(matrix, self.index)
+        return self.share.value(hits / trials.clamp(min=torch.finfo(trials.dtype).tiny))
+
+
 class Constrained(Metric):
     """A metric that falls below its worst value where constraints are missed, the lower the more they are.
 

@@ -7,7 +7,7 @@ import torch
 from scipy.special import betaincinv, expit, logit, ndtri
 
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._constraints import ACCURACY, SHARES, Share
+from metricfit.decisions._constraints import ACCURACY, COST, SHARES, ClassConstraint, Share, ShareMetric
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.metrics import Custom, FBeta, Jaccard, Metric, Precision, Recall
 
@@ -62,6 +62,19 @@ def metric_interval(
     low, high = bounded_interval(value, np.sqrt(squares), metric.bounds, level)
     exact = float(np.nan_to_num(metric_values(metric, matrix), nan=value))
     return min(float(low), exact), max(float(high), exact)
+
+
+def constraint_interval(
+    one: ClassConstraint, predicted: Ints, labels: Ints, weight: Floats, n_classes: int, groups: Ints | None = None
+) -> tuple[float, Interval]:
+    """The value of a constrained quantity and its interval, exact for a share of rows that are draws of their own."""
+    matrix, share = hard_confusion(predicted, labels, weight, n_classes), one.constraint.share
+    value = float(one.values(matrix))
+    if share is not None and groups is None and (weight == 1.0).all():
+        return value, share_interval(share, matrix, one.index)
+    metric = ShareMetric(share, one.index) if share is not None and share is not ACCURACY else one.metric
+    low, high = metric_interval(metric, predicted, labels, weight, n_classes, groups)
+    return value, (-high, -low) if one.constraint.quantity == COST else (low, high)
 
 
 def gain_interval(

@@ -19,7 +19,7 @@ from metricfit.decisions._calibration import fit_scale_and_bias, thin_rows
 from metricfit.decisions._constraints import ClassConstraint, Constraint, read_constraints, resolve_constraints
 from metricfit.decisions._curve import Curve
 from metricfit.decisions._guard import Guard
-from metricfit.decisions._intervals import Interval, gain_interval, metric_interval, share_interval
+from metricfit.decisions._intervals import Interval, constraint_interval, gain_interval, metric_interval
 from metricfit.decisions._labels import match_columns
 from metricfit.decisions._prevalence import estimate_shares, separation
 from metricfit.decisions._scores import check_percentages, read_scores
@@ -302,14 +302,11 @@ class DecisionRule:
         self.gain_interval_ = gain_interval(self.metric_, predicted, plain, *known, rows.groups)
 
     def _describe(self, one: ClassConstraint, rows: Rows, solution: Solution) -> dict[str, Any]:
-        """A constraint's value on the rows of the fit, its exact interval, and what is promised."""
-        constraint, matrix = one.constraint, rows.confusion(self.offsets_)
-        found: dict[str, Any] = {"constraint": str(constraint), "value": float(one.values(matrix))}
-        text = f"{constraint.name} is {found['value']:.4f}"
-        if constraint.share is not None and rows.are_independent:
-            found["interval"] = share_interval(constraint.share, matrix, one.index)
-            text += f" ({_ends(found['interval'])})"
-        text += f" on the {len(rows):,} rows of the fit."
+        """A constraint's value on the rows of the fit, its interval, and what is promised."""
+        constraint, predicted = one.constraint, (rows.scores + self.offsets_).argmax(1)
+        value, interval = constraint_interval(one, predicted, rows.labels, rows.weight, rows.n_classes, rows.groups)
+        found: dict[str, Any] = {"constraint": str(constraint), "value": value, "interval": interval}
+        text = f"{constraint.name} is {value:.4f} ({_ends(interval)}) on the {len(rows):,} rows of the fit."
         promised = solution.limit if solution.refusal else constraint.limit
         if self.confidence is not None and self._decides() and promised is not None:
             found["promised"] = promised
