@@ -1,6 +1,6 @@
 """How often do the intervals that a decision rule prints hold the truth?
 
-    python -m benchmarks.interval_coverage [--repeats 60] [--out benchmarks/results]
+    python -m benchmarks.interval_coverage [--repeats 40] [--out benchmarks/results]
 
 Rows are drawn with replacement from a pool of scored rows, which is the population, so the truth is known (see `_pools.py`).
 All intervals have a level of 95 %. "Score" and "gain" are those of the rule that was fitted, in the pool. "Best threshold" is
@@ -150,7 +150,7 @@ def report(cells: pd.DataFrame) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=60)
+    parser.add_argument("--repeats", type=int, default=40)
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
     parser.add_argument("--out", type=Path)
     parser.add_argument("--report", type=Path, help="a folder with interval_coverage.csv, to write its report again")
@@ -160,7 +160,7 @@ def main() -> None:
         (given.report / "interval_coverage.md").write_text(report(cells), encoding="utf-8")
         return
     warnings.simplefilter("error")
-    begin, rows = time.process_time(), []
+    begin, rows = time.process_time(), list[Row]()
     for name in given.tables:
         pool = drawn_pools()[name] if name.startswith("drawn") else real_pool(name)
         for study in (of_metrics, of_constraints, of_groups, of_shares):

@@ -1,13 +1,13 @@
 """What do offsets lose if the shares of the classes change, and how much of it comes back?
 
-    python -m benchmarks.prevalence [--draws 4] [--out benchmarks/results]
+    python -m benchmarks.prevalence [--draws 2] [--out benchmarks/results]
     python -m benchmarks.prevalence --tables adult magic --out here     # some of the tables
     python -m benchmarks.prevalence --report benchmarks/results         # from a prevalence.csv with all of them
 
-A rule for F1 is fitted to out-of-fold scores of at most 3,000 rows. The mean of the fold models scores the other rows, at most
-8,000. These are weighted so that the odds of the positive class are 1/10, 1/3, 1 or 3 times as large, and F1 is that of the
-weighted rows. `for_prevalence` gets the true shares. `adapt` gets 100 or 1,000 rows without labels, which are drawn from the
-weighted rows with replacement. "Best" is the best threshold of the weighted rows themselves.
+A rule for F1 is fitted to out-of-fold scores of half of the rows, at most 3,000. The mean of the fold models scores the other
+rows, at most 8,000. These are weighted so that the odds of the positive class are 1/10, 1/3, 1 or 3 times as large, and F1 is
+that of the weighted rows. `for_prevalence` gets the true shares. `adapt` gets 100 or 1,000 rows without labels, which are
+drawn from the weighted rows with replacement. "Best" is the best threshold of the weighted rows themselves.
 
 The shifts between groups are real: a rule of one part of adult decides about the other part (men and women, people from 30 on
 and younger ones). There more changes than the shares. None of the tables has a time by which it could be split.
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
+from sklearn.model_selection import train_test_split
 
 from benchmarks._pools import TWO_CLASSES, fold_scores, load
 from metricfit import metrics
@@ -32,7 +33,7 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions import DecisionRule, fit_offsets, hard_confusion, metric_values
 from reproductions._machine import hardware
 
-ODDS = (0.1, 1.0 / 3.0, 1.0, 3.0)
+ODDS = (0.1, 0.33333, 1.0, 3.0)
 UNLABELLED = (100, 1000)
 MOST_FITTED, MOST_NEW = 3000, 8000
 GROUPS = {
@@ -49,15 +50,15 @@ def f1_points(scores: Floats, labels: Ints, weight: Floats, offsets: Floats) -> 
 
 def study(name: str, draws: int) -> Iterator[dict[str, Any]]:
     values, labels, kind = load("adult" if name in GROUPS else name)
-    random = np.random.default_rng(0)
-    order = random.permutation(len(labels))
+    random, rows = np.random.default_rng(0), np.arange(len(labels))
     if name in GROUPS:
         column, largest = GROUPS[name]
-        is_new = values[order, column] <= largest
-        old, new = order[~is_new], order[is_new]
+        is_new = values[:, column] <= largest
+        old, new = random.permutation(rows[~is_new])[:MOST_FITTED], random.permutation(rows[is_new])[:MOST_NEW]
     else:
-        old, new = np.array_split(order, 2)
-    old, new = old[:MOST_FITTED], new[:MOST_NEW]
+        n_old = min(len(rows) // 2, MOST_FITTED)
+        n_new = min(len(rows) - n_old, MOST_NEW)
+        old, new = train_test_split(rows, train_size=n_old, test_size=n_new, stratify=labels, random_state=0)
     fitted, scores = fold_scores(values[old], labels[old], values[new], kind, seed=0)
     rule = _new_rule().fit(fitted, labels[old])
     for odds in ODDS if name not in GROUPS else (1.0,):
@@ -153,7 +154,7 @@ def _report_groups(cells: pd.DataFrame, adapted: list[str]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=4, help="draws of unlabelled rows")
+    parser.add_argument("--draws", type=int, default=2, help="draws of unlabelled rows")
     parser.add_argument("--tables", nargs="*", default=[*TWO_CLASSES, *GROUPS])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--report", type=Path, help="a folder with prevalence.csv, to write its report again")
@@ -163,7 +164,7 @@ def main() -> None:
         (given.report / "prevalence.md").write_text(text, encoding="utf-8")
         return
     warnings.simplefilter("error")
-    begin, rows = time.process_time(), []
+    begin, rows = time.process_time(), list[dict[str, Any]]()
     for name in given.tables:
         rows += study(name, given.draws)
         print(f"{name}: {(time.process_time() - begin) / 60:.1f} minutes", flush=True)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,6 @@ CONFIDENCES = (0.9, 0.95)
 PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
 GRID = np.linspace(0.0, 0.99, 100)  # MAPIE's default
 OURS, SAME = "metricfit", "metricfit, same rows as MAPIE"
-Reach = Callable[[float], Floats]  # from a threshold of the difference of scores to a 2 x 2 matrix of the pool
 
 
 class Truth:
@@ -278,7 +277,8 @@ def main() -> None:
     if given.report is not None:
         (given.report / "promises.md").write_text(report(pd.read_csv(given.report / "promises.csv")), encoding="utf-8")
         return
-    begin, rows, n_mapie = time.process_time(), [], given.mapie if find_spec("mapie") else 0
+    begin, rows = time.process_time(), list[dict[str, Any]]()
+    n_mapie = given.mapie if find_spec("mapie") else 0
     chosen = given.tables or [*TABLES, *drawn_pools(), *SEVERAL_CLASSES]
     for name in chosen:
         pool = drawn_pools()[name] if name.startswith("drawn") else real_pool(name)

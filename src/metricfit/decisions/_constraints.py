@@ -173,9 +173,10 @@ class ShareMetric(Metric):
         self.share, self.index = share, index
 
     def value(self, matrix: Tensor) -> Tensor:
-        counts: Any = self.share.counts
-        hits, trials = counts(matrix, self.index)
-        return self.share.value(hits / trials.clamp(min=torch.finfo(trials.dtype).tiny))
+        share: Any = self.share  # its functions take tensors as they take arrays
+        hits, trials = share.counts(matrix, self.index)
+        value: Tensor = share.value(hits / trials.clamp(min=torch.finfo(trials.dtype).tiny))
+        return value
 
 
 class Constrained(Metric):
