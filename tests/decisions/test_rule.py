@@ -554,6 +554,10 @@ class TestOrigins:
         with pytest.raises(ValueError, match="`groups` should name at least two groups"):
             DecisionRule("f1").fit(p, y, groups=np.zeros(200))
 
+    def test_many_classes_are_a_short_sentence(self):
+        rule = DecisionRule().fit(np.eye(50), np.arange(50))
+        assert repr(rule).endswith(", 9 +0, ....")
+
     def test_nan_and_unknown_labels(self):
         with pytest.raises(ValueError, match="NaN"):
             DecisionRule().fit([0.1, np.nan], [0, 1])

@@ -30,6 +30,7 @@ from metricfit.metrics import BalancedAccuracy, GMean, Metric, name_of, positive
 FOLDS = 5  # parts of the rows, each decided by a rule of the others
 MOST_KEPT = 20_000  # rows that a rule keeps for another prevalence
 N_PARTS, MOST_RECALIBRATED = 10, 10_000  # of the rows of the fit, and new rows that show the error of the calibration
+MOST_SHOWN = 10  # offsets in a sentence
 LEAST_SEPARATION = 0.02  # of a class from the others, where its share can be estimated
 _KINDS = {"probability": "probabilities", "log_probability": "log-probabilities", "logit": "logits"}
 
@@ -225,7 +226,10 @@ class DecisionRule:
             return f"DecisionRule: {goal}; not attainable."
         labels = self.classes_.tolist()
         if self._positive is None:
-            shifts = ", ".join(f"{label!r} {shift:+.3g}" for label, shift in zip(labels, self.offsets_, strict=True))
+            pairs = list(zip(labels, self.offsets_, strict=True))[:MOST_SHOWN]
+            shifts = ", ".join(f"{label!r} {shift:+.3g}" for label, shift in pairs) + (
+                ", ..." if len(labels) > MOST_SHOWN else ""
+            )
             return f"DecisionRule: {goal}; answer the largest score after adding {shifts}."
         what = "score" if self.kind_ == "logit" else "probability"
         return f"DecisionRule: {goal}; answer {labels[self._positive]!r} where its {what} is above {self.threshold_:.4g}."
