@@ -71,14 +71,15 @@ class Truth:
 def settings(truth: Truth) -> dict[str, tuple[str, str]]:
     """For each kind of constraint its sentence and the objective."""
     precision, recall, f1 = (truth.share(name, truth.matrices) for name in ("precision", "recall", "f1"))
-    reached = [limit for limit in PRECISIONS if recall[precision >= limit].max(initial=0.0) >= 0.4] or [PRECISIONS[0]]
-    return {
-        "precision": (f"precision >= {reached[-1]}", "recall"),
+    found = {
         "recall": ("recall >= 0.9", "precision"),
         "fpr": ("fpr <= 0.05", "recall"),
         "f1": (f"f1 >= {np.floor(100 * f1.max()) / 100 - 0.05:.2f}", "recall"),
-        "precision and fpr": (f"precision >= {reached[-1]} and fpr <= 0.05", "recall"),
     }
+    if reached := [limit for limit in PRECISIONS if recall[precision >= limit].max(initial=0.0) >= 0.4]:
+        found["precision"] = f"precision >= {reached[-1]}", "recall"
+        found["precision and fpr"] = f"precision >= {reached[-1]} and fpr <= 0.05", "recall"
+    return found
 
 
 def keeps(truth: Truth, sentence: str, matrices: Floats) -> Any:
@@ -237,6 +238,8 @@ def report(cells: pd.DataFrame) -> str:
         lines += ["", *_against_mapie(cells)]
     mapie = cells[cells.method == "MAPIE, default"].repeats
     seen = f", MAPIE in the first {mapie.max()}" if len(mapie) else ""
+    several = cells[cells.table.isin(list(SEVERAL_CLASSES))].repeats
+    seen += f"; {several.max()} for several classes" if len(several) else ""
     lines += ["", f"{cells.repeats.max()} repetitions per cell{seen}. {hardware()}.", ""]
     return "\n".join(lines)
 
