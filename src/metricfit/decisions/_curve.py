@@ -57,13 +57,14 @@ class Curve:
         thresholds = np.asarray(to_threshold(-path.shifts[cuts]), np.float64)
         top = int(values.argmax())
         errors = _difference_errors(squares, mean**2 * pseudo.sum(2) / 3.0, slopes, top, positive)
-        near = thresholds[values[top] - values <= Z * errors]
+        near = np.flatnonzero(values[top] - values <= Z * errors)
+        ends = thresholds[min(near[-1] + 1, len(cuts) - 1)], thresholds[max(near[0] - 1, 0)]  # to the first that are worse
         shares = {}
         for name in ("precision", "recall", "fpr", "predicted_rate"):
             hits, trials = SHARES[name].counts(matrices, positive)
             shares[name] = np.divide(hits, trials, out=np.zeros_like(hits), where=trials > 0)
         band = {"low": np.minimum(low, values), "high": np.maximum(high, values)}
-        return cls(thresholds, values, **band, **shares, best=(float(near.min()), float(near.max())))
+        return cls(thresholds, values, **band, **shares, best=(float(ends[0]), float(ends[1])))
 
 
 def _difference_errors(squares: Floats, pseudo: Floats, slopes: Floats, top: int, positive: int) -> Floats:
