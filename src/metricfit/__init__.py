@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from metricfit._checks import set_validation
     from metricfit.comparison import compare
     from metricfit.confusion import confusion_matrix
-    from metricfit.decisions import decide, tune_offsets
+    from metricfit.decisions import Constraint, DecisionRule, decide, tune_offsets
     from metricfit.estimators import MetricClassifier, OffsetClassifier
     from metricfit.gradients import GradientNormalizer
     from metricfit.learners import Network
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     __version__ = version("metricfit")
 
 _HOME = {
+    "Constraint": "decisions",
+    "DecisionRule": "decisions",
     "DiceLoss": "losses",
     "EastLoss": "losses",
     "ExactLoss": "losses",
@@ -64,6 +66,8 @@ _HOME = {
 _MODULES = ("functional", "links", "methods", "metrics", "schedules", "smoothing", "training")
 
 __all__ = [
+    "Constraint",
+    "DecisionRule",
     "DiceLoss",
     "EastLoss",
     "ExactLoss",

@@ -1,9 +1,11 @@
 """Decisions: from scores to answers. Offsets, calibration, and a guard that chooses among candidates."""
 
 from metricfit.decisions._calibration import NEVER, best_temperature, cross_entropy, fit_temperature, known_rows
+from metricfit.decisions._constraints import Constraint
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import cross_fit_offsets, fit_cut, fit_offsets, fit_smooth_offsets
+from metricfit.decisions._rule import DecisionRule, NotAttainableError
 from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores
 from metricfit.decisions._smoothed import normal_of_two, softmax_and_normalizer, softmax_of_any
 from metricfit.decisions._tuning import decide, fit_calibrated_offsets, tune_offsets
@@ -11,7 +13,10 @@ from metricfit.decisions._tuning import decide, fit_calibrated_offsets, tune_off
 __all__ = [
     "LEAST_PROBABILITY",
     "NEVER",
+    "Constraint",
+    "DecisionRule",
     "Guard",
+    "NotAttainableError",
     "ScoreTable",
     "best_temperature",
     "cross_entropy",

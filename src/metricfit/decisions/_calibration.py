@@ -39,7 +39,7 @@ def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[fl
     known = np.flatnonzero((scores[everyone, labels] != NEVER) & (weight > 0.0))
     present = np.flatnonzero(np.bincount(labels[known], minlength=n_all))
     labels = np.searchsorted(present, labels[known])
-    kept, weight = _rows_of_each(labels, weight[known], len(present))
+    kept, weight = thin_rows(labels, weight[known], len(present), _MOST_ROWS)
     scores, labels = scores[np.ix_(known[kept], present)], labels[kept]
     counted = np.where(scores == NEVER, 0.0, weight[:, None])
     middle = (counted * scores).sum(0) / counted.sum(0)
@@ -67,9 +67,9 @@ def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[fl
     return scale, bias
 
 
-def _rows_of_each(labels: Ints, weight: Floats, n_classes: int) -> tuple[Ints, Floats]:
-    """Every row of a small class, every second, third ... of a large one, and weights that make up for it."""
-    step = -(-np.bincount(labels, minlength=n_classes) * n_classes // _MOST_ROWS)
+def thin_rows(labels: Ints, weight: Floats, n_classes: int, most: int) -> tuple[Ints, Floats]:
+    """About ``most`` rows: all of a small class, every second, third ... of a large one, and weights that make up for it."""
+    step = -(-np.bincount(labels, minlength=n_classes) * n_classes // most)
     kept = [np.flatnonzero(labels == label)[:: step[label]] for label in np.flatnonzero(step)]
     rows = np.concatenate([*kept, np.empty(0, np.int64)])
     return rows, weight[rows] * step[labels[rows]]

@@ -24,6 +24,13 @@ def read_labels(y: Any, shape: tuple[int, ...], classes: Iterable[Any] | None = 
     >>> read_labels([2, 1, 2], (3, 3)).tolist()
     [2, 1, 2]
     """
+    return match_columns(y, shape, classes, names)[0]
+
+
+def match_columns(
+    y: Any, shape: tuple[int, ...], classes: Iterable[Any] | None = None, names: Iterable[Any] = ()
+) -> tuple[Ints, list[Any]]:
+    """The column of every label, and the labels of the columns; see :func:`read_labels`."""
     n_rows, n_classes = shape
     labels = _as_array(y)
     if labels.shape != (n_rows,):
@@ -31,7 +38,7 @@ def read_labels(y: Any, shape: tuple[int, ...], classes: Iterable[Any] | None = 
     found, index = _distinct(labels)
     columns = _columns(found, n_classes, classes, list(names))
     try:
-        return np.array([columns.index(label) for label in found.tolist()])[index]
+        return np.array([columns.index(label) for label in found.tolist()])[index], columns
     except ValueError:
         unknown = next(label for label in found.tolist() if label not in columns)
         near = did_you_mean(unknown, map(str, columns))

@@ -39,6 +39,7 @@ class ScoreTable:
     kind: str
     sentence: str
     is_sure: bool = True
+    is_single: bool = False  # one column, about the positive class
 
 
 def read_scores(scores: Any, kind: str = "auto") -> ScoreTable:
@@ -106,10 +107,10 @@ def _read_column(column: Floats, kind: str) -> ScoreTable:
         _check_range(column, 0.0, 1.0, kind)
     if kind == "logit" or not within:
         pair = np.concatenate([np.zeros_like(column), column], 1)
-        return ScoreTable(pair, "logit", f"{rows}, read as logits of the positive class.")
+        return ScoreTable(pair, "logit", f"{rows}, read as logits of the positive class.", is_single=True)
     pair = log_probabilities(np.concatenate([1.0 - column, column], 1))
     sentence = f"{rows}, read as probabilities of the positive class."
-    return ScoreTable(pair, "probability", sentence, is_sure=kind != "auto" or len(column) >= FEW_ROWS)
+    return ScoreTable(pair, "probability", sentence, kind != "auto" or len(column) >= FEW_ROWS, is_single=True)
 
 
 def _read_columns(table: Floats, kind: str) -> ScoreTable:

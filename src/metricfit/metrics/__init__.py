@@ -5,6 +5,7 @@ from metricfit.metrics._agreement import CohenKappa, MatthewsCorrelation
 from metricfit.metrics._averaged import FBeta, FowlkesMallows, Jaccard, Precision, Recall
 from metricfit.metrics._base import Counts, CountsMetric, Custom, Metric, needs_counts_only, occurs
 from metricfit.metrics._cost import Cost
+from metricfit.metrics._plain import metric_from_plain, metric_to_plain
 from metricfit.metrics._registry import REGISTRY, MetricLike, get, name_of, names
 from metricfit.metrics._resolve import Resolved, order_of, positive_of, resolve_metric
 
@@ -28,6 +29,8 @@ __all__ = [
     "Recall",
     "Resolved",
     "get",
+    "metric_from_plain",
+    "metric_to_plain",
     "name_of",
     "names",
     "needs_counts_only",

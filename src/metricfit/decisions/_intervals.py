@@ -1,0 +1,135 @@
+"""Confidence intervals of metrics and shares."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from scipy.special import betaincinv, expit, logit, ndtri
+
+from metricfit._typing import Floats, Ints
+from metricfit.decisions._constraints import ACCURACY, COST, SHARES, ClassConstraint, Share, ShareMetric
+from metricfit.decisions._hard import hard_confusion, metric_values
+from metricfit.metrics import Custom, FBeta, Jaccard, Metric, Precision, Recall
+
+LEVEL, Z = 0.95, 1.959964  # of all intervals, and its normal quantile
+PSEUDO_ROWS = 4.0  # two hits and two misses (Agresti and Coull, 1998)
+Interval = tuple[float, float]
+
+
+def binomial_interval(hits: Floats | float, trials: Floats | float, level: float = LEVEL) -> tuple[Floats, Floats]:
+    """The exact interval of Clopper and Pearson for a share of which ``hits`` of ``trials`` were drawn.
+
+    >>> low, high = binomial_interval(8, 10)
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.444, 0.975)
+    """
+    hits, trials, tail = np.asarray(hits, np.float64), np.asarray(trials, np.float64), 0.5 * (1.0 - level)
+    misses = trials - hits
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-300), misses + 1.0, tail), 0.0)
+    high = np.where(misses > 0, betaincinv(hits + 1.0, np.maximum(misses, 1e-300), 1.0 - tail), 1.0)
+    return low, high
+
+
+def share_interval(share: Share, matrix: Floats, index: int, level: float = LEVEL) -> Interval:
+    """The exact interval of a share of rows."""
+    low, high = binomial_interval(*share.counts(matrix, index), level)
+    return float(share.value(low)), float(share.value(high))
+
+
+def metric_interval(
+    metric: Metric,
+    predicted: Ints,
+    labels: Ints,
+    weight: Floats,
+    n_classes: int,
+    groups: Ints | None = None,
+    level: float = LEVEL,
+) -> Interval:
+    """The interval of a metric of decisions: exact where the metric is a share of rows, else by the delta method.
+
+    The delta method is applied to the logit of the metric's position between its bounds, so the interval stays within them.
+    Four pseudo-rows, which all cells share, keep a cell without rows from looking certain. A row is one draw whatever its
+    weight, and so are the rows of one group.
+    """
+    share, index = as_share(metric)
+    matrix = hard_confusion(predicted, labels, weight, n_classes)
+    if share is not None and groups is None and (weight == 1.0).all():
+        return share_interval(share, matrix, index, level)
+    mean = float(weight.mean())
+    pseudo = pseudo_rows(matrix) * mean
+    (value, slope) = (found[0] for found in values_and_slopes(metric, (matrix + pseudo)[None]))
+    squares = _sum_of_squares(weight * slope[labels, predicted], groups) + mean * float((pseudo * slope**2).sum())
+    low, high = bounded_interval(value, np.sqrt(squares), metric.bounds, level)
+    exact = float(np.nan_to_num(metric_values(metric, matrix), nan=value))
+    return min(float(low), exact), max(float(high), exact)
+
+
+def constraint_interval(
+    one: ClassConstraint, predicted: Ints, labels: Ints, weight: Floats, n_classes: int, groups: Ints | None = None
+) -> tuple[float, Interval]:
+    """The value of a constrained quantity and its interval, exact for a share of rows that are draws of their own."""
+    matrix, share = hard_confusion(predicted, labels, weight, n_classes), one.constraint.share
+    value = float(one.values(matrix))
+    if share is not None and groups is None and (weight == 1.0).all():
+        return value, share_interval(share, matrix, one.index)
+    metric = ShareMetric(share, one.index) if share is not None and share is not ACCURACY else one.metric
+    low, high = metric_interval(metric, predicted, labels, weight, n_classes, groups)
+    return value, (-high, -low) if one.constraint.quantity == COST else (low, high)
+
+
+def gain_interval(
+    metric: Metric, one: Ints, other: Ints, labels: Ints, weight: Floats, n_classes: int, groups: Ints | None = None
+) -> Interval:
+    """The interval of the difference of a metric between two decisions about the same rows, by the delta method.
+
+    The pseudo-rows of :func:`metric_interval` have all pairs of decisions alike.
+    """
+    matrices = np.stack([hard_confusion(predicted, labels, weight, n_classes) for predicted in (one, other)])
+    mean, pseudo = float(weight.mean()), pseudo_rows(matrices)
+    _, (first, second) = values_and_slopes(metric, matrices + pseudo * mean)
+    squares = _sum_of_squares(weight * (first[labels, one] - second[labels, other]), groups)
+    pairs = (first[:, :, None] - second[:, None, :]) ** 2  # (k, k, k)
+    squares += mean**2 * float((pseudo[0][:, :, None] * pairs).sum()) / n_classes
+    gain, error = float(np.subtract(*np.nan_to_num(metric_values(metric, matrices)))), float(np.sqrt(squares))
+    return gain - Z * error, gain + Z * error
+
+
+def pseudo_rows(matrices: Floats) -> Floats:
+    """Four rows for the cells of matrices (..., k, k), in the classes that have rows."""
+    return np.where(matrices.sum(-1, keepdims=True) > 0.0, PSEUDO_ROWS / matrices.shape[-1] ** 2, 0.0) * np.ones_like(matrices)
+
+
+def values_and_slopes(metric: Metric, matrices: Floats) -> tuple[Floats, Floats]:
+    """The metric of each matrix of (m, k, k) and its derivative by the matrix."""
+    leaves = torch.tensor(matrices.copy(), requires_grad=True)
+    with torch.enable_grad():
+        values = torch.stack([metric(one) for one in leaves]) if isinstance(metric, Custom) else metric(leaves)
+        (slopes,) = torch.autograd.grad(values.sum(), leaves)
+    return values.detach().nan_to_num().numpy(), slopes.nan_to_num().numpy()
+
+
+def bounded_interval(
+    value: Floats | float, error: Floats | float, bounds: tuple[float, float], level: float = LEVEL
+) -> tuple[Floats, Floats]:
+    """The normal interval of the logit of the value's position between its bounds."""
+    start, width = bounds[0], (bounds[1] - bounds[0]) or 1.0
+    position = np.clip((np.asarray(value) - start) / width, 1e-12, 1.0 - 1e-12)
+    step = ndtri(0.5 + 0.5 * level) * np.asarray(error) / (width * position * (1.0 - position))
+    low, high = (start + width * expit(logit(position) + side * step) for side in (-1.0, 1.0))
+    return np.minimum(low, value), np.maximum(high, value)
+
+
+def _sum_of_squares(influence: Floats, groups: Ints | None) -> float:
+    sums = influence if groups is None else np.bincount(groups, influence).astype(np.float64)
+    return float(sums @ sums)
+
+
+def as_share(metric: Metric) -> tuple[Share | None, int]:
+    """How a metric is a share of rows, if it is one, and of which class."""
+    if metric.counts_hits:
+        return ACCURACY, 0
+    if isinstance(metric, Precision | Recall | Jaccard | FBeta) and metric.average == "binary":
+        if isinstance(metric, FBeta):
+            return (SHARES["f1"], metric.positive) if metric.beta == 1.0 else (None, 0)
+        return SHARES[type(metric).__name__.lower()], metric.positive
+    return None, 0

@@ -1,0 +1,104 @@
+"""A decision rule as one JSON file."""
+
+from __future__ import annotations
+
+import base64
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metricfit._description import MOST_BYTES, parse_json
+from metricfit._files import new_file, read_regular
+from metricfit.decisions._constraints import read_constraints, resolve_constraints
+from metricfit.decisions._solve import Rows
+from metricfit.metrics import Custom, metric_from_plain, metric_to_plain, name_of
+
+FORMAT, VERSION = "metricfit rule", 1
+_ROWS = {"scores": np.float32, "labels": np.int32, "weight": np.float32}
+_OPTIONS = ("confidence", "pos_label", "class_order", "kind", "fallback")
+_FOUND = (
+    *("kind_", "is_single_", "attainable_", "refusal_", "constraints_", "score_", "score_interval_", "is_cross_fitted_"),
+    *("baseline_", "gain_", "gain_interval_", "notes_"),
+)
+
+
+def save(rule: Any, file: Path) -> None:
+    if not hasattr(rule, "offsets_"):
+        raise ValueError("`save` needs a rule that is fitted: call fit first.")
+    rows: Rows = rule._rows
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "metricfit": version("metricfit"),
+        "metric": metric_to_plain(rule.metric_),
+        "metric_name": name_of(rule.metric),
+        "subject_to": " and ".join(map(str, read_constraints(rule.subject_to))) or None,
+        "classes": rule.classes_.tolist(),
+        "positive": rule._positive,
+        "offsets": rule.offsets_.tolist(),
+        "shares": rule.shares_.tolist(),
+        "options": {name: _plain(getattr(rule, name)) for name in _OPTIONS},
+        "found": {name: _plain(getattr(rule, name)) for name in _FOUND if hasattr(rule, name)},
+        "rows": {name: _pack(getattr(rows, name), kind) for name, kind in _ROWS.items()},
+    }
+    with new_file(file) as temporary:
+        temporary.write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def load(cls: Any, file: Path, metric: Any) -> Any:
+    try:
+        found = parse_json(read_regular(file, MOST_BYTES))
+        known = isinstance(found, dict) and found.get("format") == FORMAT
+    except ValueError:
+        known = False
+    if not known:
+        raise ValueError(f"{file} is not a decision rule of metricfit.")
+    if found.get("version") != VERSION:
+        raise ValueError(f"{file} was written by another metricfit ({found.get('metricfit')}). Fit the rule again.")
+    try:
+        return _restore(cls, found, metric)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise ValueError(f"{file} is damaged: {error}.") from error
+
+
+def _restore(cls: Any, found: dict[str, Any], given: Any) -> Any:
+    metric = metric_from_plain(found["metric"]) if found["metric"] else Custom(_not_stored if given is None else given)
+    rule = cls(metric, subject_to=found["subject_to"], **found["options"])
+    rule.metric_, rule.classes_, rule._positive = metric, np.array(found["classes"]), found["positive"]
+    rule.offsets_, rule.shares_ = (np.array(found[name], np.float64) for name in ("offsets", "shares"))
+    if not rule.offsets_.shape == rule.shares_.shape == rule.classes_.shape or not np.isfinite(rule.offsets_).all():
+        raise ValueError("its offsets do not fit its classes")
+    rule._constraints = resolve_constraints(read_constraints(rule.subject_to), found["classes"], rule._positive, metric)
+    for name in _FOUND:
+        if name in found["found"]:
+            value = found["found"][name]
+            setattr(rule, name, tuple(value) if isinstance(value, list) and name != "constraints_" else value)
+    scores, labels, weight = (_unpack(found["rows"][name], kind) for name, kind in _ROWS.items())
+    rule._rows = Rows(scores.reshape(len(labels), -1).astype(np.float64), labels.astype(np.int64), weight.astype(np.float64))
+    return rule
+
+
+def _not_stored(matrix: Any) -> Any:
+    raise ValueError("The metric was a function, which a file cannot hold: pass it to load as `metric`.")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+def _pack(values: Any, kind: Any) -> str:
+    """Numbers in little-endian order as base64: exact, and a third of the size of their digits."""
+    return base64.b64encode(np.ascontiguousarray(values, np.dtype(kind).newbyteorder("<")).tobytes()).decode()
+
+
+def _unpack(text: str, kind: Any) -> Any:
+    return np.frombuffer(base64.b64decode(text, validate=True), np.dtype(kind).newbyteorder("<"))

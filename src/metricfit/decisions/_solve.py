@@ -1,0 +1,174 @@
+"""The best offsets for a metric and its constraints: plain, on the rows at hand, or with a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metricfit._typing import Floats, Ints
+from metricfit.decisions._calibration import fit_scale_and_bias
+from metricfit.decisions._constraints import COST, ClassConstraint, Constrained
+from metricfit.decisions._hard import hard_confusion, metric_values
+from metricfit.decisions._offsets import fit_offsets
+from metricfit.decisions._promise import Path, best_promise, fewest_rows, promised_cuts
+from metricfit.decisions._smoothed import softmax_and_normalizer
+from metricfit.decisions._tuning import fit_calibrated_offsets
+from metricfit.metrics import Metric
+
+START_ROWS, LEAST_FOR_START = 200, 2000  # rows that calibrate the start of tests, and the least rows to spare them
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Scores (n, k), labels as columns, weights, and groups of rows that were drawn together."""
+
+    scores: Floats
+    labels: Ints
+    weight: Floats
+    groups: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_classes(self) -> int:
+        return self.scores.shape[1]
+
+    @property
+    def are_independent(self) -> bool:
+        """Whether every row is a draw of its own, so that counts are binomial."""
+        return self.groups is None and bool((self.weight == 1.0).all())
+
+    def take(self, index: Ints | NDArray[np.bool_]) -> Rows:
+        groups = None if self.groups is None else self.groups[index]
+        return Rows(self.scores[index], self.labels[index], self.weight[index], groups)
+
+    def confusion(self, offsets: Floats) -> Floats:
+        """The confusion matrix of the decisions with these offsets."""
+        return hard_confusion((self.scores + offsets).argmax(1), self.labels, self.weight, self.n_classes)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Offsets; if constraints cannot be kept, ``refusal`` says so, and ``limit`` is what these offsets promise instead."""
+
+    offsets: Floats
+    refusal: str = ""
+    limit: float | None = None
+
+
+def solve(rows: Rows, metric: Metric, constraints: Sequence[ClassConstraint], confidence: float | None) -> Solution:
+    """The best decisions for the metric that keep the constraints, with a promise if a confidence is given."""
+    if not constraints:
+        return Solution(fit_calibrated_offsets(rows.scores, rows.labels, metric, rows.weight))
+    if confidence is None:
+        return _solve_on_rows(rows, metric, constraints)
+    return _solve_with_promise(rows, metric, constraints, confidence)
+
+
+def check_promise(rows: Rows, constraints: Sequence[ClassConstraint]) -> None:
+    """Raise a ValueError for constraints that cannot be promised."""
+    if not rows.are_independent:
+        raise ValueError("`confidence` needs independent rows that count alike: leave out `sample_weight` and `groups`.")
+    several = rows.n_classes > 2
+    for one in constraints:
+        if one.constraint.share is None and (several or one.constraint.quantity != COST):
+            raise ValueError(
+                f"`confidence`: {one.constraint} cannot be promised. A promise is about precision, recall, f1, jaccard, fpr, "
+                "specificity or predicted_rate of one class; of two classes also about accuracy or cost."
+            )
+        if several and one.constraint.label is None:
+            raise ValueError(f"`confidence`: {one.constraint} can be promised for two classes only, got {rows.n_classes}.")
+        if one.constraint.is_absolute:
+            raise ValueError(
+                f"`confidence`: {one.constraint} cannot be promised, because no number of rows shows that there is no "
+                "exception. Choose a limit that allows some."
+            )
+    if several and len({one.index for one in constraints}) > 1:
+        raise ValueError(
+            f"`confidence`: of {rows.n_classes} classes, all constraints should be about one. Leave out `confidence`, or "
+            "constrain one class."
+        )
+
+
+def _solve_on_rows(rows: Rows, metric: Metric, constraints: Sequence[ClassConstraint]) -> Solution:
+    """The best decisions about these rows: exact for two classes, by coordinate ascent from two starts for more."""
+    constrained = Constrained(metric, constraints)
+    starts: list[Floats | None] = [None]
+    if rows.n_classes > 2:
+        starts.append(fit_offsets(rows.scores, rows.labels, metric, rows.weight))
+    found = [fit_offsets(rows.scores, rows.labels, constrained, rows.weight, start) for start in starts]
+    offsets = max(found, key=lambda one: float(metric_values(constrained, rows.confusion(one))))
+    matrix = rows.confusion(offsets)
+    missed = [one for one in constraints if one.violations(matrix) > 0.0]
+    if not missed:
+        return Solution(offsets)
+    parts = "; ".join(f"{one.constraint} (the closest has {float(one.values(matrix)):.3g})" for one in missed)
+    return Solution(offsets, f"Not attainable: no decision about these {len(rows):,} rows keeps {parts}.")
+
+
+def _solve_with_promise(rows: Rows, metric: Metric, constraints: Sequence[ClassConstraint], confidence: float) -> Solution:
+    """The best decisions along the path of one class, among those that keep the constraints with this confidence.
+
+    For more than two classes, half of the rows tune the offsets of all classes, and the others promise. Of many rows of two
+    classes, a few calibrate the probabilities that choose where tests start. Fewer rows cannot spare any: there the model's
+    own probabilities choose, and the start is a bad one if they are far from calibrated.
+    """
+    level = f"with {confidence:.0%} confidence from these {len(rows):,} rows"
+    moving, offsets = (constraints[0].index, np.zeros(rows.n_classes)) if rows.n_classes > 2 else (1, np.zeros(2))
+    is_tuned = rows.n_classes > 2 and not metric.counts_hits
+    if is_tuned:
+        apart = rank_in_class(rows.labels) % 2 == 1
+    else:
+        needs_start = any(one.constraint.share is None or not one.constraint.share.is_monotone for one in constraints)
+        apart = np.arange(len(rows)) % max(len(rows) // START_ROWS, 1) == 0
+        apart &= needs_start and len(rows) >= LEAST_FOR_START
+    tuning, rows = rows.take(apart), rows.take(~apart)
+    scale, bias = fit_scale_and_bias(tuning.scores, tuning.labels, tuning.weight)
+    if is_tuned and len(tuning):
+        offsets = fit_calibrated_offsets(tuning.scores, tuning.labels, metric, tuning.weight)
+    of_two = [one if rows.n_classes == 2 else replace(one, index=1) for one in constraints]
+    alpha, is_class = (1.0 - confidence) / len(constraints), rows.labels == moving
+    calibrated = scale * rows.scores + bias if scale > 0.0 else rows.scores
+    probability = softmax_and_normalizer(calibrated)[0][:, moving]
+    path = Path.of(rows.scores + offsets, moving)
+    kept = [promised_cuts(path, is_class, probability, one, alpha) for one in of_two]
+    cuts = path.thin(np.flatnonzero(np.logical_and.reduce(kept)), rows.n_classes)
+    if len(cuts):
+        values = metric_values(metric, path.matrices(cuts, rows.labels, rows.n_classes, moving))
+        return Solution(_shifted(offsets, moving, path.shifts[cuts[np.nan_to_num(values, nan=-np.inf).argmax()]]))
+    for one, own in zip(of_two, kept, strict=True):
+        if own.any():
+            continue
+        if one.constraint.share is None:
+            return Solution(offsets, f"Not attainable: {one.constraint} cannot be promised {level}.")
+        cut, limit = best_promise(path, is_class, probability, one, alpha)
+        text = f"Not attainable: the best {one.constraint.name} that can be promised {level} is {limit:g}."
+        _, trials = one.constraint.share.counts(path.two_by_two(is_class), one.index)
+        if trials.max() < (needed := fewest_rows(one.constraint, alpha)):
+            text += f" {one.constraint} needs at least {needed:,} rows to count, and there are {trials.max():,.0f}."
+        return Solution(_shifted(offsets, moving, path.shifts[cut]), text, limit if len(constraints) == 1 else None)
+    names = " and ".join(str(one.constraint) for one in constraints)
+    return Solution(offsets, f"Not attainable: {names} can each be promised {level}, but not together.")
+
+
+def _shifted(offsets: Floats, index: int, shift: float) -> Floats:
+    found = offsets.copy()
+    found[index] += shift
+    return found - found.mean()
+
+
+def rank_in_class(labels: Ints) -> Ints:
+    """How many rows of its class come before each row.
+
+    >>> rank_in_class(np.array([0, 1, 0, 0, 1])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(labels, kind="stable")
+    first = np.append(0, np.cumsum(np.bincount(labels)))
+    rank = np.empty(len(labels), np.int64)
+    rank[order] = np.arange(len(labels)) - first[labels[order]]
+    return rank

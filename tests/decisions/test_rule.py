@@ -1,0 +1,623 @@
+"""``DecisionRule``: constraints, promises, another prevalence, files."""
+
+import itertools
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit
+from scipy.stats import binom
+
+import metricfit as mf
+from metricfit.decisions import Constraint, DecisionRule, NotAttainableError
+from metricfit.decisions._constraints import read_constraints
+from metricfit.decisions._intervals import binomial_interval, metric_interval
+from metricfit.decisions._promise import binomial_p_values, fewest_rows
+from metricfit.decisions._solve import Rows
+
+QUANTITIES = ("precision", "recall", "f1", "jaccard", "fpr", "specificity", "predicted_rate")
+
+
+def draw(n, rng, share=0.2, separation=2.0, model_share=None):
+    """Labels, and probabilities of a model that is right about everything but perhaps the share of class 1."""
+    y = (rng.random(n) < share).astype(int)
+    x = rng.normal(size=n) + separation * y
+    known = share if model_share is None else model_share
+    return expit(separation * x - 0.5 * separation**2 + np.log(known / (1 - known))), y
+
+
+def quantity(name, predicted, y):
+    """By hand, for class 1."""
+    tp, fp = (predicted & (y == 1)).sum(), (predicted & (y == 0)).sum()
+    fn, tn = (~predicted & (y == 1)).sum(), (~predicted & (y == 0)).sum()
+    hits, trials = {
+        "precision": (tp, tp + fp),
+        "recall": (tp, tp + fn),
+        "f1": (2 * tp, 2 * tp + fp + fn),
+        "jaccard": (tp, tp + fp + fn),
+        "fpr": (fp, fp + tn),
+        "specificity": (tn, fp + tn),
+        "predicted_rate": (tp + fp, len(y)),
+    }[name]
+    return hits / trials if trials else 0.0
+
+
+class TestConstraints:
+    @pytest.mark.parametrize("seed", range(200))
+    def test_two_classes_equal_brute_force(self, seed):
+        """The best of all thresholds that keep two constraints, or the fact that none does."""
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 2, 25)
+        y[:2] = 0, 1
+        scores = np.round(rng.normal(size=25) + y, 1)  # with ties
+        names, limits = rng.choice(QUANTITIES, 2, replace=False), rng.uniform(0.1, 0.9, 2)
+        signs = rng.choice(["<=", ">="], 2)
+        text = " and ".join(f"{name} {sign} {limit:.3f}" for name, sign, limit in zip(names, signs, limits, strict=True))
+        cuts = [scores > cut for cut in [-np.inf, *np.unique(scores)]]
+
+        def keeps(predicted):
+            found = zip(names, signs, limits.round(3), strict=True)
+            gaps = [(quantity(name, predicted, y) - limit) * (1 if sign == ">=" else -1) for name, sign, limit in found]
+            return min(gaps) >= -1e-12
+
+        values = [float((cut == y).mean()) for cut in cuts if keeps(cut)]
+        rule = DecisionRule("accuracy", subject_to=text, kind="logit").fit(scores, y)
+        assert rule.attainable_ == bool(values)
+        if values:
+            predicted = rule.predict(scores) == 1
+            assert keeps(predicted)
+            assert (predicted == y).mean() == pytest.approx(max(values))
+        else:
+            with pytest.raises(NotAttainableError, match="Not attainable: no decision about these 25 rows keeps"):
+                rule.predict(scores)
+
+    @pytest.mark.parametrize("seed", range(10))
+    def test_three_classes_come_close_to_an_exact_search(self, seed):
+        """All offsets that decide twelve rows differently are tried by a fine grid."""
+        rng = np.random.default_rng(seed)
+        y = np.arange(12) % 3
+        scores = np.round(rng.normal(size=(12, 3)) + 1.5 * np.eye(3)[y], 1)
+        best = -np.inf
+        for one, other in itertools.product(np.arange(-4, 4, 0.1) + 0.05, repeat=2):
+            predicted = (scores + np.array([0.0, one, other])).argmax(1)
+            if quantity("recall", predicted == 2, (y == 2).astype(int)) >= 0.75:
+                best = max(best, float((predicted == y).mean()))
+        rule = DecisionRule("accuracy", subject_to="recall[2] >= 0.75", kind="logit").fit(scores, y)
+        predicted = rule.predict(scores)
+        assert quantity("recall", predicted == 2, (y == 2).astype(int)) >= 0.75
+        assert (predicted == y).mean() >= best - 1 / 12 - 1e-9  # coordinate ascent may miss one row of twelve
+
+    def test_cost(self):
+        rng = np.random.default_rng(0)
+        p, y = draw(500, rng)
+        metric = mf.metrics.Cost([[0, 1], [5, 0]])
+        rule = DecisionRule(metric, subject_to="cost <= 0.5 and predicted_rate <= 0.3").fit(p, y)
+        predicted = rule.predict(p)
+        cost = ((predicted == 1) & (y == 0)).mean() + 5 * ((predicted == 0) & (y == 1)).mean()
+        assert rule.constraints_[0]["value"] == pytest.approx(cost)
+        assert cost <= 0.5
+        assert (predicted == 1).mean() <= 0.3
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("precison >= 0.9", "Did you mean 'precision'"),
+            ("precision >= 1.5", "limit between 0 and 1 for precision, got 1.5"),
+            ("precision = 0.9", "compare by <= or >=, got '='"),
+            ("precision above 0.9", "terms such as 'precision >= 0.9'"),
+            ("recall[frod] >= 0.9", "should name classes of the labels, ['fraud', 'ok'], got 'frod'. Did you mean 'fraud'"),
+            ("mcc[fraud] >= 0.9", "mcc is about all classes, so it takes no class"),
+            ("recall >= 0.9 and recall <= 0.5", "contradicts itself: recall[fraud] >= 0.9 and recall[fraud] <= 0.5"),
+            ("cost <= 3", "`metric` should be a `Cost`"),
+            ("", "got ''"),
+        ],
+    )
+    def test_mistakes_are_named(self, text, message):
+        y = np.array(["fraud", "ok", "ok"] * 10)
+        with pytest.raises(ValueError, match=re.escape(message)):
+            DecisionRule("f1", subject_to=text).fit(np.linspace(0, 1, 30), y)
+
+    def test_a_class_has_to_be_named_among_three(self):
+        with pytest.raises(ValueError, match=r"should name a class for recall, because there are 3: .*'recall\[2\] >= 0.9'"):
+            DecisionRule(subject_to="recall >= 0.9").fit(np.eye(3), [0, 1, 2])
+
+    def test_a_function_can_be_the_objective(self):
+        p, y = draw(300, np.random.default_rng(0))
+        rules = [
+            DecisionRule(metric, subject_to="precision >= 0.7").fit(p, y)
+            for metric in ("accuracy", lambda matrix: matrix.trace() / matrix.sum())
+        ]
+        assert rules[0].threshold_ == rules[1].threshold_
+
+    def test_names_of_classes_may_hold_and(self):
+        (one, other) = read_constraints("recall[rock and roll, soul] >= 0.5 and fpr <= 0.1")
+        assert (one.label, other.quantity) == ("rock and roll, soul", "fpr")
+
+    def test_limits_keep_their_digits(self):
+        assert str(Constraint("recall", ">=", 0.12345678)) == "recall >= 0.12345678"
+
+    def test_sentences_and_objects_are_the_same(self):
+        objects = Constraint("recall", ">=", 0.5, "fraud"), Constraint("predicted_rate", "<=", 0.05)
+        assert read_constraints("recall['fraud'] >= 50% and predicted_rate<=5e-2") == objects
+        assert read_constraints(objects) == objects
+        assert read_constraints(objects[0]) == objects[:1]
+
+
+class TestPromises:
+    @pytest.mark.parametrize(
+        "subject_to",
+        [
+            "precision >= 0.8",
+            "recall >= 0.7",
+            "fpr <= 0.05",
+            "f1 >= 0.6",
+            "predicted_rate <= 0.15",
+            "precision[0] >= 0.93",
+            "accuracy >= 0.86",
+        ],
+    )
+    def test_the_constraint_holds_as_often_as_promised(self, subject_to):
+        """In a population of 200,000 rows, over 120 draws of 500 rows; below 0.9 by at most three standard errors."""
+        rng = np.random.default_rng(0)
+        population, truth = draw(40_000, rng)
+        (constraint,) = read_constraints(subject_to)
+        metric = "f1" if constraint.quantity != "precision" else "recall"
+        held = answered = 0
+        for _ in range(120):
+            rows = rng.choice(len(truth), 500)
+            rule = DecisionRule(metric, subject_to=subject_to, confidence=0.9, kind="probability").fit(
+                population[rows], truth[rows]
+            )
+            if not rule.attainable_:
+                held += 1
+                continue
+            answered += 1
+            predicted = (population > rule.threshold_) == 1
+            if constraint.quantity == "accuracy":
+                value = (predicted == truth).mean()
+            elif constraint.label == "0":
+                value = (truth[~predicted] == 0).mean()
+            else:
+                value = quantity(constraint.quantity, predicted, truth)
+            held += value >= constraint.limit if constraint.wants_more else value <= constraint.limit
+        assert held / 120 >= 0.9 - 3 * np.sqrt(0.9 * 0.1 / 120)
+        assert answered > 60  # the promise is not kept by refusing
+
+    def test_plain_thresholds_break_it(self):
+        """What the promise is for: thresholds without it keep the limit about half of the time."""
+        rng = np.random.default_rng(0)
+        population, truth = draw(40_000, rng)
+        held = 0
+        for _ in range(100):
+            rows = rng.choice(len(truth), 500)
+            rule = DecisionRule("recall", subject_to="precision >= 0.8", kind="probability").fit(population[rows], truth[rows])
+            held += quantity("precision", population > rule.threshold_, truth) >= 0.8
+        assert held < 70
+
+    def test_several_classes(self):
+        """A recall of one of three classes, with offsets for macro F1 from the other half of the rows."""
+        rng = np.random.default_rng(1)
+        y = rng.choice(3, 20_000, p=[0.6, 0.3, 0.1])
+        scores = rng.normal(size=(20_000, 3)) + 1.5 * np.eye(3)[y] + np.log([0.6, 0.3, 0.1])
+        held = []
+        for _ in range(100):
+            rows = rng.choice(len(y), 1000)
+            rule = DecisionRule("f1_macro", subject_to="recall[2] >= 0.6", confidence=0.9, kind="logit").fit(
+                scores[rows], y[rows]
+            )
+            held.append(not rule.attainable_ or (rule.predict(scores)[y == 2] == 2).mean() >= 0.6)
+        assert np.mean(held) >= 0.9 - 3 * 0.03
+
+    @pytest.mark.parametrize(
+        ("subject_to", "confidence", "n"),
+        [
+            *[("fpr <= 0.01", 0.9, 230), ("recall >= 0.95", 0.9, 45), ("precision >= 0.9", 0.9, 22)],
+            *[("fpr <= 0.01", 0.95, 299), ("recall >= 0.95", 0.95, 59), ("precision >= 0.9", 0.95, 29)],
+        ],
+    )
+    def test_fewest_rows(self, subject_to, confidence, n):
+        (constraint,) = read_constraints(subject_to)
+        assert fewest_rows(constraint, 1 - confidence) == n
+
+    def test_too_few_rows_are_refused_with_the_number_that_would_do(self):
+        rng = np.random.default_rng(0)
+        p, y = draw(100, rng)
+        rule = DecisionRule("precision", subject_to="recall >= 0.95", confidence=0.9).fit(p, y)
+        assert f"recall[1] >= 0.95 needs at least 45 rows to count, and there are {y.sum()}." in rule.summary()
+        with pytest.raises(NotAttainableError, match="fallback='best'"):
+            rule.predict(p)
+        best = DecisionRule("precision", subject_to="recall >= 0.95", confidence=0.9, fallback="best").fit(p, y)
+        limit = np.floor(0.1 ** (1 / y.sum()) * 1000) / 1000  # all of them found
+        assert best.constraints_[0]["promised"] == limit
+        assert not best.attainable_
+        assert (best.predict(p)[y == 1] == 1).all()
+
+    @pytest.mark.parametrize(
+        ("metric", "subject_to"),
+        [
+            ("f1", "precision >= 0.95 and recall >= 0.95"),
+            ("f1", "precision >= 0.9 and recall >= 0.9"),
+            (mf.metrics.Cost([[0, 1], [5, 0]]), "cost <= 0.01"),
+        ],
+    )
+    def test_a_fallback_does_not_promise_what_was_refused(self, metric, subject_to):
+        p, y = draw(600, np.random.default_rng(0))
+        rule = DecisionRule(metric, subject_to=subject_to, confidence=0.9, fallback="best").fit(p, y)
+        assert not rule.attainable_
+        assert len(rule.predict(p)) == 600
+        assert not any("promised" in one for one in rule.constraints_)
+        assert "With probability" not in rule.summary()
+
+    @pytest.mark.parametrize("model_share", [0.02, 0.2, 0.8])
+    @pytest.mark.parametrize("subject_to", ["precision >= 0.85", "f1 >= 0.7"])
+    def test_the_fallback_is_below_the_limit_and_holds(self, model_share, subject_to):
+        """Also for models that are wrong about the share of the class; below 0.9 by at most three standard errors."""
+        rng = np.random.default_rng(0)
+        population, truth = draw(40_000, rng, model_share=model_share)
+        (constraint,) = read_constraints(subject_to)
+        held = []
+        for _ in range(150):
+            rows = rng.choice(len(truth), 200)
+            rule = DecisionRule("recall", subject_to=subject_to, confidence=0.9, kind="probability", fallback="best").fit(
+                population[rows], truth[rows]
+            )
+            promised = rule.constraints_[0]["promised"]
+            assert rule.attainable_ or promised < constraint.limit
+            held.append(quantity(constraint.quantity, population > rule.threshold_, truth) >= promised)
+        assert np.mean(held) >= 0.9 - 3 * np.sqrt(0.9 * 0.1 / 150)
+
+    def test_a_model_that_expects_too_little_can_still_promise(self):
+        """It puts the precision of every cut below the limit, and is wrong."""
+        rng = np.random.default_rng(0)
+        p, y = draw(1500, rng, separation=3.0, model_share=0.002)
+        rule = DecisionRule("recall", subject_to="precision >= 0.95", confidence=0.9, kind="probability").fit(0.9 * p, y)
+        assert rule.attainable_
+
+    def test_many_rows_make_up_for_a_model_that_is_far_off(self):
+        """Its probabilities expect the best F1 at a cut that has a bad one."""
+        p, y = draw(5000, np.random.default_rng(0), model_share=0.01)
+        rules = [DecisionRule("recall", subject_to="f1 >= 0.6", confidence=0.9).fit(p[:n], y[:n]) for n in (1000, 5000)]
+        assert [rule.attainable_ for rule in rules] == [False, True]
+
+    def test_costs_are_promised_on_both_sides(self):
+        p, y = draw(600, np.random.default_rng(0))
+        metric = mf.metrics.Cost([[0, 1], [5, 0]])
+        assert DecisionRule(metric, subject_to="cost <= 0.9", confidence=0.9).fit(p, y).attainable_
+        assert not DecisionRule(metric, subject_to="cost >= 4.9", confidence=0.9).fit(p, y).attainable_
+
+    def test_few_rows_of_three_classes_are_refused(self):
+        for y in ([1], [1, 2]):
+            rule = DecisionRule("f1_macro", subject_to="precision[1] >= 0.5", confidence=0.9)
+            assert not rule.fit([[0.3, 0.3, 0.4]] * len(y), y).attainable_
+
+    def test_what_cannot_be_promised_is_an_error(self):
+        p, y = draw(100, np.random.default_rng(0))
+        for options, message in [
+            ({"subject_to": "mcc >= 0.5", "confidence": 0.9}, "mcc >= 0.5 cannot be promised"),
+            ({"subject_to": "recall >= 1", "confidence": 0.9}, "no number of rows shows that there is no exception"),
+            ({"subject_to": "fpr <= 0", "confidence": 0.9}, "no number of rows shows that there is no exception"),
+            ({"confidence": 0.9}, "pass `subject_to` too"),
+            ({"subject_to": "recall >= 0.5", "confidence": 90}, "between 0 and 1, such as 0.9, got 90"),
+            ({"fallback": "worst"}, "`fallback` should be None or 'best', got 'worst'"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                DecisionRule("f1", **options).fit(p, y)
+        for extra in ({"sample_weight": np.arange(100)}, {"groups": np.arange(100) // 2}):
+            with pytest.raises(ValueError, match="leave out `sample_weight` and `groups`"):
+                DecisionRule("f1", subject_to="recall >= 0.5", confidence=0.9).fit(p, y, **extra)
+        with pytest.raises(ValueError, match="all constraints should be about one"):
+            DecisionRule(subject_to="recall[0] >= 0.5 and recall[1] >= 0.5", confidence=0.9).fit(np.eye(3), [0, 1, 2])
+
+
+class TestIntervals:
+    def test_binomial_p_values_are_scipys(self):
+        hits, trials = np.arange(11.0), np.full(11, 10.0)
+        np.testing.assert_allclose(binomial_p_values(hits, trials, 0.3, True), binom.sf(hits - 1, 10, 0.3), atol=1e-14)
+        np.testing.assert_allclose(binomial_p_values(hits, trials, 0.3, False), binom.cdf(hits, 10, 0.3), atol=1e-14)
+
+    def test_binomial_intervals_are_those_of_clopper_and_pearson(self):
+        from scipy.stats import binomtest
+
+        for hits, trials in [(0, 5), (5, 5), (3, 17), (400, 1000)]:
+            known = binomtest(hits, trials).proportion_ci(method="exact")
+            np.testing.assert_allclose(binomial_interval(hits, trials), (known.low, known.high), atol=1e-12)
+
+    @pytest.mark.parametrize(
+        "metric", ["accuracy", "precision", "recall", "f1", "jaccard", "mcc", "balanced_accuracy", "f2", "kappa"]
+    )
+    def test_they_cover(self, metric):
+        """The metric of a fixed decision in the population, over 400 draws of 300 rows."""
+        rng = np.random.default_rng(0)
+        population, truth = draw(40_000, rng)
+        predicted, found = (population > 0.4).astype(int), mf.metrics.get(metric)
+        matrix = torch.tensor([[((truth == i) & (predicted == j)).sum() for j in (0, 1)] for i in (0, 1)]).double()
+        value, covered = float(found(matrix)), 0
+        for _ in range(400):
+            rows = rng.choice(len(truth), 300)
+            low, high = metric_interval(found, predicted[rows], truth[rows], np.ones(300), 2)
+            covered += low <= value <= high
+        assert covered / 400 >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400)
+
+    def test_groups_make_them_wider(self):
+        p, y = draw(400, np.random.default_rng(0))
+        rows = np.repeat(np.arange(400), 4)
+        alone, grouped = (DecisionRule("mcc").fit(p[rows], y[rows], groups=groups) for groups in (None, rows))
+        widths = [np.diff(rule.score_interval_)[0] for rule in (alone, grouped)]
+        assert widths[1] == pytest.approx(2 * widths[0], rel=0.1)  # 400 draws instead of 1,600
+
+    @pytest.mark.parametrize("metric", ["balanced_accuracy", "mcc", "f2"])
+    def test_a_perfect_score_of_few_rows_is_not_certain(self, metric):
+        y = np.array([0] * 30 + [1] * 3)
+        rule = DecisionRule(metric, kind="probability").fit(np.where(y == 1, 0.8, 0.2), y)
+        assert rule.score_ == pytest.approx(1.0)
+        assert rule.score_interval_[0] < 0.9
+        assert rule.score_interval_[1] == pytest.approx(1.0)
+        assert np.ptp(rule.gain_interval_) > 0.0
+        inside = (rule.curve_.threshold > 0.3) & (rule.curve_.threshold < 0.7)
+        assert (rule.curve_.low[inside] < 0.9).all()
+
+    def test_weights_are_no_counts(self):
+        p, y = draw(400, np.random.default_rng(0))
+        one, ten = (DecisionRule("mcc").fit(p, y, weight) for weight in (np.ones(400), np.full(400, 10.0)))
+        assert ten.score_interval_ == pytest.approx(one.score_interval_)
+        assert ten.gain_interval_ == pytest.approx(one.gain_interval_)
+        np.testing.assert_allclose(ten.curve_.low, one.curve_.low)
+        assert ten.curve_.best == pytest.approx(one.curve_.best)
+
+    @pytest.mark.parametrize("metric", ["f1", "precision", "mcc"])
+    def test_the_curve_is_that_of_the_positive_class(self, metric):
+        """Also if it comes first."""
+        p, y = draw(300, np.random.default_rng(0))
+        names = np.array(["ok", "bad"])[y]  # sorted: bad, ok
+        first = DecisionRule(metric, pos_label="bad").fit(p, names).curve_
+        second = DecisionRule(metric, kind="probability").fit(p, y).curve_
+        for name in ("threshold", "metric", "low", "high", "precision", "recall", "fpr", "predicted_rate", "best"):
+            np.testing.assert_allclose(getattr(first, name), getattr(second, name), atol=1e-9)
+
+    @pytest.mark.parametrize("text", [*(f"{name} >= 0" for name in QUANTITIES), "mcc >= 0", "accuracy >= 0", "cost <= 5"])
+    def test_every_constraint_has_one(self, text):
+        """By the delta method nearly the exact one; wider for rows in groups."""
+        p, y = draw(2000, np.random.default_rng(0))
+        metric = mf.metrics.Cost([[0, 1], [5, 0]]) if "cost" in text else "f1"
+        for options in (
+            {},
+            {"sample_weight": np.full(2000, 3.0)},
+            {"groups": np.arange(2000)},
+            {"groups": np.arange(2000) // 2},
+        ):
+            found = DecisionRule(metric, subject_to=text).fit(p, y, **options).constraints_[0]
+            low, high = found["interval"]
+            assert low < found["value"] < high
+            if not options:
+                exact = found["interval"]
+            elif len(np.unique(options.get("groups", y))) != 1000:
+                assert (low, high) == pytest.approx(exact, abs=0.006)
+
+    def test_the_range_of_thresholds_covers_the_best(self):
+        rng = np.random.default_rng(0)
+        population, truth = draw(40_000, rng)
+        order = np.argsort(-population)
+        tp, k = np.cumsum(truth[order]), np.arange(1, len(truth) + 1)
+        best = population[order][(2 * tp / (k + truth.sum())).argmax()]
+        covered = 0
+        for _ in range(100):
+            rows = rng.choice(len(truth), 500)
+            low, high = DecisionRule("f1", kind="probability").fit(population[rows], truth[rows]).curve_.best
+            covered += low <= best <= high
+        assert covered >= 90
+
+    def test_the_curve_has_the_shares_of_each_threshold(self):
+        p, y = draw(300, np.random.default_rng(0))
+        curve = DecisionRule("f1").fit(p, y).curve_
+        for index in (1, 57, 150):
+            predicted = p > curve.threshold[index]
+            for name in ("precision", "recall", "fpr", "predicted_rate"):
+                assert getattr(curve, name)[index] == pytest.approx(quantity(name, predicted, y))
+            assert curve.metric[index] == pytest.approx(quantity("f1", predicted, y))
+        assert (curve.low <= curve.metric).all()
+        assert (curve.metric <= curve.high).all()
+
+
+class TestPrevalence:
+    def test_known_shares_are_those_of_weighted_rows(self):
+        p, y = draw(2000, np.random.default_rng(0))
+        moved = DecisionRule("f1").fit(p, y).for_prevalence({1: 0.02})
+        share = y.mean()
+        weight = np.where(y == 1, 0.02 / share, 0.98 / (1 - share))
+        offsets = mf.tune_offsets(p.astype(np.float32), y, "f1", sample_weight=weight / weight.mean(), kind="probability")
+        np.testing.assert_allclose(moved.offsets_, offsets, atol=2e-3)  # the rule keeps scores in float32
+        assert moved.shares_.tolist() == pytest.approx([0.98, 0.02])
+
+    def test_estimated_shares_cover_the_true_ones_and_help(self):
+        rng = np.random.default_rng(0)
+        rule = DecisionRule("f1").fit(*draw(4000, rng))
+        covered, gains = 0, []
+        for _ in range(50):
+            p, y = draw(2000, rng, share=0.02, model_share=0.2)
+            moved = rule.adapt(p)
+            low, high = moved.share_intervals_[1]
+            covered += low <= 0.02 <= high
+            gains.append(quantity("f1", moved.predict(p) == 1, y) - quantity("f1", rule.predict(p) == 1, y))
+        assert covered >= 43  # 47.5 less three standard errors
+        assert np.mean(gains) > 0.05
+
+    def test_the_interval_of_shares_includes_the_calibration(self):
+        """Many new rows cannot make up for few rows with labels."""
+        rng = np.random.default_rng(0)
+        covered = 0
+        for _ in range(60):
+            rule = DecisionRule("f1").fit(*draw(400, rng))
+            low, high = rule.adapt(draw(20_000, rng, share=0.05, model_share=0.2)[0]).share_intervals_[1]
+            covered += low <= 0.05 <= high
+        assert covered >= 60 * 0.95 - 3 * np.sqrt(60 * 0.95 * 0.05)
+
+    def test_without_a_shift_little_changes(self):
+        rng = np.random.default_rng(0)
+        rule = DecisionRule("f1").fit(*draw(4000, rng))
+        p, y = draw(20_000, rng)
+        assert quantity("f1", rule.adapt(p).predict(p) == 1, y) == pytest.approx(
+            quantity("f1", rule.predict(p) == 1, y), abs=0.005
+        )
+
+    def test_balanced_accuracy_does_not_depend_on_shares(self):
+        rng = np.random.default_rng(0)
+        rule = DecisionRule("balanced_accuracy").fit(*draw(1000, rng))
+        moved = rule.adapt(draw(500, rng)[0])
+        assert moved.offsets_.tolist() == rule.offsets_.tolist()
+        assert "balanced_accuracy does not depend on them" in moved.summary()
+
+    def test_scores_that_say_nothing_are_refused(self):
+        rng = np.random.default_rng(0)
+        y = rng.integers(0, 2, 1000)
+        with pytest.raises(ValueError, match=r"hardly separate|rise with"):
+            DecisionRule("f1").fit(rng.uniform(0.49, 0.51, 1000), y).adapt(rng.uniform(0.49, 0.51, 500))
+
+    def test_classes_without_rows_are_refused(self):
+        scores, y = np.random.default_rng(0).dirichlet(np.ones(3), 100), np.arange(100) % 2
+        rule = DecisionRule("f1_macro").fit(scores, y)
+        with pytest.raises(ValueError, match="`adapt` needs rows of every class in the fit, and there were none of 2"):
+            rule.adapt(scores)
+        with pytest.raises(ValueError, match="`shares` should name classes that the fit had rows of, got 2"):
+            rule.for_prevalence({2: 0.1})
+        assert rule.for_prevalence({1: 0.1}).shares_ == pytest.approx([0.9, 0.1, 0.0])
+
+    @pytest.mark.parametrize("shares", [{}, {2: 0.1}, {1: 1.5}, {1: -0.1}, {0: 0.5, 1: 0.4}, {1: 1.0}])
+    def test_wrong_shares_are_refused(self, shares):
+        p, y = draw(200, np.random.default_rng(0))
+        with pytest.raises(ValueError, match="`shares` should"):
+            DecisionRule("f1").fit(p, y).for_prevalence(shares)
+
+    def test_a_promise_does_not_carry_over(self):
+        p, y = draw(1000, np.random.default_rng(0))
+        moved = DecisionRule("recall", subject_to="precision >= 0.7", confidence=0.9).fit(p, y).for_prevalence({1: 0.1})
+        assert moved.confidence is None
+        assert "does not hold for these" in moved.summary()
+
+
+class TestOrigins:
+    def test_all_forms_decide_alike(self):
+        import pandas as pd
+        import polars as pl
+
+        p, y = draw(500, np.random.default_rng(0))
+        both = np.stack([1 - p, p], 1)
+        names = np.array(["ok", "fraud"])[y]
+        forms = {
+            "column": (p, y),
+            "(n, 1)": (p[:, None], y),
+            "two columns": (both, y),
+            "logits": (np.log(p / (1 - p)), y),
+            "log-probabilities": (np.log(both), y),
+            "percentages": (100 * both, y),
+            "tensor": (torch.tensor(both, requires_grad=True), torch.tensor(y)),
+            "pandas": (pd.DataFrame(both, columns=["ok", "fraud"]), pd.Series(names)),
+            "polars": (pl.DataFrame({"fraud": p, "ok": 1 - p}), names),  # columns by name, in another order
+        }
+        found = {}
+        for name, (scores, labels) in forms.items():
+            rule = DecisionRule("f1", pos_label="fraud" if name in ("pandas", "polars") else None).fit(scores, labels)
+            predicted = rule.predict(scores)
+            found[name] = (predicted == ("fraud" if name in ("pandas", "polars") else 1)).tolist()
+        assert all(one == found["column"] for one in found.values())
+
+    def test_a_single_column_is_about_the_rarer_name(self):
+        p, y = draw(500, np.random.default_rng(0))
+        rule = DecisionRule("f1").fit(p, np.array(["ok", "bad"])[y])  # sorted: bad, ok
+        assert "The positive class is 'bad', the rarer one." in rule.notes_
+        assert (rule.predict([0.01, 0.99]) == ["ok", "bad"]).all()
+        assert "answer 'bad' where its probability is above" in repr(rule)
+
+    def test_scores_of_another_kind_are_refused(self):
+        p, y = draw(200, np.random.default_rng(0))
+        rule = DecisionRule("f1").fit(np.stack([1 - p, p], 1), y)
+        with pytest.raises(
+            ValueError, match="should be probabilities in 2 columns, as in the fit, got 1 row of 2 columns, read as logits"
+        ):
+            rule.predict([[0.3, 4.0]])
+        with pytest.raises(ValueError, match="in 2 columns, as in the fit"):
+            rule.predict([0.3, 0.4])
+
+    def test_the_kind_that_was_passed_is_kept(self):
+        rng = np.random.default_rng(0)
+        p, y = draw(200, rng)
+        logs = DecisionRule("f1", kind="log_probability").fit(np.log(p), y)
+        plain = DecisionRule("f1", kind="probability").fit(p, y)
+        assert logs.predict(np.log(p)).tolist() == plain.predict(p).tolist()
+        sigmoids = rng.random((200, 3))
+        rule = DecisionRule("f1_macro", kind="probability").fit(sigmoids, rng.integers(0, 3, 200))
+        assert len(rule.predict(sigmoids)) == 200
+
+    def test_one_group_is_refused(self):
+        p, y = draw(200, np.random.default_rng(0))
+        with pytest.raises(ValueError, match="`groups` should name at least two groups"):
+            DecisionRule("f1").fit(p, y, groups=np.zeros(200))
+
+    def test_many_classes_are_a_short_sentence(self):
+        rule = DecisionRule().fit(np.eye(50), np.arange(50))
+        assert repr(rule).endswith(", 9 +0, ....")
+
+    def test_nan_and_unknown_labels(self):
+        with pytest.raises(ValueError, match="NaN"):
+            DecisionRule().fit([0.1, np.nan], [0, 1])
+        with pytest.raises(ValueError, match="one per column of scores, got 3"):
+            DecisionRule().fit([[0.1, 0.9], [0.5, 0.5], [0.2, 0.8]], ["a", "b", "c"])
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("metric", "options"),
+        [
+            ("mcc", {}),
+            ("recall", {"subject_to": "precision >= 0.7", "confidence": 0.9}),
+            (mf.metrics.Cost({(0, 1): 1, (1, 0): 5}), {"subject_to": "cost <= 1"}),
+        ],
+    )
+    def test_a_rule_travels(self, tmp_path, metric, options):
+        rng = np.random.default_rng(0)
+        p, y = draw(800, rng)
+        rule = DecisionRule(metric, **options).fit(p, y)
+        rule.save(tmp_path / "rule.json")
+        again = DecisionRule.load(tmp_path / "rule.json")
+        assert again.predict(p).tolist() == rule.predict(p).tolist()
+        assert again.summary() == rule.summary()
+        assert again.for_prevalence({1: 0.1}).offsets_ == pytest.approx(rule.for_prevalence({1: 0.1}).offsets_, abs=1e-6)
+        assert (tmp_path / "rule.json").stat().st_size < 20_000
+
+    def test_three_classes_with_names(self, tmp_path):
+        rng = np.random.default_rng(0)
+        y = rng.choice(["a", "b", "c"], 300)
+        scores = rng.normal(size=(300, 3)) + np.eye(3)[np.searchsorted(["a", "b", "c"], y)]
+        rule = DecisionRule("f1_macro").fit(scores, y)
+        rule.save(tmp_path / "rule.json")
+        assert DecisionRule.load(tmp_path / "rule.json").predict(scores).tolist() == rule.predict(scores).tolist()
+
+    def test_a_function_has_to_be_passed_again(self, tmp_path):
+        p, y = draw(200, np.random.default_rng(0))
+        DecisionRule(lambda matrix: matrix[1, 1] / matrix.sum()).fit(p, y).save(tmp_path / "rule.json")
+        rule = DecisionRule.load(tmp_path / "rule.json")
+        assert len(rule.predict(p)) == 200
+        with pytest.raises(ValueError, match="pass it to load as `metric`"):
+            rule.for_prevalence({1: 0.1})
+
+    @pytest.mark.parametrize(
+        "content", ["", "[]", '{"format": "metricfit rule"}', '{"format": "metricfit rule", "version": 1}', "not json"]
+    )
+    def test_other_files_are_refused(self, tmp_path, content):
+        (tmp_path / "rule.json").write_text(content)
+        with pytest.raises(ValueError, match=r"is not a decision rule of metricfit|is damaged|another metricfit"):
+            DecisionRule.load(tmp_path / "rule.json")
+
+    def test_a_file_with_wrong_offsets_is_damaged(self, tmp_path):
+        p, y = draw(200, np.random.default_rng(0))
+        DecisionRule("f1").fit(p, y).save(tmp_path / "rule.json")
+        found = json.loads((tmp_path / "rule.json").read_text())
+        (tmp_path / "rule.json").write_text(json.dumps({**found, "offsets": [0.0]}))
+        with pytest.raises(ValueError, match="is damaged: its offsets do not fit its classes"):
+            DecisionRule.load(tmp_path / "rule.json")
+
+
+def test_rows_are_taken_whole():
+    rows = Rows(np.eye(2), np.array([0, 1]), np.ones(2), np.array([4, 5]))
+    assert rows.take(np.array([1])).groups.tolist() == [5]
