@@ -5,6 +5,7 @@ from metricfit.decisions._constraints import Constraint
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import cross_fit_offsets, fit_cut, fit_offsets, fit_smooth_offsets
+from metricfit.decisions._reliability import Reliability
 from metricfit.decisions._rule import DecisionRule, NotAttainableError
 from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores
 from metricfit.decisions._smoothed import normal_of_two, softmax_and_normalizer, softmax_of_any
@@ -17,6 +18,7 @@ __all__ = [
     "DecisionRule",
     "Guard",
     "NotAttainableError",
+    "Reliability",
     "ScoreTable",
     "best_temperature",
     "cross_entropy",

@@ -22,6 +22,7 @@ from metricfit.decisions._guard import Guard
 from metricfit.decisions._intervals import Interval, Z, constraint_interval, gain_interval, metric_interval
 from metricfit.decisions._labels import match_columns
 from metricfit.decisions._prevalence import estimate_shares, separation
+from metricfit.decisions._reliability import Reliability
 from metricfit.decisions._scores import check_percentages, read_scores
 from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._solve import Rows, Solution, check_promise, rank_in_class, solve
@@ -74,6 +75,7 @@ class DecisionRule:
         constraints_: for each constraint its value on the rows of the fit, the interval, what is promised, and a sentence.
         attainable_, refusal_: whether the constraints can be kept, and if not, why.
         curve_: the metric and its parts over thresholds, for two classes.
+        reliability_: probabilities and how often they came true, in bins; :meth:`summary` warns if they are not calibrated.
         shares_: the shares of the classes that the rule is for.
         columns_: the names of the columns of scores, if they came in a data frame.
         notes_: what the rule decided by itself, in sentences.
@@ -95,6 +97,7 @@ class DecisionRule:
     score_: float | None = None
     columns_: tuple[str, ...] = ()
     curve_: Curve | None = None
+    reliability_: Reliability | None = None
 
     def __init__(
         self,
@@ -132,6 +135,7 @@ class DecisionRule:
         self._judge(rows)
         self.constraints_ = [self._describe(one, rows, solution) for one in self._constraints]
         self.curve_ = Curve.of(rows, self.metric_, self._positive, self._threshold) if self._positive is not None else None
+        self.reliability_ = Reliability.of(rows, self._positive)
         kept, weight = thin_rows(rows.labels, rows.weight, len(self.classes_), MOST_KEPT)
         self._rows = Rows(rows.scores[kept].astype(np.float32).astype(np.float64), rows.labels[kept], weight)
         return self
@@ -206,7 +210,10 @@ class DecisionRule:
                 gain = f"{self.gain_:+.4f} ({_ends(self.gain_interval_)}, p = {self.gain_p_:.2g})"
                 lines.append(f"The largest score has {self.baseline_:.4f}: the rule gains {gain}.")
         lines += [one["sentence"] for one in self.constraints_]
-        return "\n".join([*lines, *([self.refusal_] if self.refusal_ else []), *self.notes_])
+        if self.reliability_ is not None and self.kind_ != "logit":
+            what = "of the most probable class" if self._positive is None else repr(self.classes_.tolist()[self._positive])
+            lines.append(self.reliability_.warning(what))
+        return "\n".join(filter(None, [*lines, self.refusal_, *self.notes_]))
 
     def save(self, file: str | Path, *, overwrite: bool = False) -> None:
         """Write the rule to a JSON file, with the rows that it keeps for another prevalence."""
