@@ -56,14 +56,14 @@ class Reliability:
         )
 
     def warning(self, what: str) -> str:
-        """A sentence if the probabilities are not those of ``what``, beyond chance and by more than five per cent; or nothing."""
+        """A sentence if the probabilities are not those of ``what``, beyond chance and by more than five per cent; else ""."""
         rate = float(self.observed @ self.counts / self.counts.sum())
         if not self.p_value < _SURE or self.distance <= _RELEVANT * min(rate, 1.0 - rate):
             return ""
         worst = int((np.abs(self.observed - self.predicted) * self.counts).argmax())
         return (
             f"The probabilities are not calibrated: where they are {self.predicted[worst]:.3g} on average, "
-            f"{self.observed[worst]:.3g} of the rows are {what}. The rule allows for it, but do not read them as probabilities."
+            f"{self.observed[worst]:.3g} of the rows are {what}. The rule allows for this. Do not read them as probabilities."
         )
 
     def as_json(self) -> dict[str, Any]:
