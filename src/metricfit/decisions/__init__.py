@@ -1,7 +1,7 @@
 """Decisions: from scores to answers. Offsets, calibration, and a guard that chooses among candidates."""
 
 from metricfit.decisions._calibration import NEVER, best_temperature, cross_entropy, fit_temperature, known_rows
-from metricfit.decisions._constraints import Constraint
+from metricfit.decisions._constraints import Constraint, read_constraints
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import cross_fit_offsets, fit_cut, fit_offsets, fit_smooth_offsets
@@ -34,6 +34,7 @@ __all__ = [
     "log_probabilities",
     "metric_values",
     "normal_of_two",
+    "read_constraints",
     "read_scores",
     "softmax_and_normalizer",
     "softmax_of_any",

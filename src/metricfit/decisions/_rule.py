@@ -158,6 +158,11 @@ class DecisionRule:
             raise AttributeError(f"A rule of {len(self.classes_)} classes has no threshold_. See offsets_.")
         return float(self._threshold(self.offsets_[1 - self._positive] - self.offsets_[self._positive]))
 
+    @property
+    def positive_(self) -> Any:
+        """The positive class of two; None for more classes."""
+        return None if self._positive is None else self.classes_.tolist()[self._positive]
+
     def for_prevalence(self, shares: Mapping[Any, float]) -> DecisionRule:
         """The rule for other shares of the classes, such as ``{"fraud": 0.003}``; the others keep their proportions.
 
