@@ -236,6 +236,20 @@ def test_another_prevalence(run, scores, table):
     assert "estimated from 300 rows" in json.loads(out)["notes"][-1]
 
 
+def test_a_report(run, scores, tmp_path):
+    code, _, err = run("decide", scores, "--metric", "mcc", "--report", "page.html", "--out", "rule.json")
+    assert code == 0
+    assert err.endswith("Report: page.html\nRule: rule.json\n")
+    html = (tmp_path / "page.html").read_text()
+    assert "<code>metricfit decide" in html
+    assert "<code>metricfit predict rule.json new_scores.csv</code>" in html
+    assert run("decide", scores, "--report", "page.html")[0] == 2
+    assert run("decide", scores, "--report", "a", "--out", "a")[0::2] == (
+        2,
+        "metricfit: --out and --report are one file, a.\n",
+    )
+
+
 def broken(change):
     columns = two_classes()
     change(columns)

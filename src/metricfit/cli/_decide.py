@@ -15,8 +15,17 @@ import typer
 
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import listed, printable, quoted
-from metricfit.cli import _options as options
-from metricfit.cli._options import say
+from metricfit.cli._options import (
+    FORMATS,
+    AsJson,
+    Delimiter,
+    Encoding,
+    Overwrite,
+    check_metric,
+    parse_delimiter,
+    say,
+    split_names,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +59,7 @@ _IN_OPTIONS = {  # what an error calls an argument, and its option
 class DecideOptions:
     """Options of ``metricfit decide``."""
 
-    data: Annotated[Path, typer.Argument(help=f"{options.FORMATS} A row has a label and its scores.", show_default=False)]
+    data: Annotated[Path, typer.Argument(help=f"{FORMATS} A row has a label and its scores.", show_default=False)]
     target: Annotated[
         str | None, typer.Option(help="Column of the labels: name, or number from 1.", show_default="the last column")
     ] = None
@@ -122,45 +131,55 @@ class DecideOptions:
         ),
     ] = None
     out: Annotated[Path | None, typer.Option(help="JSON file to write the rule to.", show_default=False)] = None
+    report: Annotated[Path | None, typer.Option(help="HTML report to write.", show_default=False)] = None
     header: Annotated[
         bool | None,
         typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected"),
     ] = None
-    delimiter: options.Delimiter = None
-    encoding: options.Encoding = None
-    overwrite: options.Overwrite = False
-    as_json: options.AsJson = False
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    overwrite: Overwrite = False
+    as_json: AsJson = False
 
 
-def decide(given: DecideOptions) -> None:
+def decide(options: DecideOptions) -> None:
     """Find the best decision by the scores of any classifier: no features, no training.
 
     The rows should be new to the classifier. An offset for each class, a threshold for two classes, is fitted to the metric
     and the constraints, and judged on rows that did not set it. `metricfit predict rule.json new_scores.csv` applies it.
     """
-    from metricfit._files import check_free
+    from metricfit._files import check_free, new_file
 
-    _check(given)
-    if given.out is not None:
-        check_free(given.out, "pass --overwrite", given.overwrite)
-    inputs = _read(given)
-    rule = _fit(given, inputs)
-    adjusted = _adjust(given, inputs, rule)
-    _say_inputs(given, inputs)
-    decides = adjusted.attainable_ or given.fallback is not None
-    if given.out is not None and decides:
-        adjusted.save(given.out, overwrite=given.overwrite)
-        say(f"Rule: {given.out}")
-    if given.as_json:
+    _check(options)
+    for file in (options.out, options.report):
+        if file is not None:
+            check_free(file, "pass --overwrite", options.overwrite)
+    inputs = _read(options)
+    rule = _fit(options, inputs)
+    adjusted = _adjust(options, inputs, rule)
+    _say_inputs(options, inputs)
+    decides = adjusted.attainable_ or options.fallback is not None
+    out = options.out if decides else None
+    next_command = "" if out is None else shlex.join(["metricfit", "predict", str(out), "new_scores.csv"])
+    if options.report is not None:
+        from metricfit.report import Run, decision_page
+
+        run = Run.now(inputs.name, inputs.target, next_command)
+        with new_file(options.report, options.overwrite) as page:
+            text = decision_page(adjusted, inputs.scores, inputs.rows.labels, run, inputs.rows.weight)
+            page.write_text(text, encoding="utf-8")
+        say(f"Report: {options.report}")
+    if out is not None:
+        adjusted.save(out, overwrite=options.overwrite)
+        say(f"Rule: {out}")
+    if options.as_json:
         print(json.dumps(_as_json(adjusted, rule, inputs), indent=1))
         return
-    lines = adjusted.summary().split("\n")
+    lines = [adjusted.summary(), *([f"Next: {next_command}"] if next_command else [])]
     if not decides:
-        nothing = " No rule was written." if given.out is not None else ""
+        nothing = " No rule was written." if options.out is not None else ""
         lines.append(f"Pass --fallback best to decide by the best that is possible.{nothing}")
-    elif given.out is not None:
-        lines.append(f"Next: {shlex.join(['metricfit', 'predict', str(given.out), 'new_scores.csv'])}")
-    print("\n".join(printable(line) for line in lines))
+    print("\n".join(map(printable, "\n".join(lines).split("\n"))))
 
 
 @dataclass(frozen=True)
@@ -178,47 +197,49 @@ class _Inputs:
     class_order: list[Any] | None
 
 
-def _check(given: DecideOptions) -> None:
+def _check(options: DecideOptions) -> None:
     """What can be refused before the file is read."""
-    if given.cost is not None and given.metric is not None:
+    if options.cost is not None and options.metric is not None:
         raise UsageError("--cost is a metric of its own: pass --cost or --metric, not both.")
-    if given.prevalence is not None and given.adapt is not None:
+    if options.prevalence is not None and options.adapt is not None:
         raise UsageError("--prevalence and --adapt exclude each other: both say what the shares of the classes are.")
-    if given.fallback is not None and given.subject_to is None:
+    if options.out is not None and options.out == options.report:
+        raise UsageError(f"--out and --report are one file, {options.out}.")
+    if options.fallback is not None and options.subject_to is None:
         raise UsageError("--fallback is for constraints that cannot be kept: pass --subject-to too.")
-    if given.metric is not None:
-        options.check_metric(given.metric)
-    options.parse_delimiter(given.delimiter)
+    if options.metric is not None:
+        check_metric(options.metric)
+    parse_delimiter(options.delimiter)
 
 
-def _read(given: DecideOptions) -> _Inputs:
+def _read(options: DecideOptions) -> _Inputs:
 
     from metricfit import data
     from metricfit.cli._score_files import find_score_columns, read_label_rows, read_score_rows, score_schema
 
-    with data.input_file(given.data) as path:
-        layout = _layout(path, given)
-        target = layout.names[-1] if given.target is None else data.column_named(given.target, layout.names, "--target")
+    with data.input_file(options.data) as path:
+        layout = _layout(path, options)
+        target = layout.names[-1] if options.target is None else data.column_named(options.target, layout.names, "--target")
         weight, group = (
             None if text is None else data.column_named(text, layout.names, option)
-            for text, option in ((given.weight, "--weight"), (given.groups, "--groups"))
+            for text, option in ((options.weight, "--weight"), (options.groups, "--groups"))
         )
         used = [name for name in (target, weight, group) if name is not None]
         if len(set(used)) < len(used):
             raise UsageError("--target, --weight and --groups should be different columns.")
         passed = [
             data.column_named(text, layout.names, "--scores")
-            for one in given.scores or ()
-            for text in ([one] if one in layout.names else options.split_names([one]))
+            for one in options.scores or ()
+            for text in ([one] if one in layout.names else split_names([one]))
         ]
         if both := [name for name in passed if name in used or passed.count(name) > 1]:
             raise UsageError(f"--scores {quoted(both[0])} is used twice: scores, labels, weights and groups are columns each.")
         rows = read_label_rows(path, layout, target, weight, group)
-        name = "stdin" if str(given.data) == "-" else path.name
-        classes, order = _classes(given, rows.labels, target, name)
+        name = "stdin" if str(options.data) == "-" else path.name
+        classes, order = _classes(options, rows.labels, target, name)
         others = [column for column in layout.names if column not in used]
         columns = find_score_columns(others, classes.tolist(), passed, order, layout.header)
-        pos_label = None if given.pos_label is None else data.label_like(given.pos_label, classes, "--pos-label")
+        pos_label = None if options.pos_label is None else data.label_like(options.pos_label, classes, "--pos-label")
         if columns.label is not None:
             if pos_label not in (None, columns.label):
                 raise UsageError(
@@ -227,38 +248,38 @@ def _read(given: DecideOptions) -> _Inputs:
                 )
             pos_label = columns.label
         scores = read_score_rows(path, layout, score_schema(columns, layout), rows.known)
-    metric: Any = given.metric or ("f1" if len(classes) == 2 else "f1_macro")
-    if given.cost is not None:
+    metric: Any = options.metric or ("f1" if len(classes) == 2 else "f1_macro")
+    if options.cost is not None:
         from metricfit.cli._costs import parse_cost
 
-        metric = parse_cost(given.cost, classes)
+        metric = parse_cost(options.cost, classes)
     return _Inputs(name, target, layout, rows, columns, scores, metric, pos_label, order)
 
 
-def _layout(path: Path, given: DecideOptions) -> Layout:
+def _layout(path: Path, options: DecideOptions) -> Layout:
     from metricfit.data import layout_of
 
-    delimiter = options.parse_delimiter(given.delimiter)
-    layout = layout_of(path, delimiter=delimiter, encoding=given.encoding, header=given.header)
+    delimiter = parse_delimiter(options.delimiter)
+    layout = layout_of(path, delimiter=delimiter, encoding=options.encoding, header=options.header)
     for note in layout.notes:
         say(note)
     return layout
 
 
-def _classes(given: DecideOptions, labels: NDArray[Any], target: str, name: str) -> tuple[NDArray[Any], list[Any] | None]:
+def _classes(options: DecideOptions, labels: NDArray[Any], target: str, name: str) -> tuple[NDArray[Any], list[Any] | None]:
     """All classes, sorted, and their order in ``--classes``."""
     import numpy as np
 
     found = np.unique(labels)
     order: list[Any] | None = None
-    if given.classes is not None:
-        wanted = options.split_names([given.classes])
+    if options.classes is not None:
+        wanted = split_names([options.classes])
         numbers = found.dtype.kind in "iu" and all(re.fullmatch(r"-?\d+", text) for text in wanted)
         order = [int(text) for text in wanted] if numbers else list(wanted)
         if found.dtype.kind == "b":
             order = [{"true": True, "false": False}.get(text.lower(), text) for text in wanted]
         if len(set(order)) < len(order):
-            raise UsageError(f"--classes should name every class once, got {given.classes}.")
+            raise UsageError(f"--classes should name every class once, got {options.classes}.")
         if unknown := [label for label in found.tolist() if label not in order]:
             n_rows = int((labels == unknown[0]).sum())
             raise DataError(
@@ -273,18 +294,18 @@ def _classes(given: DecideOptions, labels: NDArray[Any], target: str, name: str)
     return found, order
 
 
-def _fit(given: DecideOptions, inputs: _Inputs) -> DecisionRule:
+def _fit(options: DecideOptions, inputs: _Inputs) -> DecisionRule:
     from metricfit.decisions import DecisionRule
 
     rule = DecisionRule(
         inputs.metric,
-        subject_to=given.subject_to,
-        confidence=given.confidence,
+        subject_to=options.subject_to,
+        confidence=options.confidence,
         pos_label=inputs.pos_label,
         class_order=inputs.class_order,
         classes=list(inputs.columns.classes),
-        kind=given.kind,
-        fallback=given.fallback,
+        kind=options.kind,
+        fallback=options.fallback,
     )
     with _in_options(f"{inputs.name}: "):
         rule.fit(inputs.scores, inputs.rows.labels, inputs.rows.weight, inputs.rows.groups)
@@ -292,7 +313,7 @@ def _fit(given: DecideOptions, inputs: _Inputs) -> DecisionRule:
     return rule
 
 
-def _say_inputs(given: DecideOptions, inputs: _Inputs) -> None:
+def _say_inputs(options: DecideOptions, inputs: _Inputs) -> None:
     """Say what was read, and what was decided for the user."""
     labels, n_unlabelled = inputs.rows.labels, int((~inputs.rows.known).sum())
     shown = inputs.columns.classes[:MOST_SHOWN]
@@ -301,30 +322,30 @@ def _say_inputs(given: DecideOptions, inputs: _Inputs) -> None:
     say(f"{inputs.name}: {len(labels):,} rows; classes in {quoted(inputs.target)}: {sizes}{more}.")
     if n_unlabelled:
         say(f"{n_unlabelled:,} rows without a value in {quoted(inputs.target)} are dropped.")
-    if given.metric is None and given.cost is None:
+    if options.metric is None and options.cost is None:
         say(f"No --metric: {inputs.metric} is used. `metricfit metrics` lists others.")
     say(inputs.columns.describe())
 
 
-def _adjust(given: DecideOptions, inputs: _Inputs, rule: DecisionRule) -> DecisionRule:
+def _adjust(options: DecideOptions, inputs: _Inputs, rule: DecisionRule) -> DecisionRule:
     """The rule for the shares of the classes in ``--prevalence`` or ``--adapt``."""
     import numpy as np
 
     from metricfit import data
     from metricfit.cli._score_files import read_score_rows, score_schema, shares_of
 
-    if given.prevalence is not None:
+    if options.prevalence is not None:
         classes = np.array(inputs.columns.classes)
-        shares = {data.label_like(name, classes, "--prevalence"): share for name, share in shares_of(given.prevalence)}
+        shares = {data.label_like(name, classes, "--prevalence"): share for name, share in shares_of(options.prevalence)}
         with _in_options():
             return rule.for_prevalence(shares)
-    if given.adapt is None:
+    if options.adapt is None:
         return rule
-    with data.input_file(given.adapt) as path:
-        layout = _layout(path, replace(given, header=inputs.layout.header))
+    with data.input_file(options.adapt) as path:
+        layout = _layout(path, replace(options, header=inputs.layout.header))
         schema = replace(score_schema(inputs.columns, inputs.layout), header=layout.header)
         scores = read_score_rows(path, layout, schema)
-    with _in_options(f"{given.adapt}: "):
+    with _in_options(f"{options.adapt}: "):
         return rule.adapt(scores)
 
 

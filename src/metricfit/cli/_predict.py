@@ -24,11 +24,14 @@ Pair = tuple[Path, Path]  # a file, and where its predictions go
 class PredictOptions:
     """Options of ``metricfit predict``."""
 
-    model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote, or file of `metricfit decide`.", show_default=False)]
+    model: Annotated[
+        Path, typer.Argument(help="Folder that `metricfit fit` wrote, or file of `metricfit decide`.", show_default=False)
+    ]
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="CSV, TSV, ARFF, Parquet, JSON Lines or Excel files with the model's columns, or with scores; - is stdin.", show_default=False
+            help="CSV, TSV, ARFF, Parquet, JSON Lines or Excel files with the model's columns, or with scores; - is stdin.",
+            show_default=False,
         ),
     ]
     out: Annotated[
@@ -97,7 +100,9 @@ def predict(options: PredictOptions) -> None:
     with workers(options.jobs, options.cluster) as n_jobs:
         if options.model.is_file():
             if options.probabilities:
-                raise UsageError("--probabilities needs a model. A rule decides by the scores of your file: --keep copies them.")
+                raise UsageError(
+                    "--probabilities needs a model. A rule decides by the scores of your file: --keep copies them."
+                )
             model = open_rule(options.model, options.data[0], delimiter, options.encoding, options.header)
         else:
             model = open_model(options.model, split_names(options.trusted))
