@@ -27,3 +27,11 @@ def test_demo(tmp_path):
     assert rows["toy 2", "EXACT"][3] == "80 %"
     for name in ("fig1", "fig3", "fig4", "fig10"):
         assert (tmp_path / f"{name}.png").stat().st_size > 5000
+
+
+def test_decisions_by_the_scores_of_another_model():
+    out = run("examples/other_model.py")
+    assert "it is >= 0.8 in the population that they came from" in out
+    plain, rule = ([float(cell.rstrip("%")) for cell in line.split()[-3:]] for line in out.splitlines()[-2:])
+    assert rule[1] > plain[1] + 0.1
+    assert rule[2] >= 80  # per cent of draws, of finite test sets

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from metricfit.cli._compare import compare
+from metricfit.cli._decide import decide
 from metricfit.cli._demo import demo
 from metricfit.cli._fit import fit
 from metricfit.cli._inspect import inspect
@@ -29,6 +30,7 @@ app.command(epilog="Example: metricfit compare churn.csv --target churned --metr
 )
 app.command(epilog="Example: metricfit fit churn.csv --target churned --metric f1 --out model")(as_command(fit))
 app.command(epilog="Example: metricfit predict model new.csv --out predictions.csv")(as_command(predict))
+app.command(epilog="Example: metricfit decide scores.csv --target y --metric mcc --out rule.json")(as_command(decide))
 app.command(epilog="Example: metricfit inspect model")(inspect)
 
 

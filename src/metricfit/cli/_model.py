@@ -12,6 +12,7 @@ from metricfit._errors import DataError, UsageError
 from metricfit._extras import MissingExtraError
 
 if TYPE_CHECKING:
+    from metricfit.cli._rule_model import RuleClassifier
     from metricfit.data import Column, TableSchema
     from metricfit.estimators import MetricClassifier
 
@@ -22,7 +23,7 @@ TABLE_FILE, SCORES_FILE, REPORT_FILE = "table.json", "scores.json", "report.html
 class Model:
     """A model, and the columns that it reads."""
 
-    classifier: MetricClassifier
+    classifier: MetricClassifier | RuleClassifier
     schema: TableSchema
 
 

@@ -24,11 +24,14 @@ Pair = tuple[Path, Path]  # a file, and where its predictions go
 class PredictOptions:
     """Options of ``metricfit predict``."""
 
-    model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote.", show_default=False)]
+    model: Annotated[
+        Path, typer.Argument(help="Folder that `metricfit fit` wrote, or file of `metricfit decide`.", show_default=False)
+    ]
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="CSV, TSV, ARFF, Parquet, JSON Lines or Excel files with the model's columns; - is stdin.", show_default=False
+            help="CSV, TSV, ARFF, Parquet, JSON Lines or Excel files with the model's columns, or with scores; - is stdin.",
+            show_default=False,
         ),
     ]
     out: Annotated[
@@ -84,6 +87,7 @@ def predict(options: PredictOptions) -> None:
     from metricfit._files import check_free
     from metricfit.cli._model import open_model
     from metricfit.cli._predictor import Predictor, output_format, say_moved
+    from metricfit.cli._rule_model import open_rule
     from metricfit.data import Drift
 
     into_folder = len(options.data) > 1 or options.cluster or (options.out is not None and options.out.is_dir())
@@ -92,9 +96,17 @@ def predict(options: PredictOptions) -> None:
         output_format(options.out)
         if options.out is not None:
             check_free(options.out, "pass --overwrite", options.overwrite)
-    parse_delimiter(options.delimiter)
+    delimiter = parse_delimiter(options.delimiter)
     with workers(options.jobs, options.cluster) as n_jobs:
-        predictor = Predictor(open_model(options.model, split_names(options.trusted)), options)
+        if options.model.is_file():
+            if options.probabilities:
+                raise UsageError(
+                    "--probabilities needs a model. A rule decides by the scores of your file: --keep copies them."
+                )
+            model = open_rule(options.model, options.data[0], delimiter, options.encoding, options.header)
+        else:
+            model = open_model(options.model, split_names(options.trusted))
+        predictor = Predictor(model, options)
         if pairs:
             _predict_files(predictor, pairs, n_jobs)
         else:

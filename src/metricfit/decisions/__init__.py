@@ -1,10 +1,11 @@
 """Decisions: from scores to answers. Offsets, calibration, and a guard that chooses among candidates."""
 
 from metricfit.decisions._calibration import NEVER, cross_entropy, fit_temperature, known_rows
-from metricfit.decisions._constraints import Constraint
+from metricfit.decisions._constraints import Constraint, read_constraints
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import cross_fit_offsets, fit_offsets, fit_smooth_offsets
+from metricfit.decisions._reliability import Reliability
 from metricfit.decisions._rule import DecisionRule, NotAttainableError
 from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores
 from metricfit.decisions._smoothed import NoisyMetric, NormalOfTwo, softmax_and_normalizer, softmax_of_any
@@ -19,6 +20,7 @@ __all__ = [
     "NoisyMetric",
     "NormalOfTwo",
     "NotAttainableError",
+    "Reliability",
     "ScoreTable",
     "cross_entropy",
     "cross_fit_offsets",
@@ -31,6 +33,7 @@ __all__ = [
     "known_rows",
     "log_probabilities",
     "metric_values",
+    "read_constraints",
     "read_scores",
     "softmax_and_normalizer",
     "softmax_of_any",

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
@@ -19,9 +19,10 @@ from metricfit.decisions._calibration import fit_scale_and_bias, thin_rows
 from metricfit.decisions._constraints import ClassConstraint, Constraint, read_constraints, resolve_constraints
 from metricfit.decisions._curve import Curve
 from metricfit.decisions._guard import Guard
-from metricfit.decisions._intervals import Interval, constraint_interval, gain_interval, metric_interval
+from metricfit.decisions._intervals import Interval, Z, constraint_interval, gain_interval, metric_interval
 from metricfit.decisions._labels import match_columns
 from metricfit.decisions._prevalence import estimate_shares, separation
+from metricfit.decisions._reliability import Reliability
 from metricfit.decisions._scores import check_percentages, read_scores
 from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._solve import Rows, Solution, check_promise, rank_in_class, solve
@@ -69,11 +70,14 @@ class DecisionRule:
     Attributes:
         offsets_: one number per class. ``threshold_`` says the same for two classes.
         score_, score_interval_: the metric of rows that did not set the offsets, by cross-validation, and its 95 % interval.
-        baseline_, gain_, gain_interval_: the metric of the largest score, and the difference.
+        baseline_, gain_, gain_interval_, gain_p_: the metric of the largest score, and the difference with its p-value.
+        predicted_: the labels of the rows of the fit, by rules of the other rows if ``is_cross_fitted_``.
         constraints_: for each constraint its value on the rows of the fit, the interval, what is promised, and a sentence.
         attainable_, refusal_: whether the constraints can be kept, and if not, why.
         curve_: the metric and its parts over thresholds, for two classes.
+        reliability_: probabilities and how often they came true, in bins; :meth:`summary` warns if they are not calibrated.
         shares_: the shares of the classes that the rule is for.
+        columns_: the names of the columns of scores, if they came in a data frame.
         notes_: what the rule decided by itself, in sentences.
 
     >>> scores, y = [0.1, 0.4, 0.35, 0.8, 0.6, 0.9], [0, 0, 1, 1, 0, 1]
@@ -91,7 +95,9 @@ class DecisionRule:
     share_intervals_: Floats | None = None
     notes_: tuple[str, ...]
     score_: float | None = None
+    columns_: tuple[str, ...] = ()
     curve_: Curve | None = None
+    reliability_: Reliability | None = None
 
     def __init__(
         self,
@@ -129,6 +135,7 @@ class DecisionRule:
         self._judge(rows)
         self.constraints_ = [self._describe(one, rows, solution) for one in self._constraints]
         self.curve_ = Curve.of(rows, self.metric_, self._positive, self._threshold) if self._positive is not None else None
+        self.reliability_ = Reliability.of(rows, self._positive)
         kept, weight = thin_rows(rows.labels, rows.weight, len(self.classes_), MOST_KEPT)
         self._rows = Rows(rows.scores[kept].astype(np.float32).astype(np.float64), rows.labels[kept], weight)
         return self
@@ -150,6 +157,11 @@ class DecisionRule:
         if self._positive is None:
             raise AttributeError(f"A rule of {len(self.classes_)} classes has no threshold_. See offsets_.")
         return float(self._threshold(self.offsets_[1 - self._positive] - self.offsets_[self._positive]))
+
+    @property
+    def positive_(self) -> Any:
+        """The positive class of two; None for more classes."""
+        return None if self._positive is None else self.classes_.tolist()[self._positive]
 
     def for_prevalence(self, shares: Mapping[Any, float]) -> DecisionRule:
         """The rule for other shares of the classes, such as ``{"fraud": 0.003}``; the others keep their proportions.
@@ -200,14 +212,17 @@ class DecisionRule:
             how = "on rows that did not set the offsets" if self.is_cross_fitted_ else "on the rows that set the offsets"
             lines.append(f"{name_of(self.metric)} is {self.score_:.4f} ({_ends(self.score_interval_)}) {how}.")
             if not self._constraints:
-                gain = f"{self.gain_:+.4f} ({_ends(self.gain_interval_)})"
+                gain = f"{self.gain_:+.4f} ({_ends(self.gain_interval_)}, p = {self.gain_p_:.2g})"
                 lines.append(f"The largest score has {self.baseline_:.4f}: the rule gains {gain}.")
         lines += [one["sentence"] for one in self.constraints_]
-        return "\n".join([*lines, *([self.refusal_] if self.refusal_ else []), *self.notes_])
+        if self.reliability_ is not None and self.kind_ != "logit":
+            what = "of the most probable class" if self._positive is None else repr(self.classes_.tolist()[self._positive])
+            lines.append(self.reliability_.warning(what))
+        return "\n".join(filter(None, [*lines, self.refusal_, *self.notes_]))
 
-    def save(self, file: str | Path) -> None:
-        """Write the rule to a new JSON file, with the rows that it keeps for another prevalence."""
-        _rule_file.save(self, Path(file))
+    def save(self, file: str | Path, *, overwrite: bool = False) -> None:
+        """Write the rule to a JSON file, with the rows that it keeps for another prevalence."""
+        _rule_file.save(self, Path(file), overwrite)
 
     @classmethod
     def load(cls, file: str | Path, *, metric: Any = None) -> Self:
@@ -248,6 +263,7 @@ class DecisionRule:
         read = read_scores(scores, self.kind)
         if self.kind == "auto":
             check_percentages(read)
+        self.columns_ = tuple(map(str, getattr(scores, "columns", ())))
         labels, columns = match_columns(y, read.values.shape, self.classes, getattr(scores, "columns", ()))
         self.classes_, self.kind_, self.is_single_ = np.array(columns), read.kind, read.is_single
         counts = np.bincount(labels, minlength=len(columns))
@@ -304,6 +320,9 @@ class DecisionRule:
         self.gain_ = self.score_ - self.baseline_
         self.score_interval_ = metric_interval(self.metric_, predicted, *known, rows.groups)
         self.gain_interval_ = gain_interval(self.metric_, predicted, plain, *known, rows.groups)
+        error = (self.gain_interval_[1] - self.gain_interval_[0]) / (2.0 * Z)
+        self.gain_p_ = float(2.0 * ndtr(-abs(self.gain_) / error)) if error > 0.0 else float(self.gain_ == 0.0)
+        self.predicted_ = self.classes_[predicted]
 
     def _describe(self, one: ClassConstraint, rows: Rows, solution: Solution) -> dict[str, Any]:
         """A constraint's value on the rows of the fit, its interval, and what is promised."""

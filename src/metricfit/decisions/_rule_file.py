@@ -21,11 +21,11 @@ _ROWS = {"scores": np.float32, "labels": np.int32, "weight": np.float32}
 _OPTIONS = ("confidence", "pos_label", "class_order", "kind", "fallback")
 _FOUND = (
     *("kind_", "is_single_", "attainable_", "refusal_", "constraints_", "score_", "score_interval_", "is_cross_fitted_"),
-    *("baseline_", "gain_", "gain_interval_", "notes_"),
+    *("baseline_", "gain_", "gain_interval_", "gain_p_", "columns_", "notes_"),
 )
 
 
-def save(rule: Any, file: Path) -> None:
+def save(rule: Any, file: Path, overwrite: bool = False) -> None:
     if not hasattr(rule, "offsets_"):
         raise ValueError("`save` needs a rule that is fitted: call fit first.")
     rows: Rows = rule._rows
@@ -44,7 +44,7 @@ def save(rule: Any, file: Path) -> None:
         "found": {name: _plain(getattr(rule, name)) for name in _FOUND if hasattr(rule, name)},
         "rows": {name: _pack(getattr(rows, name), kind) for name, kind in _ROWS.items()},
     }
-    with new_file(file) as temporary:
+    with new_file(file, overwrite) as temporary:
         temporary.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -15,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from metricfit import metrics
 from metricfit._parallel import parallel
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import LEAST_PROBABILITY, fit_calibrated_offsets, fit_offsets
+from metricfit.decisions import LEAST_PROBABILITY, Constraint, DecisionRule, fit_calibrated_offsets, fit_offsets
 from metricfit.estimators._checks import check_target, check_weight
 from metricfit.estimators._decision import DecisionMixin
+from metricfit.estimators._fold_mean import FoldMean
 from metricfit.estimators._folds import check_cv_argument, count_folds, read_splits
 from metricfit.learners import class_scores, spread_classes
 from metricfit.metrics import order_of
@@ -39,6 +41,17 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
     For two classes and an estimator with probabilities, ``threshold_`` says the same in one number: ``predict`` answers
     ``classes_[1]`` where ``predict_proba(X)[:, 1] > threshold_``. It is -inf or inf if the answer is always the same.
 
+    **Constraints.** With ``subject_to="precision >= 0.9"``, a :class:`metricfit.DecisionRule` finds the offsets from the same
+    scores. It is ``rule_``, and ``rule_.summary()`` says how well the constraints are kept. With ``confidence=0.9`` they are
+    promised, and the model that predicts has to be the one that was judged:
+
+    - By default the mean of the fold models predicts. Each fold model was judged on rows it had not seen, but their mean was
+      not, so the promise is approximate.
+    - ``calibration=0.25`` holds out this share of the rows, and the others train one model. The promise is exact.
+    - With ``cv="prefit"`` it is exact if the estimator has not seen the rows.
+
+    Where the constraints cannot be kept, ``predict`` raises a ``NotAttainableError``, unless ``fallback="best"``.
+
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> features, target = load_iris(return_X_y=True)
@@ -55,6 +68,10 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         pos_label: Any = None,
         class_order: Sequence[Any] | None = None,
         average: str | None = None,
+        subject_to: str | Constraint | Iterable[Constraint] | None = None,
+        confidence: float | None = None,
+        calibration: float | None = None,
+        fallback: str | None = None,
         smooth: bool = True,
         cv: Any = 5,
         n_jobs: int | None = None,
@@ -65,6 +82,10 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         self.pos_label = pos_label
         self.class_order = class_order
         self.average = average
+        self.subject_to = subject_to
+        self.confidence = confidence
+        self.calibration = calibration
+        self.fallback = fallback
         self.smooth = smooth
         self.cv = cv
         self.n_jobs = n_jobs
@@ -74,6 +95,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         """Fit the estimator and tune the offsets on rows it has not seen."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        self._check_options()
         order = order_of(y) if self.class_order is None else self.class_order
         X, labels_given = indexable(X, check_target(y, warn=True))  # noqa: N806
         weight = check_weight(sample_weight, len(labels_given))
@@ -88,22 +110,88 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
             if len(self.classes_) < 2:
                 raise ValueError(f"OffsetClassifier needs at least two classes, got one class: {self.classes_[0]!r}.")
             splits = self._splits(labels)
-            data = self.estimator, X, labels_given, weights, self.classes_
-            scores = np.concatenate(list(parallel(_fold_scores, data, splits, self.n_jobs)))
             rows = np.concatenate([test for _, test in splits])
-            self.estimator_ = _fit(clone(self.estimator), X, labels_given, weights)
+            models, parts = self._fit_folds(X, labels_given, weights, splits)
+            scores = np.concatenate(parts)
+            if self.calibration is not None:
+                (self.estimator_,) = models
+            elif self.confidence is not None:
+                self.estimator_ = FoldMean(models, self.classes_)
+            else:
+                self.estimator_ = _fit(clone(self.estimator), X, labels_given, weights)
         self._find_metric(labels, order)
-        fit_to = fit_calibrated_offsets if self.smooth else fit_offsets
-        self.offsets_ = fit_to(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
+        if self.subject_to is not None:
+            self.rule_ = self._fit_rule(scores, labels_given[rows], None if weights is None else weight[rows], order)
+            self.offsets_ = self.rule_.offsets_
+        else:
+            fit_to = fit_calibrated_offsets if self.smooth else fit_offsets
+            self.offsets_ = fit_to(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
         return self
 
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The decision that is best for the metric; an error if the constraints cannot be kept."""
+        check_is_fitted(self)
+        if self.subject_to is None:
+            return super().predict(X)
+        return self.rule_.predict(self._for_rule(class_scores(self.estimator_, X)))
+
     def _scores(self, X: Any) -> Floats:  # noqa: N803
         check_is_fitted(self)
         return class_scores(self.estimator_, X) + self.offsets_
+
+    def _check_options(self) -> None:
+        if self.subject_to is None:
+            for name in ("confidence", "calibration", "fallback"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"`{name}` is for constraints: pass `subject_to` too, such as 'precision >= 0.9'.")
+            return
+        if not self.smooth:
+            raise ValueError("`smooth` should stay True with `subject_to`: constraints are kept exactly, without noise.")
+        if self.calibration is not None and not 0.0 < self.calibration < 1.0:
+            raise ValueError(f"`calibration` should be a share of the rows such as 0.25, got {self.calibration!r}.")
+        if self.calibration is not None and isinstance(self.cv, str) and self.cv == "prefit":
+            raise ValueError("`calibration` holds rows out of training: leave it out with cv='prefit'.")
+
+    def _fit_folds(
+        self, features: Any, y: NDArray[Any], weight: Floats | None, splits: Sequence[tuple[Any, Any]]
+    ) -> tuple[list[Any], list[Floats]]:
+        """The scores of the held-out rows of every split; and the models, if they are going to predict."""
+        models, scores = list[Any](), list[Floats]()
+        keeps = self.confidence is not None or self.calibration is not None
+        data = self.estimator, features, y, weight, self.classes_, keeps
+        for model, part in parallel(_fit_fold, data, splits, self.n_jobs):
+            models.append(model)
+            scores.append(part)
+        return models, scores
+
+    def _fit_rule(self, scores: Floats, y: NDArray[Any], weight: Floats | None, order: Sequence[Any] | None) -> DecisionRule:
+        """The rule for the constraints; a note says how exact its promise is."""
+        rule = DecisionRule(
+            metrics.with_average(self.metric, self.average),
+            subject_to=self.subject_to,
+            confidence=self.confidence,
+            pos_label=self.pos_label,
+            class_order=order,
+            classes=self.classes_.tolist(),
+            kind="probability" if hasattr(self.estimator_, "predict_proba") else "logit",
+            fallback=self.fallback,
+        ).fit(self._for_rule(scores), y, weight)
+        if isinstance(self.estimator_, FoldMean):
+            rule.notes_ += (
+                f"The promise is approximate: it was tested on out-of-fold scores, and the mean of the "
+                f"{len(self.estimator_.estimators_)} fold models predicts. Pass calibration=0.25 for an exact one.",
+            )
+        elif self.calibration is not None:
+            rule.notes_ += (f"The model was trained on other rows than the {len(y):,} that set the rule.",)
+        return rule
+
+    def _for_rule(self, scores: Floats) -> Floats:
+        """Probabilities where the estimator has them, so that the rule can be used with those of ``predict_proba``."""
+        return np.exp(scores) if hasattr(self.estimator_, "predict_proba") else scores
 
     @property
     def threshold_(self) -> float:
@@ -128,6 +216,16 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def _splits(self, labels: Ints) -> list[tuple[Any, Any]]:
+        if self.calibration is not None:
+            seed = check_random_state(self.random_state).randint(2**31)
+            splitter = StratifiedShuffleSplit(1, test_size=self.calibration, random_state=seed)
+            return list(splitter.split(np.empty((len(labels), 1)), labels))
+        splits = self._cv_splits(labels)
+        if self.confidence is not None and np.bincount(np.concatenate([test for _, test in splits])).max() > 1:
+            raise ValueError("`confidence` needs splits that hold out every row once at most. Try cv=5.")
+        return splits
+
+    def _cv_splits(self, labels: Ints) -> list[tuple[Any, Any]]:
         if not isinstance(self.cv, int | np.integer):
             check_cv_argument(self.cv)
             return read_splits(self.cv, labels)
@@ -137,13 +235,13 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         return list(stratified_folds(labels, n_folds, check_random_state(self.random_state).randint(2**31), warn=True))
 
 
-def _fold_scores(data: tuple[Any, ...], train: Ints, test: Ints) -> Floats:
-    """Scores of a fold's test rows, one column per class of all rows."""
-    estimator, X, y, weight, classes = data  # noqa: N806
+def _fit_fold(data: tuple[Any, ...], train: Ints, test: Ints) -> tuple[Any, Floats]:
+    """A fold's model, if it is to be kept, and the scores of its test rows, one column per class of all rows."""
+    estimator, X, y, weight, classes, keeps = data  # noqa: N806
     part = None if weight is None else weight[train]
     fitted = _fit(clone(estimator), _safe_indexing(X, train), _safe_indexing(y, train), part)
     known = class_scores(fitted, _safe_indexing(X, test))
-    return spread_classes(known, np.searchsorted(classes, fitted.classes_), len(classes))
+    return fitted if keeps else None, spread_classes(known, np.searchsorted(classes, fitted.classes_), len(classes))
 
 
 def _fit(estimator: Any, X: Any, y: Any, weight: Any) -> Any:  # noqa: N803

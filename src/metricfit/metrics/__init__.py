@@ -7,7 +7,7 @@ from metricfit.metrics._base import Counts, CountsMetric, Custom, Metric, needs_
 from metricfit.metrics._cost import Cost
 from metricfit.metrics._plain import metric_from_plain, metric_to_plain
 from metricfit.metrics._registry import REGISTRY, MetricLike, get, name_of, names
-from metricfit.metrics._resolve import Resolved, order_of, positive_of, resolve_metric
+from metricfit.metrics._resolve import Resolved, order_of, positive_of, resolve_metric, with_average
 
 __all__ = [
     "REGISTRY",
@@ -38,4 +38,5 @@ __all__ = [
     "order_of",
     "positive_of",
     "resolve_metric",
+    "with_average",
 ]

@@ -52,7 +52,7 @@ def resolve_metric(
         if metric.classes != tuple(classes.tolist()):
             raise ValueError(f"`metric` is for the classes {list(metric.classes)}, got {classes.tolist()}.")
         return metric
-    found = get(_with_average(metric, average))
+    found = get(with_average(metric, average))
     if isinstance(found, Custom):
         _check_function(found, len(classes))
     order = _order(found, classes, class_order)
@@ -87,7 +87,8 @@ def order_of(y: Any) -> list[Any] | None:
     return None
 
 
-def _with_average(metric: Any, average: str | None) -> Any:
+def with_average(metric: Any, average: str | None) -> Any:
+    """The metric, or its name, with an average over classes; "binary" and None leave it as it is."""
     if average is None:
         return metric
     check_option(average, "average", ("binary", "macro", "micro", "weighted"))

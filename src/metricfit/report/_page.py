@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from metricfit._extras import is_installed
 from metricfit._printable import shorten
+from metricfit._typing import Floats
 from metricfit.comparison import MOST_ROWS, Comparison
 from metricfit.methods import Choice
 from metricfit.report import _figures as figures
@@ -77,6 +78,11 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
 
     With a model, it also says what the model is and lists its candidates. With a profile, it describes the columns.
     """
+    return render(SECTIONS, _values(comparison, run, model, profile))
+
+
+def render(sections: Sequence[str], values: Mapping[str, Any]) -> str:
+    """The page of these templates."""
     environment = Environment(
         loader=PackageLoader("metricfit.report"),
         autoescape=True,
@@ -85,13 +91,12 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         lstrip_blocks=True,
     )
     environment.globals |= {format_.__name__: format_ for format_ in FORMATS}
-    values = _values(comparison, run, model, profile)
 
-    def render(name: str, **more: Any) -> Markup:
+    def fill(name: str, **more: Any) -> Markup:
         return Markup(environment.get_template(name).render(values, **more))
 
-    sections = [render(f"{name}.html.jinja") for name in SECTIONS]
-    return words.visible(render("page.html.jinja", style=render("style.css.jinja"), sections=sections))
+    filled = [fill(f"{name}.html.jinja") for name in sections]
+    return words.visible(fill("page.html.jinja", style=fill("style.css.jinja"), sections=filled))
 
 
 def _values(comparison: Comparison, run: Run, model: MetricClassifier | None, profile: TableProfile | None) -> dict[str, Any]:
@@ -188,21 +193,26 @@ def _decisions(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def _matrices(comparison: Comparison) -> list[dict[str, Any]]:
-    """Heat maps of the reference and the choice: cells with numbers for few classes, a picture for many."""
-    names = [str(label) for label in comparison.classes]
-    matrices = [(line, figures.confusion(comparison, line.result)) for line in lines.compared_lines(comparison)]
-    few, drawn = len(names) <= heatmap.MAX_NUMBERS, heatmap.classes_to_draw([matrix for _, matrix in matrices])
+    """Heat maps of the reference and the choice."""
+    compared = lines.compared_lines(comparison)
+    found = [(line.name, line.colour, figures.confusion(comparison, line.result)) for line in compared]
+    return matrix_values(found, [str(label) for label in comparison.classes])
+
+
+def matrix_values(matrices: Sequence[tuple[str, int, Floats]], names: list[str]) -> list[dict[str, Any]]:
+    """Heat maps of matrices with names and colours: cells with numbers for few classes, a picture for many."""
+    few, drawn = len(names) <= heatmap.MAX_NUMBERS, heatmap.classes_to_draw([matrix for _, _, matrix in matrices])
     return [
         {
-            "name": line.name,
-            "colour": line.colour,
+            "name": name,
+            "colour": colour,
             "labels": names,
             "rows": heatmap.cells(matrix, names) if few else None,
-            "picture": None if few else heatmap.picture(matrix, names, f"Confusion matrix of {line.name}", drawn),
+            "picture": None if few else heatmap.picture(matrix, names, f"Confusion matrix of {name}", drawn),
             "n_drawn": len(drawn),
             "confusions": heatmap.frequent_confusions(matrix, names)[: FEW_CONFUSIONS if few else None],
         }
-        for line, matrix in matrices
+        for name, colour, matrix in matrices
     ]
 
 

@@ -39,6 +39,12 @@ class Chart:
         points = " ".join(f"{self.px(x):.1f},{self.py(y):.1f}" for x, y in zip(xs, ys, strict=True))
         self._add('<polyline class="line c{}" points="{}"/>', colour, points)
 
+    def band(self, xs: Sequence[float], lows: Sequence[float], highs: Sequence[float], colour: int) -> None:
+        """What lies between two lines."""
+        there, back = zip(xs, lows, strict=True), zip(reversed(xs), reversed(highs), strict=True)
+        points = " ".join(f"{self.px(x):.1f},{self.py(y):.1f}" for x, y in (*there, *back))
+        self._add('<polygon class="band c{}" points="{}"/>', colour, points)
+
     def point(self, x: float, y: float, colour: int, tip: str, radius: float = 4.0, hollow: bool = False) -> None:
         self._add(
             '<circle class="{} c{}" cx="{}" cy="{}" r="{}"><title>{}</title></circle>',

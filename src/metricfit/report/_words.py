@@ -93,7 +93,11 @@ class MetricWords:
 
     @classmethod
     def of(cls, comparison: Comparison) -> MetricWords:
-        title, measure = metric_title(comparison.metric, comparison.measure), comparison.measure
+        return cls.named(comparison.metric, comparison.measure)
+
+    @classmethod
+    def named(cls, metric: str, measure: Metric) -> MetricWords:
+        title = metric_title(metric, measure)
         if isinstance(measure, Cost):
             return cls(title, "saving", "saving per case", "rise of the cost per case", measure)
         return cls(title, "difference", f"difference in {title}", f"loss of {title}", measure)

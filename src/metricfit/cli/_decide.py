@@ -1,0 +1,398 @@
+"""``metricfit decide``: the best decision by the scores of any classifier."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from metricfit._errors import DataError, UsageError
+from metricfit._printable import listed, printable, quoted
+from metricfit.cli._options import (
+    FORMATS,
+    AsJson,
+    Delimiter,
+    Encoding,
+    Overwrite,
+    check_metric,
+    parse_delimiter,
+    say,
+    split_names,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from metricfit.cli._score_files import LabelColumns, ScoreColumns
+    from metricfit.data import Layout
+    from metricfit.decisions import DecisionRule
+
+MOST_SHOWN = 10  # classes in a note
+_ABOUT_DATA = ("`scores`", "`y`", "`sample_weight`", "`groups`")  # how errors about the contents of the file begin
+_IN_OPTIONS = {  # what an error calls an argument, and its option
+    r"`subject_to`": "--subject-to",
+    r"`confidence`": "--confidence",
+    r"`pos_label`": "--pos-label",
+    r"`class_order`|class_order": "--classes",
+    r"`metric`": "--metric",
+    r"`classes`": "--classes",
+    r"`sample_weight`": "--weight",
+    r"`groups`": "--groups",
+    r"`shares`|for_prevalence": "--prevalence",
+    r"`adapt`": "--adapt",
+    r"`scores`": "The scores",
+    r"`y`": "The target",
+    r"kind='(\w+)'": r"--kind \1",
+    r"fallback='best'": "--fallback best",
+    r"try average='macro'": "try its mean over classes, such as f1_macro",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecideOptions:
+    """Options of ``metricfit decide``."""
+
+    data: Annotated[Path, typer.Argument(help=f"{FORMATS} A row has a label and its scores.", show_default=False)]
+    target: Annotated[
+        str | None, typer.Option(help="Column of the labels: name, or number from 1.", show_default="the last column")
+    ] = None
+    metric: Annotated[
+        str | None, typer.Option(help="Metric to optimise; `metricfit metrics` lists them.", show_default="f1 or f1_macro")
+    ] = None
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a '
+            "CSV file with a row per true class and a column per predicted class.",
+            show_default=False,
+        ),
+    ] = None
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns of scores: names or numbers, separated by commas. One column is enough for two classes.",
+            show_default="found by the names of the classes",
+        ),
+    ] = None
+    kind: Annotated[Literal["auto", "probability", "log_probability", "logit"], typer.Option(help="What the scores are.")] = (
+        "auto"
+    )
+    subject_to: Annotated[
+        str | None, typer.Option(help='Constraints, such as "precision >= 0.9 and recall[fraud] >= 50%".', show_default=False)
+    ] = None
+    confidence: Annotated[
+        float | None, typer.Option(help="Promise the constraints with this probability, such as 0.9.", show_default=False)
+    ] = None
+    fallback: Annotated[
+        Literal["best"] | None,
+        typer.Option(
+            help="Where the constraints cannot be kept: best decides by the best that can be promised.",
+            show_default="no rule is written",
+        ),
+    ] = None
+    pos_label: Annotated[
+        str | None,
+        typer.Option(
+            "--pos-label",
+            "--positive",
+            help="Positive class of two, which a single column of scores is about.",
+            show_default="that of a single column; the larger of two numbers, the rarer of two names",
+        ),
+    ] = None
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            help="All classes in their order, separated by commas; also those that no row has. The columns of --scores are in "
+            "this order if their names do not tell their classes.",
+            show_default=False,
+        ),
+    ] = None
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            "--groups", "--group", help="Column whose equal values are rows that depend on each other.", show_default=False
+        ),
+    ] = None
+    weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.", show_default=False)] = None
+    prevalence: Annotated[
+        str | None, typer.Option(help="Shares of the classes where the rule is used: fraud=0.003.", show_default=False)
+    ] = None
+    adapt: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of new scores without labels, whose shares of the classes the rule is for.", show_default=False
+        ),
+    ] = None
+    out: Annotated[Path | None, typer.Option(help="JSON file to write the rule to.", show_default=False)] = None
+    report: Annotated[Path | None, typer.Option(help="HTML report to write.", show_default=False)] = None
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected"),
+    ] = None
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    overwrite: Overwrite = False
+    as_json: AsJson = False
+
+
+def decide(options: DecideOptions) -> None:
+    """Find the best decision by the scores of any classifier: no features, no training.
+
+    The rows should be new to the classifier. An offset for each class, a threshold for two classes, is fitted to the metric
+    and the constraints, and judged on rows that did not set it. `metricfit predict rule.json new_scores.csv` applies it.
+    """
+    from metricfit._files import check_free, new_file
+
+    _check(options)
+    for file in (options.out, options.report):
+        if file is not None:
+            check_free(file, "pass --overwrite", options.overwrite)
+    inputs = _read(options)
+    rule = _fit(options, inputs)
+    adjusted = _adjust(options, inputs, rule)
+    _say_inputs(options, inputs)
+    decides = adjusted.attainable_ or options.fallback is not None
+    out = options.out if decides else None
+    next_command = "" if out is None else shlex.join(["metricfit", "predict", str(out), "new_scores.csv"])
+    if options.report is not None:
+        from metricfit.report import Run, decision_page
+
+        run = Run.now(inputs.name, inputs.target, next_command)
+        with new_file(options.report, options.overwrite) as page:
+            text = decision_page(adjusted, inputs.scores, inputs.rows.labels, run, inputs.rows.weight)
+            page.write_text(text, encoding="utf-8")
+        say(f"Report: {options.report}")
+    if out is not None:
+        adjusted.save(out, overwrite=options.overwrite)
+        say(f"Rule: {out}")
+    if options.as_json:
+        print(json.dumps(_as_json(adjusted, rule, inputs), indent=1))
+        return
+    lines = [adjusted.summary(), *([f"Next: {next_command}"] if next_command else [])]
+    if not decides:
+        nothing = " No rule was written." if options.out is not None else ""
+        lines.append(f"Pass --fallback best to decide by the best that is possible.{nothing}")
+    print("\n".join(map(printable, "\n".join(lines).split("\n"))))
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What was read: the labels, the scores in the order of the classes, and where they are in the file."""
+
+    name: str
+    target: str
+    layout: Layout
+    rows: LabelColumns
+    columns: ScoreColumns
+    scores: NDArray[Any]
+    metric: Any
+    pos_label: Any
+    class_order: list[Any] | None
+
+
+def _check(options: DecideOptions) -> None:
+    """What can be refused before the file is read."""
+    if options.cost is not None and options.metric is not None:
+        raise UsageError("--cost is a metric of its own: pass --cost or --metric, not both.")
+    if options.prevalence is not None and options.adapt is not None:
+        raise UsageError("--prevalence and --adapt exclude each other: both say what the shares of the classes are.")
+    if options.out is not None and options.out == options.report:
+        raise UsageError(f"--out and --report are one file, {options.out}.")
+    if options.fallback is not None and options.subject_to is None:
+        raise UsageError("--fallback is for constraints that cannot be kept: pass --subject-to too.")
+    if options.metric is not None:
+        check_metric(options.metric)
+    parse_delimiter(options.delimiter)
+
+
+def _read(options: DecideOptions) -> _Inputs:
+
+    from metricfit import data
+    from metricfit.cli._score_files import find_score_columns, read_label_rows, read_score_rows, score_schema
+
+    with data.input_file(options.data) as path:
+        layout = _layout(path, options)
+        target = layout.names[-1] if options.target is None else data.column_named(options.target, layout.names, "--target")
+        weight, group = (
+            None if text is None else data.column_named(text, layout.names, option)
+            for text, option in ((options.weight, "--weight"), (options.groups, "--groups"))
+        )
+        used = [name for name in (target, weight, group) if name is not None]
+        if len(set(used)) < len(used):
+            raise UsageError("--target, --weight and --groups should be different columns.")
+        passed = [
+            data.column_named(text, layout.names, "--scores")
+            for one in options.scores or ()
+            for text in ([one] if one in layout.names else split_names([one]))
+        ]
+        if both := [name for name in passed if name in used or passed.count(name) > 1]:
+            raise UsageError(f"--scores {quoted(both[0])} is used twice: scores, labels, weights and groups are columns each.")
+        rows = read_label_rows(path, layout, target, weight, group)
+        name = "stdin" if str(options.data) == "-" else path.name
+        classes, order = _classes(options, rows.labels, target, name)
+        others = [column for column in layout.names if column not in used]
+        columns = find_score_columns(others, classes.tolist(), passed, order, layout.header)
+        pos_label = None if options.pos_label is None else data.label_like(options.pos_label, classes, "--pos-label")
+        if columns.label is not None:
+            if pos_label not in (None, columns.label):
+                raise UsageError(
+                    f"--pos-label is {quoted(pos_label)}, but the only column of scores, {quoted(columns.names[0])}, is about "
+                    f"{quoted(columns.label)}. Add a column for {quoted(pos_label)}."
+                )
+            pos_label = columns.label
+        scores = read_score_rows(path, layout, score_schema(columns, layout), rows.known)
+    metric: Any = options.metric or ("f1" if len(classes) == 2 else "f1_macro")
+    if options.cost is not None:
+        from metricfit.cli._costs import parse_cost
+
+        metric = parse_cost(options.cost, classes)
+    return _Inputs(name, target, layout, rows, columns, scores, metric, pos_label, order)
+
+
+def _layout(path: Path, options: DecideOptions) -> Layout:
+    from metricfit.data import layout_of
+
+    delimiter = parse_delimiter(options.delimiter)
+    layout = layout_of(path, delimiter=delimiter, encoding=options.encoding, header=options.header)
+    for note in layout.notes:
+        say(note)
+    return layout
+
+
+def _classes(options: DecideOptions, labels: NDArray[Any], target: str, name: str) -> tuple[NDArray[Any], list[Any] | None]:
+    """All classes, sorted, and their order in ``--classes``."""
+    import numpy as np
+
+    found = np.unique(labels)
+    order: list[Any] | None = None
+    if options.classes is not None:
+        wanted = split_names([options.classes])
+        numbers = found.dtype.kind in "iu" and all(re.fullmatch(r"-?\d+", text) for text in wanted)
+        order = [int(text) for text in wanted] if numbers else list(wanted)
+        if found.dtype.kind == "b":
+            order = [{"true": True, "false": False}.get(text.lower(), text) for text in wanted]
+        if len(set(order)) < len(order):
+            raise UsageError(f"--classes should name every class once, got {options.classes}.")
+        if unknown := [label for label in found.tolist() if label not in order]:
+            n_rows = int((labels == unknown[0]).sum())
+            raise DataError(
+                f"{name}, column {quoted(target)}: the label {quoted(unknown[0])} ({n_rows:,} rows) is not in --classes, so "
+                "no column of scores is about it."
+            )
+        found = np.array(sorted(order))
+    if len(np.unique(labels)) < 2:
+        raise DataError(
+            f"{name}, column {quoted(target)} has only one class: {listed([str(one) for one in np.unique(labels)], 1)}."
+        )
+    return found, order
+
+
+def _fit(options: DecideOptions, inputs: _Inputs) -> DecisionRule:
+    from metricfit.decisions import DecisionRule
+
+    rule = DecisionRule(
+        inputs.metric,
+        subject_to=options.subject_to,
+        confidence=options.confidence,
+        pos_label=inputs.pos_label,
+        class_order=inputs.class_order,
+        classes=list(inputs.columns.classes),
+        kind=options.kind,
+        fallback=options.fallback,
+    )
+    with _in_options(f"{inputs.name}: "):
+        rule.fit(inputs.scores, inputs.rows.labels, inputs.rows.weight, inputs.rows.groups)
+    rule.columns_ = inputs.columns.names
+    return rule
+
+
+def _say_inputs(options: DecideOptions, inputs: _Inputs) -> None:
+    """Say what was read, and what was decided for the user."""
+    labels, n_unlabelled = inputs.rows.labels, int((~inputs.rows.known).sum())
+    shown = inputs.columns.classes[:MOST_SHOWN]
+    sizes = ", ".join(f"{label} {int((labels == label).sum()):,}" for label in shown)
+    more = f" and {len(inputs.columns.classes) - len(shown)} more classes" if len(inputs.columns.classes) > len(shown) else ""
+    say(f"{inputs.name}: {len(labels):,} rows; classes in {quoted(inputs.target)}: {sizes}{more}.")
+    if n_unlabelled:
+        say(f"{n_unlabelled:,} rows without a value in {quoted(inputs.target)} are dropped.")
+    if options.metric is None and options.cost is None:
+        say(f"No --metric: {inputs.metric} is used. `metricfit metrics` lists others.")
+    say(inputs.columns.describe())
+
+
+def _adjust(options: DecideOptions, inputs: _Inputs, rule: DecisionRule) -> DecisionRule:
+    """The rule for the shares of the classes in ``--prevalence`` or ``--adapt``."""
+    import numpy as np
+
+    from metricfit import data
+    from metricfit.cli._score_files import read_score_rows, score_schema, shares_of
+
+    if options.prevalence is not None:
+        classes = np.array(inputs.columns.classes)
+        shares = {data.label_like(name, classes, "--prevalence"): share for name, share in shares_of(options.prevalence)}
+        with _in_options():
+            return rule.for_prevalence(shares)
+    if options.adapt is None:
+        return rule
+    with data.input_file(options.adapt) as path:
+        layout = _layout(path, replace(options, header=inputs.layout.header))
+        schema = replace(score_schema(inputs.columns, inputs.layout), header=layout.header)
+        scores = read_score_rows(path, layout, schema)
+    with _in_options(f"{options.adapt}: "):
+        return rule.adapt(scores)
+
+
+@contextmanager
+def _in_options(where: str = "") -> Iterator[None]:
+    """Turn an error about arguments into one about options, or about the file if its contents are wrong."""
+    try:
+        yield
+    except (UsageError, DataError):
+        raise
+    except ValueError as error:
+        text, about_data = str(error), str(error).startswith(_ABOUT_DATA)
+        for argument, option in _IN_OPTIONS.items():
+            text = re.sub(argument, option, text)
+        raise (DataError(f"{where}{text}") if about_data else UsageError(text)) from error
+
+
+def _as_json(rule: DecisionRule, fitted: DecisionRule, inputs: _Inputs) -> dict[str, Any]:
+    """The rule, and how good it is; scores are those of the rule before it was adjusted to other shares."""
+    import numpy as np
+
+    from metricfit.metrics import name_of
+
+    return {
+        "data": inputs.name,
+        "target": inputs.target,
+        "columns": list(inputs.columns.names),
+        "classes": rule.classes_.tolist(),
+        "kind": rule.kind_,
+        "metric": name_of(rule.metric),
+        "subject_to": rule.subject_to,
+        "confidence": rule.confidence,
+        "n_rows": len(inputs.rows.labels),
+        "attainable": rule.attainable_,
+        "refusal": rule.refusal_,
+        "offsets": rule.offsets_.tolist(),
+        "threshold": rule.threshold_ if len(rule.classes_) == 2 else None,
+        "shares": rule.shares_.tolist(),
+        "share_intervals": None if rule.share_intervals_ is None else np.asarray(rule.share_intervals_).tolist(),
+        "score": fitted.score_,
+        "score_interval": list(fitted.score_interval_),
+        "is_cross_fitted": fitted.is_cross_fitted_,
+        "baseline": fitted.baseline_,
+        "gain": fitted.gain_,
+        "gain_interval": list(fitted.gain_interval_),
+        "gain_p": fitted.gain_p_,
+        "constraints": rule.constraints_,
+        "calibration": None if fitted.reliability_ is None else fitted.reliability_.as_json(),
+        "notes": list(rule.notes_),
+    }

@@ -1,0 +1,211 @@
+"""Files of scores: which column belongs to which class, and the rows as arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metricfit._errors import DataError, UsageError
+from metricfit._printable import listed, quoted
+
+if TYPE_CHECKING:
+    from metricfit.data import Layout, TableSchema
+
+    Floats = NDArray[np.float64]
+
+PREFIX = r"p|prob|proba|probability|score|logit|log_?p|log_?prob|log_?proba"
+_OF_A_CLASS = re.compile(rf"(?P<prefix>{PREFIX})(?:[ _.:=(\[-]+(?P<label>.+?)[)\]]*|(?P<number>\d+))", re.IGNORECASE)
+_OF_NO_CLASS = re.compile(rf"(y_|predict_)?({PREFIX}|scores|prediction)", re.IGNORECASE)
+MOST_SHOWN = 10  # columns in a message
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """The columns of the scores, in the order of the classes; a single column is about ``label``, if its name says so."""
+
+    names: tuple[str, ...]
+    classes: tuple[Any, ...]
+    label: Any = None
+
+    def describe(self) -> str:
+        """Which column belongs to which class, in a sentence."""
+        if len(self.names) == 1:
+            about = "the positive class" if self.label is None else quoted(self.label)
+            return f"Column {quoted(self.names[0])} has the scores of {about}."
+        pairs = [f"{quoted(name)} of {quoted(label)}" for name, label in zip(self.names, self.classes, strict=True)]
+        more = f" and {len(pairs) - MOST_SHOWN} more" if len(pairs) > MOST_SHOWN else ""
+        return f"Columns of scores: {', '.join(pairs[:MOST_SHOWN])}{more}."
+
+
+def find_score_columns(
+    names: Sequence[str],
+    classes: Sequence[Any],
+    passed: Sequence[str] = (),
+    order: Sequence[Any] | None = None,
+    header: bool = True,
+) -> ScoreColumns:
+    """The column of every class, by its name: ``p_fraud``, ``proba_fraud``, ``score(fraud)``, ``fraud`` and the like.
+
+    ``names`` are the columns to choose from, and ``passed`` those in ``--scores``. If the names do not tell the classes, or if
+    the file has no header, columns are in ``order``, by default that of the classes. For two classes, one column is enough.
+
+    >>> find_score_columns(["id", "p_ok", "p_fraud"], ["fraud", "ok"]).names
+    ('p_fraud', 'p_ok')
+    >>> find_score_columns(["id", "proba_1"], [0, 1])
+    ScoreColumns(names=('proba_1',), classes=(0, 1), label=1)
+    """
+    whole, parts = _match_names(passed or names, classes) if header else ([], {})
+    if len(set(whole)) > 1:
+        sets = " and ".join(listed(found, 3) for found in whole)
+        raise UsageError(f"Several columns could be the scores of each class: {sets}. Pass --scores {','.join(whole[0])}.")
+    if whole:
+        return ScoreColumns(whole[0], tuple(classes))
+    if passed:
+        return _in_order(passed, classes, order or classes, parts)
+    if len(classes) == 2:
+        if len(parts) == 1:
+            ((name, label),) = parts.items()
+            return ScoreColumns((name,), tuple(classes), label)
+        of_none = names if len(names) == 1 else [name for name in names if _OF_NO_CLASS.fullmatch(name)]
+        if len(of_none) == 1 and not parts:
+            return ScoreColumns((of_none[0],), tuple(classes))
+    missing = [label for label in classes if label not in parts.values()]
+    if not parts or not missing:
+        known, example = listed([str(label) for label in classes], MOST_SHOWN), classes[0]
+        raise DataError(
+            f"No columns of scores were found for the classes {known}: expected names such as p_{example}, proba_{example} or "
+            f"{example}. Pass --scores with the columns, separated by commas. Columns: {listed(names, MOST_SHOWN)}."
+        )
+    raise DataError(
+        f"Class {quoted(missing[0])} has no column of scores; found {listed(list(parts), 5)}. "
+        f"Pass --scores with a column for each of the {len(classes)} classes."
+    )
+
+
+def _match_names(names: Sequence[str], classes: Sequence[Any]) -> tuple[list[tuple[str, ...]], dict[str, Any]]:
+    """The sets of columns that have all classes, with one prefix each; and the class of every column that names one."""
+    groups: dict[str, dict[str, str]] = {}
+    for name in names:
+        groups.setdefault("", {})[name.strip().lower()] = name
+        if found := _OF_A_CLASS.fullmatch(name.strip()):
+            label = found["label"] or found["number"]
+            groups.setdefault(found["prefix"].lower(), {})[label.strip().lower()] = name
+    whole, parts = [], dict[str, Any]()
+    for group in groups.values():
+        matched = {label: group[str(label).lower()] for label in classes if str(label).lower() in group}
+        parts |= {name: label for label, name in matched.items()}
+        if len(set(matched.values())) == len(classes):
+            whole.append(tuple(matched[label] for label in classes))
+    return whole, parts
+
+
+def _in_order(passed: Sequence[str], classes: Sequence[Any], order: Sequence[Any], parts: Mapping[str, Any]) -> ScoreColumns:
+    """Columns of ``--scores`` whose names do not tell all classes."""
+    if len(passed) == 1 and len(classes) == 2:
+        return ScoreColumns(tuple(passed), tuple(classes), parts.get(passed[0]))
+    if len(passed) < len(classes):
+        missing = next((label for label in classes if label not in parts.values()), classes[-1])
+        raise DataError(f"Class {quoted(missing)} has no column: --scores has {len(passed)} for {len(classes)} classes.")
+    if len(passed) > len(classes):
+        raise DataError(
+            f"--scores has {len(passed)} columns for {len(classes)} classes: {listed([str(one) for one in classes], 5)}. "
+            "Pass --classes with the class of every column."
+        )
+    column_of = dict(zip(order, passed, strict=True))
+    for name, label in parts.items():
+        if column_of[label] != name:
+            raise UsageError(
+                f"--scores: {quoted(name)} has the name of class {quoted(label)}, but {quoted(column_of[label])} stands in "
+                "its place. Pass --classes with the class of every column, in the same order."
+            )
+    return ScoreColumns(tuple(column_of[label] for label in classes), tuple(classes))
+
+
+def score_schema(columns: ScoreColumns, layout: Layout) -> TableSchema:
+    """The columns of scores as those that a model needs."""
+    from metricfit.data import Column, TableSchema
+
+    found = tuple(Column(name, "number", layout.names.index(name)) for name in columns.names)
+    return TableSchema(found, layout.header, len(layout.names))
+
+
+def read_score_rows(path: Path, layout: Layout, schema: TableSchema, rows: NDArray[np.bool_] | None = None) -> Floats:
+    """The scores (n, k) of all rows, or of these; a missing one is an error."""
+    from metricfit.data import read_chunks
+
+    parts, start = [], 0
+    for chunk in read_chunks(path, layout, schema):
+        table = np.stack([column.to_numpy() for column in chunk.features.columns], 1)
+        wanted = np.ones(len(table), bool) if rows is None else rows[start : start + len(table)]
+        start += len(table)
+        empty = np.isnan(table) & wanted[:, None]
+        if empty.any():
+            row, column = np.argwhere(empty)[0]
+            name = quoted(schema.columns[column].name)
+            raise DataError(
+                f"{path}, row {chunk.first_row + row}, column {name} has no number. Every row needs a score of every class."
+            )
+        parts.append(table if wanted.all() else table[wanted])
+    if not parts or not sum(map(len, parts)):
+        raise DataError(f"{path} has no rows.")
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class LabelColumns:
+    """The labels of rows that have one, which rows these are, and their weights and groups."""
+
+    labels: NDArray[Any]
+    known: NDArray[np.bool_]
+    weight: Floats | None
+    groups: NDArray[Any] | None
+
+
+def read_label_rows(path: Path, layout: Layout, target: str, weight: str | None, group: str | None) -> LabelColumns:
+    """Read the columns of labels, weights and groups."""
+    import pyarrow as pa
+
+    from metricfit.data import Column, TableSchema, read_chunks, read_labels
+
+    numbers = () if weight is None else (Column(weight, "number", layout.names.index(weight)),)
+    schema = TableSchema(numbers, layout.header, len(layout.names))
+    chunks = list(read_chunks(path, layout, schema, [name for name in (target, group) if name is not None]))
+    if not chunks or not sum(chunk.kept.num_rows for chunk in chunks):
+        raise DataError(f"{path} has a header but no rows.")
+    kept = pa.concat_tables([chunk.kept for chunk in chunks])
+    valid, labels = read_labels(kept[target], target, path)
+    known = np.asarray(valid)
+    return LabelColumns(
+        labels,
+        known,
+        None if weight is None else np.concatenate([chunk.features[weight].to_numpy() for chunk in chunks])[known],
+        None if group is None else _codes(kept[group].filter(valid), group, path),
+    )
+
+
+def _codes(column: Any, name: str, path: Path) -> NDArray[np.int64]:
+    if column.null_count:
+        raise DataError(
+            f"{path}, column {quoted(name)} has {column.null_count:,} rows without a value, so they have no group."
+        )
+    found = column.combine_chunks().dictionary_encode()
+    return np.asarray((found.combine_chunks() if hasattr(found, "combine_chunks") else found).indices, np.int64)
+
+
+def shares_of(text: str) -> Iterator[tuple[str, float]]:
+    """Names and numbers of ``--prevalence``, such as ``fraud=0.003,error=1%``."""
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, sign, number = part.rpartition("=")
+        try:
+            value = float(number.strip().removesuffix("%")) / (100.0 if number.strip().endswith("%") else 1.0)
+        except ValueError:
+            sign = ""
+        if not sign or not name.strip():
+            raise UsageError(f"--prevalence should be shares such as fraud=0.003, separated by commas; got {part!r}.")
+        yield name.strip(), value

@@ -1,0 +1,228 @@
+"""The report of a decision rule: the metric over thresholds, what changes in rows, errors before and after, calibration."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from metricfit._printable import shorten
+from metricfit._typing import Floats
+from metricfit.decisions import hard_confusion, read_constraints
+from metricfit.metrics import Cost, name_of
+from metricfit.report._gain import Change, base_of, class_changes, positive_changes, rows_right, total_cost
+from metricfit.report._heatmap import LEVEL_WORDS
+from metricfit.report._lines import N_COLOURS
+from metricfit.report._page import Run, matrix_values, render
+from metricfit.report._svg import Chart, span
+from metricfit.report._words import MetricWords, interval, score
+
+if TYPE_CHECKING:
+    from metricfit.decisions import DecisionRule, Reliability
+
+BEFORE, AFTER = 0, 7  # colours of the largest score and of the rule
+PARTS = {"precision": 2, "recall": 1, "predicted_rate": 3}  # of a curve, and their colours
+MAX_OPEN = 12  # classes in a table that is not folded
+MAX_LETTERS = 32  # of the name of a metric along an axis
+
+
+def decision_page(
+    rule: DecisionRule, scores: NDArray[Any], labels: NDArray[Any], run: Run, weight: Floats | None = None
+) -> str:
+    """The report of a rule as HTML; ``scores``, ``labels`` and ``weight`` are those of its fit.
+
+    Errors of a rule for other shares of the classes are counted in rows that are weighted accordingly.
+    """
+    names, decides = [str(label) for label in rule.classes_], rule.attainable_ or rule.fallback is not None
+    before, after = _matrices(rule, scores, labels, np.ones(len(labels)) if weight is None else weight)
+    metric = MetricWords.named(name_of(rule.metric), rule.metric_)
+    first, *sentences = rule.summary().split("\n")
+    values: dict[str, Any] = {
+        "run": run,
+        "metric": metric.title,
+        "headline": first.removeprefix("DecisionRule: "),
+        "sentences": sentences,
+        "decides": decides,
+        "cards": _cards(rule, metric, len(labels), decides),
+        "n_rows": len(labels),
+        "n_classes": len(names),
+        "is_held_out": rule.score_ is not None and rule.is_cross_fitted_,
+        "is_reweighted": rule.score_ is None,
+        "best": _best_range(rule),
+        "has_limits": any(one.quantity in PARTS for one in read_constraints(rule.subject_to)),
+        "curve_figure": None if rule.curve_ is None else _curve_figure(rule, metric, decides),
+        "parts_figure": None if rule.curve_ is None else _parts_figure(rule, decides),
+        "parts_legend": [(colour, False, name.replace("_", " ")) for name, colour in PARTS.items()],
+        "positive": None if rule.positive_ is None else str(rule.positive_),
+        "base": base_of(after.sum(1).tolist()),
+        "changes": _changes(rule, before, after) if decides else [],
+        "class_changes": class_changes(before, after, names, base_of(after.sum(1).tolist()))
+        if decides and len(names) > 2
+        else [],
+        "costs": _costs(rule, before, after) if decides else None,
+        "matrices": matrix_values([("largest score", BEFORE, before), ("rule", AFTER, after)], names) if decides else [],
+        "classes": _classes(rule, before, after, names) if decides else [],
+        "max_open": MAX_OPEN,
+        "reliability": rule.reliability_,
+        "reliability_figure": None if rule.reliability_ is None else _reliability_figure(rule.reliability_),
+        "is_logit": rule.kind_ == "logit",
+        "level_words": LEVEL_WORDS,
+        "n_colours": N_COLOURS,
+        "reference": {"colour": BEFORE},
+        "choice": {"colour": AFTER},
+    }
+    return render(("decision",), values)
+
+
+def _matrices(rule: DecisionRule, scores: NDArray[Any], labels: NDArray[Any], weight: Floats) -> tuple[Floats, Floats]:
+    """Confusion matrices of the largest score and of the rule, on rows that did not set the rule where it is known."""
+    n_classes, decided = len(rule.classes_), rule.decision_function(scores)
+    known = {label: index for index, label in enumerate(rule.classes_.tolist())}
+    true = np.array([known[label] for label in labels.tolist()])
+    if decided.ndim == 1:
+        decided = np.stack([np.zeros(len(true)), decided], 1)
+        offsets = np.array([0.0, rule.offsets_[1] - rule.offsets_[0]])
+    else:
+        offsets = rule.offsets_
+    if rule.score_ is not None:
+        after = np.array([known[label] for label in rule.predicted_.tolist()])
+    else:
+        after = decided.argmax(1)
+        weight = weight * (rule.shares_ / np.maximum(np.bincount(true, weight, n_classes) / weight.sum(), 1e-300))[true]
+        weight = weight / weight.mean()
+    before = (decided - offsets).argmax(1)
+    return hard_confusion(before, true, weight, n_classes), hard_confusion(after, true, weight, n_classes)
+
+
+def _best_range(rule: DecisionRule) -> tuple[float, float] | None:
+    """The thresholds that are about as good as the best one; constraints may forbid them."""
+    return None if rule.curve_ is None or rule.constraints_ else rule.curve_.best
+
+
+def _cards(rule: DecisionRule, metric: MetricWords, n_rows: int, decides: bool) -> list[tuple[str, str, str]]:
+    """The key numbers: what, the number, and a few words."""
+    cards, best = list[tuple[str, str, str]](), _best_range(rule)
+    if rule.score_ is not None:
+        if decides:
+            low, high = sorted(map(metric.shown, rule.score_interval_))
+            cards.append(("Rule", metric.score(rule.score_), interval(low, high)))
+        cards.append(("Largest score", metric.score(rule.baseline_), metric.title))
+        if not rule.constraints_:
+            ends = f"{interval(*rule.gain_interval_, sign=True)}, p = {rule.gain_p_:.2g}"
+            cards.append((metric.gain.capitalize(), score(rule.gain_, sign=True), ends))
+    for one in rule.constraints_ if decides else ():
+        ends = interval(*one["interval"]) if "interval" in one else "on the rows of the fit"
+        cards.append((one["constraint"], score(one["value"]), ends))
+    if rule.positive_ is not None and decides:
+        near = "" if best is None else f"about as good: {best[0]:.3g} to {best[1]:.3g}"
+        cards.append(("Threshold", f"{rule.threshold_:.4g}", near))
+    return [*cards, ("Rows", f"{n_rows:,}", f"{len(rule.classes_):,} classes")]
+
+
+def _curve_figure(rule: DecisionRule, metric: MetricWords, decides: bool) -> Markup:
+    """The metric with its band over thresholds, the range that is about as good as the best, and the rule."""
+    curve, best = rule.curve_, _best_range(rule)
+    assert curve is not None
+    drawn = np.isfinite(curve.threshold)
+    xs, ys, low, high = (part[drawn] for part in (curve.threshold, *map(metric.shown, (curve.metric, curve.low, curve.high))))
+    chart = Chart(
+        f"{metric.title} by threshold",
+        x=_x_range(rule, xs),
+        y=span([*low.tolist(), *high.tolist()]),
+        x_label=_x_label(rule),
+        y_label=shorten(metric.title, MAX_LETTERS),
+        description=f"The rule is at {rule.threshold_:.3g}." if decides else "",
+    )
+    chart.band(xs.tolist(), low.tolist(), high.tolist(), AFTER)
+    chart.line(xs.tolist(), ys.tolist(), AFTER)
+    if best is not None:
+        floor = chart.y[0] + 0.02 * (chart.y[1] - chart.y[0])
+        chart.segment((max(best[0], chart.x[0]), floor), (min(best[1], chart.x[1]), floor), f"whisker c{AFTER}")
+    points = [(0.0 if rule.kind_ == "logit" else 0.5, BEFORE, "largest score", True)]
+    if decides:
+        points.append((rule.threshold_, AFTER, "rule", False))
+    for x, colour, name, hollow in points:
+        if chart.x[0] <= x <= chart.x[1]:
+            here = float(np.interp(x, xs[::-1], ys[::-1]))
+            chart.point(x, here, colour, f"{name}: threshold {x:.4g}, {here:.4f}", 6.0, hollow=hollow)
+    return chart.svg()
+
+
+def _parts_figure(rule: DecisionRule, decides: bool) -> Markup:
+    """Precision, recall and the share of rows that are predicted as positive over thresholds, the limits and the rule."""
+    curve = rule.curve_
+    assert curve is not None
+    drawn = np.isfinite(curve.threshold)
+    xs = curve.threshold[drawn]
+    chart = Chart("Precision, recall and predicted rate by threshold", _x_range(rule, xs), (0.0, 1.0), _x_label(rule))
+    for name, colour in PARTS.items():
+        used = drawn & (curve.predicted_rate > 0.0)  # the precision of no rows is not known
+        chart.line(curve.threshold[used].tolist(), getattr(curve, name)[used].tolist(), colour)
+    for one in read_constraints(rule.subject_to):
+        if one.quantity in PARTS and one.label in (None, rule.positive_, str(rule.positive_)):
+            chart.segment((chart.x[0], one.limit), (chart.x[1], one.limit), f"limit c{PARTS[one.quantity]}")
+    if decides and chart.x[0] <= rule.threshold_ <= chart.x[1]:
+        chart.segment((rule.threshold_, 0.0), (rule.threshold_, 1.0), "grid strong")
+    return chart.svg()
+
+
+def _x_range(rule: DecisionRule, xs: Floats) -> tuple[float, float]:
+    low, high = float(xs.min()), float(xs.max())
+    return (low, high) if rule.kind_ == "logit" else (0.0, 1.0 if high > 0.5 else high)
+
+
+def _x_label(rule: DecisionRule) -> str:
+    return shorten(f"threshold on the {'score' if rule.kind_ == 'logit' else 'probability'} of {rule.positive_}", 60)
+
+
+def _reliability_figure(found: Reliability) -> Markup:
+    most = 1.0 if max(found.predicted.max(), found.observed.max()) > 0.5 else None
+    top = most or 1.05 * float(max(found.predicted.max(), found.observed.max()))
+    chart = Chart("Probability and frequency", (0.0, top), (0.0, top), "probability", "observed frequency")
+    chart.segment((0.0, 0.0), (top, top), "grid strong")
+    chart.line(found.predicted.tolist(), found.observed.tolist(), AFTER)
+    for x, y, count in zip(found.predicted, found.observed, found.counts, strict=True):
+        radius = 2.5 + 5.0 * math.sqrt(count / found.counts.sum())
+        chart.point(x, y, AFTER, f"{count:,.0f} rows: probability {x:.3g}, observed {y:.3g}", radius)
+    return chart.svg()
+
+
+def _changes(rule: DecisionRule, before: Floats, after: Floats) -> list[Change]:
+    base = base_of(after.sum(1).tolist())
+    found = [rows_right(before, after, base)]
+    if rule.positive_ is None:
+        return found
+    return [*positive_changes(before, after, rule.classes_.tolist().index(rule.positive_), base), *found]
+
+
+def _costs(rule: DecisionRule, before: Floats, after: Floats) -> tuple[float, float] | None:
+    """What the base of cases costs by the largest score and by the rule."""
+    if not isinstance(rule.metric_, Cost):
+        return None
+    costs, base = -rule.metric_.gains.numpy(), base_of(after.sum(1).tolist())
+    return total_cost(before, costs, base), total_cost(after, costs, base)
+
+
+def _classes(rule: DecisionRule, before: Floats, after: Floats, names: list[str]) -> list[dict[str, Any]]:
+    """Every class: its share, its offset, and its precision and recall before and after."""
+    return [
+        {
+            "label": name,
+            "share": float(rule.shares_[index]),
+            "offset": float(rule.offsets_[index]),
+            "base": _precision_and_recall(before, index),
+            "choice": _precision_and_recall(after, index),
+        }
+        for index, name in enumerate(names)
+    ]
+
+
+def _precision_and_recall(matrix: Floats, index: int) -> dict[str, float | None]:
+    hits, rows, predicted = matrix[index, index], matrix[index].sum(), matrix[:, index].sum()
+    return {
+        "precision": float(hits / predicted) if predicted > 0.0 else None,
+        "recall": float(hits / rows) if rows > 0.0 else None,
+    }
