@@ -2,9 +2,9 @@
 
     python -m reproductions.evidence [--results reproductions] [--docs docs]
 
-It reads the results in the papers' folders. ``claims.md`` is written whole. In ``evidence.md`` the parts between
-``<!-- NAME: written by `make evidence` -->`` and ``<!-- end of NAME -->`` are replaced. In each result page the section of
-claims is written anew, so that all pages follow the same rules.
+It reads the CSV files in the papers' folders. ``claims.md`` is written whole. In ``evidence.md`` the parts between
+``<!-- NAME: written by `make evidence` -->`` and ``<!-- end of NAME -->`` are replaced. In each page of results everything
+below the title and the command is written again, so that all pages follow the same rules.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metricfit._files import new_file
-from reproductions._claims import CAVEAT, NO_VERDICT, NOT_PUBLISHED, Claim, claims_table, correct, counts, with_claims
+from reproductions._claims import CAVEAT, NO_VERDICT, NOT_PUBLISHED, Claim, claims_table, correct, counts
 from reproductions._experiment import Results, get_experiment, names, paper_folder
 from reproductions._figure import empty_figure, save_svg
 from reproductions._markdown import NEAR
 from reproductions._results import values
-from reproductions._runner import read_results
+from reproductions._runner import page_body, read_results
 from reproductions.coverage import coverage_table
 from reproductions.exact_2022 import published
 
@@ -140,9 +140,12 @@ def write(results: Path, docs: Path) -> None:
     exact = read_results(get_experiment("exact-tabular"), file_of(results, "exact-tabular"))
     sections = {"counts": count_section(gathered), "coverage": coverage_table(), "exact": exact_section(exact)}
     pages = {docs / "evidence.md": fill(text, sections), docs / "claims.md": claims_page(gathered)}
-    for name, claims in gathered.items():
+    for name in names():
         page = file_of(results, name, ".md")
-        pages[page] = with_claims(page.read_text(encoding="utf-8"), claims)
+        title, command, _ = page.read_text(encoding="utf-8").split("\n\n", 2)
+        experiment = get_experiment(name)
+        body = page_body(experiment, read_results(experiment, file_of(results, name)), name)
+        pages[page] = f"{title}\n\n{command}\n\n{body}"
     for page, content in pages.items():
         with new_file(page, overwrite=True) as file:
             file.write_text(content, encoding="utf-8")

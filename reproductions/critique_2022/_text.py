@@ -16,8 +16,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.model_selection import train_test_split
 from torch import Tensor, nn
 
-from reproductions.lab.datasets import read_trec
-from reproductions.lab.datasets._content import first_existing
+from reproductions.lab.datasets import first_existing, read_trec
 
 FILES = {"train": "trec/train_5500.label", "test": "trec/TREC_10.label"}
 _FETCH = (

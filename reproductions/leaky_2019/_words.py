@@ -16,8 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from reproductions.lab.datasets import Vocabulary, read_vectors
-from reproductions.lab.datasets._content import first_existing
+from reproductions.lab.datasets import Vocabulary, first_existing, read_vectors
 from reproductions.lab.networks import Tagger, TreeTagger
 from reproductions.leaky_2019._networks import Size
 from reproductions.leaky_2019._protocol import by_xavier

@@ -42,8 +42,7 @@ from reproductions._claims import Claim
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._results import values
 from reproductions._training import fabric_for
-from reproductions.lab.datasets import Sentence, pad_sentences, read_conll, read_conllu
-from reproductions.lab.datasets._content import first_existing
+from reproductions.lab.datasets import Sentence, first_existing, pad_sentences, read_conll, read_conllu
 from reproductions.lab.networks import Tagger
 from reproductions.leaky_2019 import published
 from reproductions.leaky_2019._counts import item_counts, span_counts

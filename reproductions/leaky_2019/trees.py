@@ -23,8 +23,7 @@ from torch import Tensor, nn
 from reproductions._claims import Claim
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._training import fabric_for
-from reproductions.lab.datasets import LabelledTree, read_sst
-from reproductions.lab.datasets._content import first_existing
+from reproductions.lab.datasets import LabelledTree, first_existing, read_sst
 from reproductions.lab.networks import Trees, TreeTagger, join_trees
 from reproductions.leaky_2019 import published
 from reproductions.leaky_2019._counts import item_counts, last_counts

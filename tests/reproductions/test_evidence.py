@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reproductions import coverage, evidence
-from reproductions._claims import SCALED, Claim, claims_table, counts, with_claims
+from reproductions._claims import SCALED, Claim, claims_table, counts
 from reproductions._experiment import Experiment, get_experiment, names, paper_folder
 from reproductions.evidence import COLOURS, exact_section, figure, kind
 from reproductions.exact_2022 import published
@@ -133,8 +133,3 @@ def test_accuracies_further_than_half_a_point_from_the_papers_are_named():
     text = " ".join(exact_section(results({("wine", "test"): -5.56, ("car", "test"): 0.6})).split())
     assert "Accuracy on train is within 0.5 points of the paper's on 10 of 10 tables." in text
     assert "on 8 of 10 tables, and further off on car 95.80 (95.20), wine 94.44 (100.00)." in text
-
-
-def test_a_result_page_without_a_section_of_claims_is_not_changed():
-    with pytest.raises(ValueError, match="should have the line '## Claims, in points'"):
-        with_claims("# A page without it", [])

@@ -221,7 +221,7 @@ def test_noise_is_in_training_and_development_only(data):
 
 def test_words_of_development_and_test_are_not_learned():
     words = learn_words([["the", "the", "Aspen", "Denver"]], [["river", "Rome", "the"]], None, tagging.QUICK)
-    assert dict(words.vocabulary.places) == {"Xx": 2, "the": 3}
+    assert dict(words.vocabulary.index) == {"Xx": 2, "the": 3}
     assert words.numbers(["the", "Rome", "Aspen", "river"]).tolist() == [3, 2, 2, 1]
 
 

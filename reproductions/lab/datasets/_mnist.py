@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +11,9 @@ from torch import Tensor
 
 from metricfit._checks import check_option
 from metricfit._errors import DataError
-from reproductions.lab.datasets._content import first_existing, open_content, read_bytes
+from reproductions.lab.datasets._files import first_existing, read_content, reading
 
 SIZE, N_CLASSES = 28, 10
-MOST_VALUES = 2**30
-_IDX = "an idx file of bytes"
 _PREFIX = {"train": "train", "test": "t10k"}
 _FETCH = "Fetch its four idx files (gzipped or not) and pass their folder."
 
@@ -28,31 +26,23 @@ def mnist(folder: str | Path, part: str = "train") -> tuple[Tensor, Tensor]:
         part: "train" or "test"; the test files begin with ``t10k``.
     """
     prefix = _PREFIX[check_option(part, "part", _PREFIX)]
-    images_file, labels_file = (_find(Path(folder), f"{prefix}-{name}-ubyte") for name in ("images-idx3", "labels-idx1"))
+    names = (f"{prefix}-{name}-ubyte" for name in ("images-idx3", "labels-idx1"))
+    images_file, labels_file = (first_existing(Path(folder), (f"{name}.gz", name), _FETCH) for name in names)
     images, labels = read_idx(images_file), read_idx(labels_file)
     if images.shape[1:] != (SIZE, SIZE):
         raise DataError(f"{images_file} should have images of shape ({SIZE}, {SIZE}), got an array of {images.shape}.")
-    if labels.shape != (len(images),):
-        raise DataError(f"{labels_file} should have {len(images):,} labels, one per image, got an array of {labels.shape}.")
-    if labels.size and labels.max() >= N_CLASSES:
-        raise DataError(f"{labels_file} should have labels 0 ... {N_CLASSES - 1}, got {labels.max()}.")
+    if labels.shape != (len(images),) or labels.max(initial=0) >= N_CLASSES:
+        got = f"an array of {labels.shape} up to {labels.max(initial=0)}"
+        raise DataError(f"{labels_file} should have {len(images):,} labels 0 ... {N_CLASSES - 1}, one per image, got {got}.")
     return torch.from_numpy(images[:, None]), torch.from_numpy(labels).long()
 
 
 def read_idx(file: Path) -> np.ndarray:
     """An array of bytes from an idx file: two zeros, the type (8), the number of axes, their lengths, the values."""
-    with open_content(file, _IDX) as content:
-        head = content.read(4)
-        if len(head) < 4 or head[:3] != b"\x00\x00\x08":
-            raise DataError(f"{file} should be {_IDX}, but begins with {head[:3]!r}.")
-        lengths = content.read(4 * head[3])
-        if len(lengths) < 4 * head[3]:
-            raise DataError(f"{file} should have the lengths of {head[3]} axes, but ends before.")
-        shape = tuple(np.frombuffer(lengths, ">u4").tolist())
-        if math.prod(shape) > MOST_VALUES:
-            raise DataError(f"{file} should have at most {MOST_VALUES:,} values, but says that its shape is {shape}.")
-        return read_bytes(content, math.prod(shape), file, f"for an array of {shape}").reshape(shape)
-
-
-def _find(folder: Path, name: str) -> Path:
-    return first_existing(folder, (f"{name}.gz", name), _FETCH)
+    with reading(file, "an idx file of bytes"):
+        content = bytearray(read_content(file))  # so that the array can be written to
+        kind, n_axes = struct.unpack_from(">3sB", content)
+        if kind != b"\x00\x00\x08":
+            raise ValueError(f"it begins with {kind!r}")
+        shape = struct.unpack_from(f">{n_axes}I", content, 4)
+        return np.frombuffer(content, np.uint8, offset=4 + 4 * n_axes).reshape(shape)
