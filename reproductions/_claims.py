@@ -218,10 +218,10 @@ def correct(claims: Sequence[Claim]) -> list[float]:
     >>> correct([Claim("a", 1.0, 1.0, 0.5, p=0.01), Claim("b", 1.0, 1.0, 0.5, p=0.03), Claim("toy", 9.0, 9.0, 0.0, toy=True)])
     [0.02, 0.03, 1.0]
     """
-    tested = [place for place, one in enumerate(claims) if not one.toy]
+    tested = [index for index, one in enumerate(claims) if not one.toy]
     adjusted = [1.0] * len(claims)
-    for place, p in zip(tested, holm([claims[place].p for place in tested]), strict=True):
-        adjusted[place] = p
+    for index, p in zip(tested, holm([claims[index].p for index in tested]), strict=True):
+        adjusted[index] = p
     return adjusted
 
 

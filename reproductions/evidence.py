@@ -177,18 +177,18 @@ def figure(gathered: Gathered) -> Figure:
     n_rows = sum(len(claims) + 1 for claims in gathered.values())
     drawing = empty_figure(9.0, 0.8 + ROW * n_rows)
     axes = drawing.subplots()
-    labels, place = [], 0
+    labels, index = [], 0
     for name, claims in gathered.items():
-        labels.append((place, name, "bold"))
-        place += 1
+        labels.append((index, name, "bold"))
+        index += 1
         for claim in claims:
-            _draw(axes, place, claim)
-            labels.append((place, claim.text, "normal"))
-            place += 1
+            _draw(axes, index, claim)
+            labels.append((index, claim.text, "normal"))
+            index += 1
     axes.set_yticks([one for one, _, _ in labels], [text for _, text, _ in labels], fontsize=7)
     for tick, (_, _, weight) in zip(axes.get_yticklabels(), labels, strict=True):
         tick.set_fontweight(weight)
-    axes.set_ylim(place - 0.5, -0.5)
+    axes.set_ylim(index - 0.5, -0.5)
     axes.set_xscale("symlog", linthresh=LINEAR, linscale=0.7)
     ticks = (-30, -10, -3, -1, 0, 1, 3, 10, 30)
     axes.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks], fontsize=8)
@@ -202,16 +202,16 @@ def figure(gathered: Gathered) -> Figure:
     return drawing
 
 
-def _draw(axes: Axes, place: int, claim: Claim) -> None:
+def _draw(axes: Axes, index: int, claim: Claim) -> None:
     colour = COLOURS[kind(claim)]
     if claim.published is None:
         marker, x = (">", 0.15) if claim.direction > 0 else ("<", -0.15)
     else:
         marker, x = "D", claim.published
     if claim.kind != "nothing":
-        axes.plot([x], [place], marker, markersize=4, markerfacecolor="white", markeredgecolor="0.2")
+        axes.plot([x], [index], marker, markersize=4, markerfacecolor="white", markeredgecolor="0.2")
     axes.errorbar(
-        [claim.ours], [place], xerr=[claim.half_width], fmt="o", markersize=3.5, color=colour, capsize=2, linewidth=1
+        [claim.ours], [index], xerr=[claim.half_width], fmt="o", markersize=3.5, color=colour, capsize=2, linewidth=1
     )
 
 

@@ -73,8 +73,8 @@ def _best(curves: dict[float, Tensor]) -> float:
 
 def _around(weight: float, weights: list[float]) -> list[float]:
     """Between the neighbours of one of the weights."""
-    place = weights.index(weight)
-    return np.geomspace(weights[max(place - 1, 0)], weights[min(place + 1, len(weights) - 1)], FINE).tolist()
+    index = weights.index(weight)
+    return np.geomspace(weights[max(index - 1, 0)], weights[min(index + 1, len(weights) - 1)], FINE).tolist()
 
 
 def _losses(loss: nn.Module, weight: float, x: Tensor, labels: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from reproductions.east_2024._protocol import Parts
 
 EXPLAINED = 0.8  # share of the variance that PCA keeps: caption of Table 2
-STRENGTHS = (0.01, 1.0, 100.0)  # inverse regularisation of CCS, as many values as a network has draws
+C_VALUES = (0.01, 1.0, 100.0)  # inverse regularisation of CCS, as many values as a network has draws
 
 
 def fit_ccs(parts: Parts, seed: int) -> LogisticRegression | OneVsRestClassifier:
@@ -40,11 +40,11 @@ def fit_ccs(parts: Parts, seed: int) -> LogisticRegression | OneVsRestClassifier
     (x, y), (held_out, true) = ((rows.numpy(), labels.numpy()) for rows, labels in (parts.train, parts.validation))
     is_binary = len(np.unique(y)) == 2
 
-    def fit(strength: float) -> LogisticRegression | OneVsRestClassifier:
-        one = LogisticRegression(C=strength, max_iter=1000, random_state=seed)
+    def fit(regularization: float) -> LogisticRegression | OneVsRestClassifier:
+        one = LogisticRegression(C=regularization, max_iter=1000, random_state=seed)
         return (one if is_binary else OneVsRestClassifier(one)).fit(x, y)
 
-    return min(map(fit, STRENGTHS), key=lambda model: log_loss(true, model.predict_proba(held_out)))
+    return min(map(fit, C_VALUES), key=lambda model: log_loss(true, model.predict_proba(held_out)))
 
 
 def label_probabilities(model: OneVsRestClassifier, features: np.ndarray) -> np.ndarray:

@@ -188,11 +188,11 @@ def _trend(found: Results) -> str:
     """Rank correlations of beta with precision and recall of dogs, where all betas were run."""
     betas = [float(beta) for beta in published.TABLE_6]
     texts = []
-    for place, title in enumerate(("precision", "recall")):
+    for index, title in enumerate(("precision", "recall")):
         of_beta = [values(found, f"{title}_dog", method=f"dog {beta}") for beta in published.TABLE_6]
         if not all(of_beta):
             return ""
-        ours, paper = [np.mean(one) for one in of_beta], [row[place] for row in published.TABLE_6.values()]
+        ours, paper = [np.mean(one) for one in of_beta], [row[index] for row in published.TABLE_6.values()]
         correlations = [stats.spearmanr(betas, column).statistic for column in (ours, paper)]
         texts.append("{} {:+.2f} (paper {:+.2f})".format(title, *correlations))
     return f"\n\nRank correlation of beta with mean {' and '.join(texts)}."
@@ -274,13 +274,13 @@ def figure(found: Results) -> Figure:
     drawing = empty_figure(6.0, 3.4)
     axes = drawing.subplots()
     betas = [beta for beta in published.TABLE_6 if values(found, "macro_f1", method=f"dog {beta}")]
-    for place, (title, colour) in enumerate((("precision", "C0"), ("recall", "C1"))):
+    for index, (title, colour) in enumerate((("precision", "C0"), ("recall", "C1"))):
         of_beta = [values(found, f"{title}_dog", method=f"dog {beta}") for beta in betas]
         x = [float(beta) for beta in betas]
         axes.errorbar(
             x, [np.mean(v) for v in of_beta], [np.std(v) for v in of_beta], color=colour, marker="o", label=f"{title}, ours"
         )
-        paper = [100.0 * published.TABLE_6[beta][place] for beta in betas]
+        paper = [100.0 * published.TABLE_6[beta][index] for beta in betas]
         axes.plot(x, paper, color=colour, linestyle="--", label=f"{title}, paper")
     axes.set(xscale="log", xlabel="beta of dog", ylabel="dog, %")
     axes.legend(frameon=False, fontsize="small")

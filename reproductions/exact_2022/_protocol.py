@@ -38,7 +38,7 @@ WITHOUT_LAST_ROW = ("breast-cancer-wisconsin", "cylinder-bands", "mice-protein")
 
 
 @dataclass(frozen=True)
-class Prepared:
+class Dataset:
     """Normalised features and labels of both parts."""
 
     train: Rows
@@ -47,7 +47,7 @@ class Prepared:
 
 
 @lru_cache(maxsize=2)
-def load_data(name: str, data: Path) -> Prepared:
+def load_data(name: str, data: Path) -> Dataset:
     """Section 5.2: missing numbers are the mean; one-hot; all features normalised.
 
     A missing category ("?" in the files) is a category of its own. The paper says that it is filled by the most frequent one,
@@ -71,11 +71,11 @@ def load_data(name: str, data: Path) -> Prepared:
     train, test = (every[:-n_test], every[-n_test:]) if n_test else train_test_split(every, test_size=0.2, random_state=0)
     values = torch.from_numpy(tables.numeric_features(features, train)).float()
     parts = [(values[part], torch.from_numpy(labels[part])) for part in (train, test)]
-    return Prepared(parts[0], parts[1], len(classes))
+    return Dataset(parts[0], parts[1], len(classes))
 
 
 def fit_linear(
-    data: Prepared,
+    data: Dataset,
     loss: Callable[..., Tensor],
     *,
     rate: float,
@@ -107,7 +107,7 @@ def fit_linear(
 
 
 def fit_exact(
-    data: Prepared, *, rate: float, margin: float | None, seed: int, steps: int, floor: float = FLOOR, decay: float = 0.0
+    data: Dataset, *, rate: float, margin: float | None, seed: int, steps: int, floor: float = FLOOR, decay: float = 0.0
 ) -> Trainer:
     """EXACT with its margin, its scale going down and its gradients normalised."""
     return fit_linear(

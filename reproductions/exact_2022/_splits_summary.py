@@ -186,10 +186,10 @@ def _runs(found: Results, sets: list[str]) -> Runs:
 
 def _published(name: str, first: str, second: str) -> float | None:
     """The published difference of Table 2, or of Tables 4 to 6; None if they do not have both."""
-    place = published.SETS.index(name)
+    index = published.SETS.index(name)
     for known in (published.TEST, published.ABLATION):
         if first in known and second in known:
-            return known[first][place] - known[second][place]
+            return known[first][index] - known[second][index]
     return None
 
 

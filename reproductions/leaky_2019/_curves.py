@@ -152,7 +152,7 @@ def figure(found: Results) -> Figure:
 
 def _draw(axes: Axes, found: Results, name: str) -> None:
     for method in published.METHODS:
-        for place, line in enumerate(_at(found, method, name)):
-            axes.plot(line, color=COLOURS[method], linewidth=1.0, label=method if place == 0 else None)
+        for index, line in enumerate(_at(found, method, name)):
+            axes.plot(line, color=COLOURS[method], linewidth=1.0, label=method if index == 0 else None)
     axes.set_yscale("log")
     axes.set_xlabel("epoch")

@@ -15,12 +15,12 @@ from reproductions.lab import datasets
 N_FOLDS, N_CLASSES, NOISE = 10, 10, 0.05
 
 
-def fold(data: Path, place: int, *, noisy: bool = False) -> tuple[Rows, Rows, Rows]:
+def fold(data: Path, index: int, *, noisy: bool = False) -> tuple[Rows, Rows, Rows]:
     """Training and development images, 9:1 and with noisy labels if wanted, and the set's own test images."""
     (pixels, labels), test = _digits(data)
     if noisy:
-        labels = with_noise(labels, place)
-    train, development = list(KFold(N_FOLDS, shuffle=True, random_state=0).split(pixels))[place]
+        labels = with_noise(labels, index)
+    train, development = list(KFold(N_FOLDS, shuffle=True, random_state=0).split(pixels))[index]
     return (pixels[train], labels[train]), (pixels[development], labels[development]), test
 
 

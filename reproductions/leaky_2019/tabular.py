@@ -65,12 +65,12 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     train, development, test = parts(str(cell["set"]), scope.data, repetition, fold)
     most, rates = (MOST_EPOCHS, RATES) if not scope.quick else (QUICK_EPOCHS, RATES[1:2])
     trainers = [_train(train, development, str(cell["method"]), rate, 2 * repetition + fold, most) for rate in rates]
-    place = max(range(len(rates)), key=lambda one: trainers[one].best_value)
-    best = trainers[place]
+    index = max(range(len(rates)), key=lambda one: trainers[one].best_value)
+    best = trainers[index]
     return {
         "test_error": error(best, test),
         "development_error": error(best, development),
-        "rate": rates[place],
+        "rate": rates[index],
         "epochs": best.epoch,
     }
 

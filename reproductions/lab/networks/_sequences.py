@@ -116,14 +116,14 @@ class TreeTagger(_WordNetwork):
 
     def forward(self, trees: Trees) -> Tensor:
         levels = [torch.nonzero(trees.height == height)[:, 0] for height in range(int(trees.height.max()) + 1)]
-        place = torch.empty_like(trees.words)  # of a node among those that are computed
-        place[torch.cat(levels)] = torch.arange(len(trees), device=trees.words.device)
+        index = torch.empty_like(trees.words)  # of a node among those that are computed
+        index[torch.cat(levels)] = torch.arange(len(trees), device=trees.words.device)
         state, cell = self._leaves(trees.words[levels[0]])
         for level in levels[1:]:
-            children = place[trees.left[level]], place[trees.right[level]]
+            children = index[trees.left[level]], index[trees.right[level]]
             new_state, new_cell = self._nodes(*(part.index_select(0, child) for part in (state, cell) for child in children))
             state, cell = torch.cat([state, new_state]), torch.cat([cell, new_cell])
-        return self.head(self.dropout(state[place]))
+        return self.head(self.dropout(state[index]))
 
     def _leaves(self, words: Tensor) -> tuple[Tensor, Tensor]:
         cell, leave = self.leaf(self.dropout(self.embedding(words))).chunk(2, 1)

@@ -1,10 +1,10 @@
-"""Tests over data sets."""
+"""Verdicts, intervals, and tests over data sets."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from reproductions._claims import Claim, Runs, claim, correct, counts
+from reproductions._claims import Claim, Runs, claim, claims_table, correct, counts
 from reproductions._figure import empty_figure
 from reproductions._ranks import average_ranks, critical_difference, draw_critical_difference, friedman, ranks_table, wilcoxon
 
@@ -67,3 +67,28 @@ def test_toys_do_not_enter_counts_and_corrections():
     toy, real = Claim("toy", 9.0, 9.0, 0.0, p=0.01, toy=True), Claim("real", 9.0, 20.0, 0.5, p=0.01)
     assert counts([toy, real]) == "1 published gain: 1 larger."
     assert correct([toy, real]) == [1.0, 0.01]
+
+
+@pytest.mark.parametrize(
+    ("ours", "half", "direction", "verdict"),
+    [
+        (-1.0, 0.5, -1, "holds"),
+        (-1.0, 2.0, -1, "within noise"),
+        (1.0, 0.5, -1, "reversed"),
+        (0.2, 0.1, 1, "holds"),
+        (-0.8, 0.6, 0, "not published"),
+    ],
+)
+def test_a_claim_without_a_number(ours, half, direction, verdict):
+    one = Claim("worse", None, ours, half, direction)
+    assert one.verdict == verdict
+    shown = {-1: " < 0 ", 1: " > 0 ", 0: "  "}[direction]
+    assert f"| worse |{shown}| {ours:+.2f} |" in claims_table([one])
+
+
+def test_a_claim_has_a_number_or_a_direction():
+    for number, direction in ((1.0, 1), (0.0, -1), (None, 2)):
+        with pytest.raises(ValueError, match="`direction` should be -1, 0 or 1 if `published` is None"):
+            Claim("either", number, 1.0, 0.5, direction)
+    measured, tie = Claim("1 sample over 16", None, -0.8, 0.6), Claim("even", 0.0, 0.0, 0.1)
+    assert counts([measured, tie]) == "1 published tie: 1 level. 1 measured without a published number."
