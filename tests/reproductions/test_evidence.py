@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_pages_say_what_the_results_say(tmp_path):
     (tmp_path / "docs").mkdir()
     shutil.copy(ROOT / "docs" / "evidence.md", tmp_path / "docs")
-    results = sorted(file for suffix in ("csv", "md") for file in ROOT.glob(f"reproductions/*/results/*.{suffix}"))
+    results = sorted(file for suffix in ("csv", "md") for file in ROOT.glob(f"reproductions/*/**/*.{suffix}"))
     for file in results:
         copy = tmp_path / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
