@@ -1,6 +1,7 @@
 """EAST's tables: published digits against each other, parts of the sets, and a training that does what its beta asks."""
 
 import itertools
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -257,3 +258,10 @@ def test_kaggle_takes_part_where_its_file_is(data, tmp_path):
     table.astype({"Class": int}).to_csv(tmp_path / "creditcard.csv", index=False)
     assert "kaggle" in {cell["set"] for cell in tabular.cells(Scope(tmp_path, seeds=1))}
     assert [len(x) for x, _ in (load_data("kaggle", tmp_path).train, load_data("kaggle", tmp_path).test)] == [64, 20]
+
+
+def test_only_seeds_that_all_methods_have_are_compared():
+    cells = [cell for cell in tabular.cells(Scope(Path(), seeds=3)) if cell["set"] == "mammography"]
+    found = [(cell, {}) for cell in cells if (cell["seed"], cell["method"]) not in ((1, "CCS"), (2, "F1*"))]
+    assert {cell["seed"] for cell, _ in tabular.complete_seeds(found)} == {0}
+    assert len(tabular.complete_seeds(found)) == 7
