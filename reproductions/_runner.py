@@ -41,7 +41,7 @@ def run(
 ) -> str:
     """Run the cells that are not saved yet, write ``NAME.csv`` and ``NAME.md`` to ``out``, and return the Markdown.
 
-    A quick run, or one of the paper's size, has file names of its own. With ``saved`` no cell is run, and the tables contain
+    A quick run and one of the paper's size have separate file names. With ``saved`` no cell is run, and the tables contain
     the saved ones.
     """
     cells = experiment.cells(scope)

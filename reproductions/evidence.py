@@ -77,7 +77,7 @@ def exact_section(found: Results) -> str:
     for part, paper in (("train", published.TRAIN["EXACT"]), ("test", published.TEST["EXACT"])):
         ours = [float(np.mean(values(found, part, set=name, method="EXACT"))) for name in published.SETS]
         pairs = list(zip(published.SETS, ours, paper, strict=True))
-        off = [f"{name} {own:.2f} ({told:.2f})" for name, own, told in pairs if abs(own - told) > NEAR]
+        off = [f"{name} {own:.2f} ({reported:.2f})" for name, own, reported in pairs if abs(own - reported) > NEAR]
         n_sets = len(published.SETS)
         count = f"{n_sets - len(off)} of {n_sets} tables"
         others = f", and further off on {', '.join(off)}" if off else ""
@@ -90,8 +90,8 @@ def vision_section(found: Results, claims: list[Claim]) -> str:
     reached = []
     for name, title in IMAGES.items():
         own = values(ends(found), "test", set=name, optimizer="SGD", loss="Cross-entropy", variant=TABLE_7)
-        told = published.VISION_TEST["SGD", "Cross-entropy"][published.VISION.index(name)][0]
-        reached.append(f"{np.mean(own):.2f} % on {title} ({len(own)} seeds; the paper's {told:.2f})")
+        reported = published.VISION_TEST["SGD", "Cross-entropy"][published.VISION.index(name)][0]
+        reached.append(f"{np.mean(own):.2f} % on {title} ({len(own)} seeds; the paper's {reported:.2f})")
     text = f"Under cross-entropy and SGD our networks reach {' and '.join(reached)}. EXACT's gains in points of accuracy:"
     gains = [one for one in claims if one.text.startswith("EXACT over")]
     rows = [[one.text.removeprefix("EXACT "), one.published_text, _ours(one), str(one.runs.seeds)] for one in gains]

@@ -25,7 +25,7 @@ C_VALUES = (0.01, 1.0, 100.0)  # inverse regularisation of CCS, as many values a
 def fit_ccs(parts: Parts, seed: int) -> LogisticRegression | OneVsRestClassifier:
     r"""Convex calibrated surrogates (Zhang, Ramaswamy and Agarwal, ICML 2020) with a linear model, for one label per row.
 
-    For :math:`s` labels CCS estimates :math:`s^2 + 1` probabilities, each by a logistic regression of its own:
+    For :math:`s` labels CCS estimates :math:`s^2 + 1` probabilities, each by a separate logistic regression:
     :math:`q_0 = P(\text{no label})` and :math:`q_{jk} = P(y_j = 1, \text{k labels in all})`. It answers with the set of labels
     that has the largest expected F1 of a row.
 

@@ -86,6 +86,6 @@ def _frames(file: Path) -> dict[str, np.ndarray]:
 
 
 def _groups(file: Path) -> dict[str, list[set[str]]]:
-    """By time stamp, the groups. Somebody who is alone may be missing."""
+    """By time stamp, the groups. People who stand alone may be missing."""
     lines = (line.partition(" ") for line in file.read_text().splitlines())
     return {stamp: [set(group.split()) for group in re.findall("<([^>]*)>", rest)] for stamp, _, rest in lines}

@@ -37,9 +37,9 @@ def _table(
     """For each method and score the published mean and deviation, and ours in each reading."""
     readings = distinct_values(found, "set")
     rows = []
-    for method, told in paper.items():
+    for method, reported in paper.items():
         row = [method]
-        for score, mean, deviation in zip(scores, *told, strict=True):
+        for score, mean, deviation in zip(scores, *reported, strict=True):
             row.append(with_deviation(mean, deviation))
             row += [mean_and_std(values(found, score, set=name, method=method)) for name in readings]
         rows.append(row)

@@ -1,4 +1,4 @@
-"""Tables 4 to 7: precision or recall of one class, by a beta of its own, on images.
+"""Tables 4 to 7: precision or recall of one class, by its beta, on images.
 
 ``--full`` has the paper's network, Darknet-19, all images and its patience, on CIFAR-10 and, if it is in the folder
 ``caltech256`` of the data, on Caltech256. The paper has ten seeds: ``--full --seeds 10``.
@@ -135,7 +135,7 @@ def network(n_features: int) -> nn.Sequential:
 
 
 def _metric(aim: str, name: str = "cifar10") -> mf.metrics.FBeta:
-    """F.3: macro F with a beta of its own for one class, 1 for the others; ``"dog 0.25"`` asks for precision of dogs."""
+    """F.3: macro F with a beta for one class, 1 for the others; ``"dog 0.25"`` asks for precision of dogs."""
     judged, beta = aim.split()
     own = getattr(SETS[name], judged)
     return mf.metrics.FBeta([float(beta) if label == own else 1.0 for label in range(SETS[name].n_classes)], average="macro")
@@ -207,7 +207,7 @@ def _table_7(found: Results) -> str:
 
 
 def _beside(found: Results, title: str, rows: Sequence[tuple[str, str, tuple[float, ...], tuple[str, ...]]]) -> str:
-    """Rows of method, its title, published values and the names of ours; nothing if there are none of ours."""
+    """Rows of method, its title, published values and the names of ours; empty if we have no results."""
     lines = []
     for method, head, paper, scores in rows:
         if values(found, scores[0], method=method):

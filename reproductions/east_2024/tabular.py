@@ -177,8 +177,8 @@ def _of_set(name: str, found: Results) -> str:
         paper = published.TABLE_1[paper_name(name)].get(method)
         for score in SCORES:
             ours = values(found, score, set=name, method=method)
-            told = None if paper is None else 100.0 * getattr(paper, score)
-            row += ["", mean_and_std(ours)] if told is None else [f"{told:.1f}", with_agreement(told, ours)]
+            reported = None if paper is None else 100.0 * getattr(paper, score)
+            row += ["", mean_and_std(ours)] if reported is None else [f"{reported:.1f}", with_agreement(reported, ours)]
         rows.append(row)
     heads = ["trained for", *(head for title in SCORES.values() for head in (f"{title}, paper", "ours"))]
     n_seeds = len(values(found, "f1", set=name, method="CE"))

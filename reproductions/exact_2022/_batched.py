@@ -31,7 +31,7 @@ SOFTPLUS_OF_ONE = math.log(math.e - 1.0)  # its softplus is 1
 class Options:
     """The numbers of each model, all (g, m): learning rate, clip of the gradient's norm, margin, weight decay, floor.
 
-    Infinity is no clip and no margin. The floor is that of the gradient normaliser.
+    Infinity means no clip and no margin. The floor is that of the gradient normaliser.
     """
 
     rate: Tensor
@@ -91,7 +91,7 @@ class LinearModels:
         return torch.where(best > 0.0, index + 1, 0).mT
 
     def sigma(self, features: Tensor) -> Tensor:
-        """The predicted sigma (g, m, n) of the rows (g, n, d), for normalised scores; 1 if there is no such head."""
+        """The predicted sigma (g, m, n) of the rows (g, n, d), for normalised scores; 1 without such a head."""
         if self.sigma_weights is None:
             return torch.ones(len(self.weights), self.weights.shape[2], features.shape[1])
         return LEAST_SIGMA + softplus(self.sigma_weights.flatten(1, 2) @ _with_ones(features).mT)

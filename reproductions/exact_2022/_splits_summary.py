@@ -200,7 +200,7 @@ def _published_mean(sets: list[str], first: str, second: str) -> float | None:
 
 @cache
 def _committed(experiment: str) -> Results:
-    """The committed results of another experiment; none if there are none."""
+    """The committed results of another experiment, or an empty list."""
     file = RESULTS / f"{experiment}.csv"
     return read_results(get_experiment(experiment), file) if file.exists() else []
 

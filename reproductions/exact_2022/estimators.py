@@ -58,8 +58,8 @@ def summary(found: Results) -> str:
     for name in distinct_values(found, "set"):
         index = published.SETS.index(name)
         row = [name]
-        for part, told in (("train", published.TRAIN), ("test", published.TEST)):
-            row += [f"{told['Cross-entropy'][index]:.2f}", f"{told['EXACT'][index]:.2f}"]
+        for part, reported in (("train", published.TRAIN), ("test", published.TEST)):
+            row += [f"{reported['Cross-entropy'][index]:.2f}", f"{reported['EXACT'][index]:.2f}"]
             row += [mean_and_std(values(found, part, set=name, by=by)) for by in (CLASSIFIER, TRAINER)]
         margins = sorted(set(values(found, "margin", set=name, by=CLASSIFIER)))
         rows.append([*row, ", ".join(f"{margin:g}" for margin in margins)])

@@ -114,14 +114,18 @@ def claims(found: Results) -> list[Claim]:
     for name in distinct_values(found, "set"):
         index = published.VISION.index(name)
         for optimizer in OPTIMIZERS:
-            told = {loss: published.VISION_TEST[optimizer, loss][index][0] for loss in published.LOSSES}
+            reported = {loss: published.VISION_TEST[optimizer, loss][index][0] for loss in published.LOSSES}
             exact = _own(name, optimizer, "EXACT")
             for other in published.LOSSES[:2]:
                 if gains := paired_differences(found, "test", exact, _own(name, optimizer, other)):
                     text = f"EXACT over {other.lower()}, accuracy, {name}, {optimizer}"
                     made.append(
                         claim(
-                            text, told["EXACT"] - told[other], gains, _runs(name, gains), group=f"vision, {name}, {optimizer}"
+                            text,
+                            reported["EXACT"] - reported[other],
+                            gains,
+                            _runs(name, gains),
+                            group=f"vision, {name}, {optimizer}",
                         )
                     )
         few, many = (_own(name, "SGD", "EXACT", f"samples {number}") for number in (SAMPLES[0], SAMPLES[-1]))

@@ -81,7 +81,7 @@ def summary(found: Results) -> str:
     for name, head in (("train_error", "Error on train, %"), ("test_error", "Error on test, %")):
         text.append(f"### {head}\n\n{_by_epoch(found, name)}")
     text.append(f"### Mean norm of the gradient with respect to the pre-activations\n\n{_gradients(found)}")
-    text.append(_told(found))
+    text.append(_reported(found))
     return "\n\n".join(text)
 
 
@@ -102,7 +102,7 @@ def _gradients(found: Results) -> str:
     return table(["epoch", *published.METHODS, "NegLog / EErr"], rows)
 
 
-def _told(found: Results) -> str:
+def _reported(found: Results) -> str:
     errors = {method: _at(found, method, "test_error") for method in published.METHODS}
     ratio = (_at(found, "NegLog", "gradient") / _at(found, "EErr", "gradient"))[:, 1:]
     behind = [int((plain[1:] > log[1:]).sum()) for plain, log in zip(errors["EErr"], errors["NegLog"], strict=True)]

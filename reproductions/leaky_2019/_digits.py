@@ -25,7 +25,7 @@ def fold(data: Path, index: int, *, noisy: bool = False) -> tuple[Rows, Rows, Ro
 
 
 def with_noise(labels: torch.Tensor, seed: int, n_classes: int = N_CLASSES) -> torch.Tensor:
-    """With a probability of 5 % a label is drawn anew from all classes, so that of ten classes 4.5 % become wrong."""
+    """With a probability of 5 % a label is drawn from all classes, so that of ten classes 4.5 % become wrong."""
     random = np.random.default_rng(seed)
     struck, drawn = random.random(len(labels)) < NOISE, random.integers(0, n_classes, len(labels))
     return torch.where(torch.from_numpy(struck), torch.from_numpy(drawn), labels)

@@ -146,7 +146,7 @@ class Evaluation:
         self.true = [labels.numpy() for _, labels in examples]
 
     def counts(self, trainer: Trainer, measures: Measures) -> dict[str, Counts]:
-        """The counts of each measure. Padding is no part of what the trainer gives."""
+        """The counts of each measure. The trainer leaves out padding."""
         scores, _ = trainer.scores_and_labels(self.batches)
         ends = np.cumsum([len(labels) for labels in self.true])[:-1]
         predicted = np.split(scores.argmax(1).cpu().numpy(), ends)

@@ -1,8 +1,8 @@
 """Words as numbers. Their vectors start from GloVe, 300-dimensional in the paper and 100-dimensional in the scaled run.
 
-A word that GloVe lacks as it is written starts from the vector of its lower case: GloVe 6B has only lower case. It keeps a
-vector of its own, because capitals matter for names. A word that GloVe lacks altogether and training has less than twice is
-replaced by its shape, such as Xx for Aspen.
+A word that GloVe lacks as it is written starts from the vector of its lower case, because GloVe 6B has only lower case. The
+two are then trained separately, because capitals matter for names. A word that GloVe lacks altogether and training has less
+than twice is replaced by its shape, such as Xx for Aspen.
 """
 
 from __future__ import annotations

@@ -84,9 +84,9 @@ def summary(found: Results) -> str:
         for method, numbers in methods.items():
             ours = beside_published(numbers, published.N_RUNS["MNIST"], _errors(found, labels, method))
             row += ["{:.2f} ± {:.2f}".format(*numbers), ours]
-        told = methods["NegLog"][0] - methods["LEErr"][0]
+        reported = methods["NegLog"][0] - methods["LEErr"][0]
         gain = corrected_estimate(_gains(found, labels), 0.0)
-        rows.append([*row, f"{told:+.2f}", f"{gain.mean:+.2f}", f"{gain.p:.3f}"])
+        rows.append([*row, f"{reported:+.2f}", f"{gain.mean:+.2f}", f"{gain.p:.3f}"])
     heads = ["labels", "NegLog, paper", "ours", "LEErr, paper", "ours", "gain, paper", "ours", "p, paired t-test"]
     layers = [numbers for cell, numbers in found if cell["model"] == "mlp"]
     capped = sum(numbers["epochs"] >= MOST_EPOCHS for numbers in layers)

@@ -68,7 +68,7 @@ def test_a_small_run(run, data):
         (["list", "--sets", "wine"], "No such option: --sets"),
     ],
 )
-def test_mistakes_are_told_in_one_line(run, arguments, message):
+def test_mistakes_are_reported_in_one_line(run, arguments, message):
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith(f"{COMMAND}: {message}")

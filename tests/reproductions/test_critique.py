@@ -71,7 +71,7 @@ def test_sparse_linear_is_linear(data):
     torch.testing.assert_close(dense.norm(dim=1), torch.ones(len(pairs)))  # TF-IDF rows have norm 1
 
 
-def test_unknown_words_and_padding_are_told_apart(data):
+def test_unknown_words_differ_from_padding(data):
     found = questions(data, "word vectors", 0)
     module = model_of("word vectors", found.n_places, found.n_classes)
     known, padded = torch.tensor([[2, 3]]), torch.tensor([[2, 3, 0, 0]])

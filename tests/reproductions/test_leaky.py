@@ -56,7 +56,7 @@ def test_noise_makes_four_and_a_half_percent_wrong():
     wrong = (noisy != labels).double().mean().item()
     assert wrong == pytest.approx(0.045, abs=4 * math.sqrt(0.045 * 0.955 / 60_000))
     counts = torch.bincount(noisy, minlength=10)
-    assert counts[counts < 10_000].min() > 200  # 300 of every other class, give or take
+    assert counts[counts < 10_000].min() > 200  # about 300 of every other class
     assert not torch.equal(noisy, _digits.with_noise(labels, 1))
 
 

@@ -1,4 +1,4 @@
-"""Tables 6 and 7 of leaky expected error: counts by hand and by a second way, padding, folds, noise, and what is told."""
+"""Tables 6 and 7 of leaky expected error: counts by hand and by a second way, padding, folds and noise."""
 
 import itertools
 import random

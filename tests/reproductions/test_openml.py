@@ -1,4 +1,4 @@
-"""Where a file is missing, OpenML is asked; what it would answer is made up here, as there is no network in the tests."""
+"""A missing file is downloaded from OpenML, whose answers are made up here: tests have no network."""
 
 from types import SimpleNamespace
 from urllib.error import URLError
