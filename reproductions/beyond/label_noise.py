@@ -24,8 +24,7 @@ from reproductions.beyond._noise_figure import figure
 from reproductions.beyond._noise_findings import summary
 from reproductions.beyond._noise_methods import METHODS, MixupBatches
 from reproductions.beyond._noise_sets import NOISES, SETS, TABLES, load_parts
-from reproductions.lab.networks import MLP, ResNet18
-from reproductions.lab.networks._parts import conv_norm
+from reproductions.lab.networks import MLP, ResNet18, conv_norm
 
 MOST_ROWS, QUICK_ROWS = 5250, 140
 RATE, BATCH = 0.003, 128
