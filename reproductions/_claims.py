@@ -218,10 +218,10 @@ def correct(claims: Sequence[Claim]) -> list[float]:
     >>> correct([Claim("a", 1.0, 1.0, 0.5, p=0.01), Claim("b", 1.0, 1.0, 0.5, p=0.03), Claim("toy", 9.0, 9.0, 0.0, toy=True)])
     [0.02, 0.03, 1.0]
     """
-    tested = [place for place, one in enumerate(claims) if not one.toy]
+    tested = [index for index, one in enumerate(claims) if not one.toy]
     adjusted = [1.0] * len(claims)
-    for place, p in zip(tested, holm([claims[place].p for place in tested]), strict=True):
-        adjusted[place] = p
+    for index, p in zip(tested, holm([claims[index].p for index in tested]), strict=True):
+        adjusted[index] = p
     return adjusted
 
 
@@ -251,23 +251,8 @@ CAVEAT = (
     "the variation between test sets. With several splits, intervals are over splits and account for their overlap: they "
     "tell whether there is a gain."
 )
-HEAD = "## Claims, in points"
 
 
 def claims_section(claims: Sequence[Claim]) -> str:
     """The section of a result page that has the claims."""
-    return f"{HEAD}\n\n{claims_table(claims)}\n\n{CAVEAT}"
-
-
-def with_claims(page: str, claims: Sequence[Claim]) -> str:
-    """A result page with its section of claims written anew. Only a figure can follow the section.
-
-    >>> page = with_claims(f"before\\n\\n{HEAD}\\n\\nold\\n\\n![figure](a.svg)\\n", [])
-    >>> page.startswith(f"before\\n\\n{HEAD}"), "old" in page, page.endswith(f"{CAVEAT}\\n\\n![figure](a.svg)\\n")
-    (True, False, True)
-    """
-    before, head, rest = page.partition(HEAD)
-    if not head:
-        raise ValueError(f"The page should have the line {HEAD!r}, and it is missing: {before[:60]!r} …")
-    _, figure, after = rest.partition("\n\n![")
-    return before + claims_section(claims) + (figure + after if figure else "\n")
+    return f"## Claims, in points\n\n{claims_table(claims)}\n\n{CAVEAT}"

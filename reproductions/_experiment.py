@@ -104,8 +104,12 @@ class Experiment:
         return REDUCED if self.cut else SCALED if self.scaled else FULL
 
     def claims_of(self, found: Results, full: bool = False) -> list[Claim]:
-        """The claims with the protocol of the run; ``full`` for a run of the paper's size."""
-        return [replace(one, protocol=FULL if full else self.protocol) for one in self.claims(found)]
+        """The claims with the protocol of the run; ``full`` for a run of the paper's size.
+
+        A claim that is scaled by itself stays so, because its data are not the paper's.
+        """
+        protocol = FULL if full else self.protocol
+        return [one if one.protocol == SCALED else replace(one, protocol=protocol) for one in self.claims(found)]
 
 
 def names() -> list[str]:

@@ -19,7 +19,7 @@ def multiplies_bfloat16() -> bool:
 
 
 def _cpuinfo(name: str) -> str:
-    """An entry of the first processor, empty if there is none."""
+    """An entry of the first processor, empty if it is missing."""
     info = Path("/proc/cpuinfo")
     for line in info.read_text().splitlines() if info.exists() else []:
         if line.startswith(name):

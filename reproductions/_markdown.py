@@ -17,7 +17,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """
     lines = [list(heads), ["---", *["---:"] * (len(heads) - 1)], *map(list, rows)]
     return "\n".join(
-        "|" + "|".join(line) + "|" if place == 1 else f"| {' | '.join(line)} |" for place, line in enumerate(lines)
+        "|" + "|".join(line) + "|" if index == 1 else f"| {' | '.join(line)} |" for index, line in enumerate(lines)
     )
 
 

@@ -46,7 +46,7 @@ def cifar10(data: Path, part: str, n_rows: int | None = None) -> Rows:
 
 
 def _fingerprint(file: Path) -> str:
-    """Another one if the file changes; empty if there is none."""
+    """Changes with the file; empty if the file is missing."""
     if not file.exists():
         return ""
     found = file.stat()

@@ -82,7 +82,7 @@ def groups(ranks: dict[str, float], width: float) -> list[list[str]]:
     """
     order, found, end = sorted(ranks, key=lambda one: ranks[one]), [], 0
     for start in range(len(order)):
-        reach = max(place for place in range(start, len(order)) if ranks[order[place]] - ranks[order[start]] <= width)
+        reach = max(index for index in range(start, len(order)) if ranks[order[index]] - ranks[order[start]] <= width)
         if reach > max(start, end):
             found.append(order[start : reach + 1])
             end = reach
@@ -99,15 +99,15 @@ def draw_critical_difference(axes: Axes, scores: Scores) -> None:
     for tick in range(1, len(order) + 1):
         axes.plot([tick, tick], [0, -0.12], color="black", linewidth=1)
         axes.text(tick, -0.2, str(tick), ha="center", va="bottom", fontsize=8)
-    for place, method in enumerate(order):
-        is_left = place < n_left
-        height = first_text + 0.45 * (place if is_left else len(order) - 1 - place)
+    for index, method in enumerate(order):
+        is_left = index < n_left
+        height = first_text + 0.45 * (index if is_left else len(order) - 1 - index)
         end = 0.7 if is_left else len(order) + 0.3
         axes.plot([ranks[method], ranks[method], end], [0, height, height], color="0.4", linewidth=0.8)
         text = f"{method} ({ranks[method]:.2f})"
         axes.text(end + (-0.05 if is_left else 0.05), height, text, ha="right" if is_left else "left", va="center", fontsize=8)
-    for place, methods in enumerate(joined):
-        height = 0.35 + 0.25 * place
+    for index, methods in enumerate(joined):
+        height = 0.35 + 0.25 * index
         axes.plot([ranks[methods[0]] - 0.04, ranks[methods[-1]] + 0.04], [height, height], color="black", linewidth=3)
     axes.plot([1, 1 + width], [-0.75, -0.75], color="black", linewidth=1.5)
     axes.text(1 + width / 2, -0.8, f"critical difference {width:.2f}", ha="center", va="bottom", fontsize=7)

@@ -41,7 +41,7 @@ def run(
 ) -> str:
     """Run the cells that are not saved yet, write ``NAME.csv`` and ``NAME.md`` to ``out``, and return the Markdown.
 
-    A quick run, or one of the paper's size, has file names of its own. With ``saved`` no cell is run, and the tables contain
+    A quick run and one of the paper's size have separate file names. With ``saved`` no cell is run, and the tables contain
     the saved ones.
     """
     cells = experiment.cells(scope)
@@ -56,8 +56,7 @@ def run(
         reporter.step("already saved", None)
     work = [] if saved else [(experiment.run, cell, file) for cell, file in _each_dataset_first(missing)]
     for cell, file, numbers in parallel(_run_cell, scope, work, jobs, ordered=False):
-        with new_file(file, overwrite=True) as temporary:  # here, because a worker may have another disk
-            temporary.write_text(json.dumps(numbers))
+        _write(file, json.dumps(numbers))  # here, because a worker may have another disk
         reporter.step(", ".join(map(str, cell.values())), None)
     found = [(cell, row) for cell, file in zip(cells, files, strict=True) for row in _read_cell(file) or []]
     how = f"Written by `{command}` on {hardware()}."
@@ -65,18 +64,29 @@ def run(
         how += SIZE.get(experiment.protocol, "") + " `--full` runs the paper's size." * experiment.scaled
     if saved and missing:
         how += f" {len(cells) - len(missing)} of {len(cells)} cells are finished."
-    parts = [f"# {experiment.title}", how, experiment.summary(found).strip()]
-    if claims := experiment.claims_of(found, scope.full):
+    _write(out / f"{name}.csv", _to_csv(found))
+    found = read_results(experiment, out / f"{name}.csv")  # so that the page has what the file has
+    if experiment.figure is not None:
+        with new_file(out / f"{name}.svg", overwrite=True) as file:
+            save_svg(experiment.figure(found), file)
+    text = f"# {experiment.title}\n\n{how}\n\n{page_body(experiment, found, name, scope.full)}"
+    _write(out / f"{name}.md", text)
+    return text
+
+
+def page_body(experiment: Experiment, found: Results, name: str, full: bool = False) -> str:
+    """A page of results below its title and command: the summary, the claims and the figure, whose file has this name."""
+    parts = [experiment.summary(found).strip()]
+    if claims := experiment.claims_of(found, full):
         parts.append(claims_section(claims))
     if experiment.figure is not None:
         parts.append(f"![{experiment.title}]({name}.svg)")
-        with new_file(out / f"{name}.svg", overwrite=True) as file:
-            save_svg(experiment.figure(found), file)
-    text = "\n\n".join(parts) + "\n"
-    for suffix, content in ((".csv", _to_csv(found)), (".md", text)):
-        with new_file(out / (name + suffix), overwrite=True) as file:
-            file.write_text(content, encoding="utf-8")
-    return text
+    return "\n\n".join(parts) + "\n"
+
+
+def _write(file: Path, text: str) -> None:
+    with new_file(file, overwrite=True) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def _each_dataset_first(work: list[tuple[Cell, Path]]) -> list[tuple[Cell, Path]]:

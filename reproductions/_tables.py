@@ -139,7 +139,7 @@ def load(name: str, data: Path | None = None) -> tuple[pd.DataFrame, np.ndarray]
         features, target = (SETS | _AS_PUBLISHED)[name](data)
     except FileNotFoundError as missing:
         features, target = _fetch(name, missing)
-    features.columns = [f"x{place}" for place in range(features.shape[1])]
+    features.columns = [f"x{index}" for index in range(features.shape[1])]
     return features, target.to_numpy()
 
 

@@ -2,9 +2,9 @@
 
     python -m reproductions.evidence [--results reproductions] [--docs docs]
 
-It reads the results in the papers' folders. ``claims.md`` is written whole. In ``evidence.md`` the parts between
-``<!-- NAME: written by `make evidence` -->`` and ``<!-- end of NAME -->`` are replaced. In each result page the section of
-claims is written anew, so that all pages follow the same rules.
+It reads the CSV files in the papers' folders. ``claims.md`` is written whole. In ``evidence.md`` and in the READMEs of EXACT
+and EAST the parts between ``<!-- NAME: written by `make evidence` -->`` and ``<!-- end of NAME -->`` are replaced. In each
+page of results everything below the title and the command is written again, so that all pages follow the same rules.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metricfit._files import new_file
-from reproductions._claims import CAVEAT, NO_VERDICT, NOT_PUBLISHED, Claim, claims_table, correct, counts, with_claims
+from reproductions._claims import CAVEAT, NO_VERDICT, NOT_PUBLISHED, Claim, claims_table, correct, counts
 from reproductions._experiment import Results, get_experiment, names, paper_folder
 from reproductions._figure import empty_figure, save_svg
-from reproductions._markdown import NEAR
+from reproductions._markdown import NEAR, table
 from reproductions._results import values
-from reproductions._runner import read_results
+from reproductions._runner import page_body, read_results
 from reproductions.coverage import coverage_table
+from reproductions.east_2024.adult import adult_section
 from reproductions.exact_2022 import published
+from reproductions.exact_2022._networks import TABLE_7
+from reproductions.exact_2022._vision_summary import ends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,6 +37,7 @@ Gathered = dict[str, list[Claim]]  # by experiment
 
 ROW = 0.17  # inches
 LINEAR = 1.0  # points up to which the axis is linear; beyond, logarithmic
+IMAGES = {"cifar10": "CIFAR-10", "mnist": "MNIST"}
 LINE = 118  # characters in a line of the pages
 COLOURS = {
     "holds": "#1b7f5c",
@@ -73,12 +77,29 @@ def exact_section(found: Results) -> str:
     for part, paper in (("train", published.TRAIN["EXACT"]), ("test", published.TEST["EXACT"])):
         ours = [float(np.mean(values(found, part, set=name, method="EXACT"))) for name in published.SETS]
         pairs = list(zip(published.SETS, ours, paper, strict=True))
-        off = [f"{name} {own:.2f} ({told:.2f})" for name, own, told in pairs if abs(own - told) > NEAR]
+        off = [f"{name} {own:.2f} ({reported:.2f})" for name, own, reported in pairs if abs(own - reported) > NEAR]
         n_sets = len(published.SETS)
         count = f"{n_sets - len(off)} of {n_sets} tables"
         others = f", and further off on {', '.join(off)}" if off else ""
         sentences.append(f"Accuracy on {part} is within {NEAR} points of the paper's on {count}{others}.")
     return textwrap.fill(" ".join([*sentences, "Published numbers are in brackets."]), LINE)
+
+
+def vision_section(found: Results, claims: list[Claim]) -> str:
+    """The accuracy under cross-entropy and SGD, and what EXACT gains over the other losses on images."""
+    reached = []
+    for name, title in IMAGES.items():
+        own = values(ends(found), "test", set=name, optimizer="SGD", loss="Cross-entropy", variant=TABLE_7)
+        reported = published.VISION_TEST["SGD", "Cross-entropy"][published.VISION.index(name)][0]
+        reached.append(f"{np.mean(own):.2f} % on {title} ({len(own)} seeds; the paper's {reported:.2f})")
+    text = f"Under cross-entropy and SGD our networks reach {' and '.join(reached)}. EXACT's gains in points of accuracy:"
+    gains = [one for one in claims if one.text.startswith("EXACT over")]
+    rows = [[one.text.removeprefix("EXACT "), one.published_text, _ours(one), str(one.runs.seeds)] for one in gains]
+    return f"{textwrap.fill(text, LINE)}\n\n{table(['EXACT', 'published', 'ours, scaled', 'seeds'], rows)}"
+
+
+def _ours(one: Claim) -> str:
+    return f"{one.ours:+.2f} ({one.low:+.2f} … {one.high:+.2f})" if one.runs.seeds > 1 else f"{one.ours:+.2f}"
 
 
 def _readings(gathered: Gathered) -> dict[str, list[Claim]]:
@@ -136,13 +157,24 @@ def fill(text: str, sections: dict[str, str]) -> str:
 def write(results: Path, docs: Path) -> None:
     """Write the pages and the figures."""
     gathered = gather(results)
-    text = (docs / "evidence.md").read_text(encoding="utf-8")
-    exact = read_results(get_experiment("exact-tabular"), file_of(results, "exact-tabular"))
-    sections = {"counts": count_section(gathered), "coverage": coverage_table(), "exact": exact_section(exact)}
-    pages = {docs / "evidence.md": fill(text, sections), docs / "claims.md": claims_page(gathered)}
-    for name, claims in gathered.items():
+    found = {name: read_results(get_experiment(name), file_of(results, name)) for name in names()}
+    vision = vision_section(found["exact-vision"], gathered["exact-vision"])
+    sections = {
+        docs / "evidence.md": {
+            "counts": count_section(gathered),
+            "coverage": coverage_table(),
+            "exact": exact_section(found["exact-tabular"]),
+            "vision": vision,
+        },
+        results / "exact_2022" / "README.md": {"vision": vision},
+        results / "east_2024" / "README.md": {"adult": adult_section(found["east-tabular"])},
+    }
+    pages = {page: fill(page.read_text(encoding="utf-8"), parts) for page, parts in sections.items()}
+    pages[docs / "claims.md"] = claims_page(gathered)
+    for name, rows in found.items():
         page = file_of(results, name, ".md")
-        pages[page] = with_claims(page.read_text(encoding="utf-8"), claims)
+        title, command, _ = page.read_text(encoding="utf-8").split("\n\n", 2)
+        pages[page] = f"{title}\n\n{command}\n\n{page_body(get_experiment(name), rows, name)}"
     for page, content in pages.items():
         with new_file(page, overwrite=True) as file:
             file.write_text(content, encoding="utf-8")
@@ -174,18 +206,18 @@ def figure(gathered: Gathered) -> Figure:
     n_rows = sum(len(claims) + 1 for claims in gathered.values())
     drawing = empty_figure(9.0, 0.8 + ROW * n_rows)
     axes = drawing.subplots()
-    labels, place = [], 0
+    labels, index = [], 0
     for name, claims in gathered.items():
-        labels.append((place, name, "bold"))
-        place += 1
+        labels.append((index, name, "bold"))
+        index += 1
         for claim in claims:
-            _draw(axes, place, claim)
-            labels.append((place, claim.text, "normal"))
-            place += 1
+            _draw(axes, index, claim)
+            labels.append((index, claim.text, "normal"))
+            index += 1
     axes.set_yticks([one for one, _, _ in labels], [text for _, text, _ in labels], fontsize=7)
     for tick, (_, _, weight) in zip(axes.get_yticklabels(), labels, strict=True):
         tick.set_fontweight(weight)
-    axes.set_ylim(place - 0.5, -0.5)
+    axes.set_ylim(index - 0.5, -0.5)
     axes.set_xscale("symlog", linthresh=LINEAR, linscale=0.7)
     ticks = (-30, -10, -3, -1, 0, 1, 3, 10, 30)
     axes.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks], fontsize=8)
@@ -199,16 +231,16 @@ def figure(gathered: Gathered) -> Figure:
     return drawing
 
 
-def _draw(axes: Axes, place: int, claim: Claim) -> None:
+def _draw(axes: Axes, index: int, claim: Claim) -> None:
     colour = COLOURS[kind(claim)]
     if claim.published is None:
         marker, x = (">", 0.15) if claim.direction > 0 else ("<", -0.15)
     else:
         marker, x = "D", claim.published
     if claim.kind != "nothing":
-        axes.plot([x], [place], marker, markersize=4, markerfacecolor="white", markeredgecolor="0.2")
+        axes.plot([x], [index], marker, markersize=4, markerfacecolor="white", markeredgecolor="0.2")
     axes.errorbar(
-        [claim.ours], [place], xerr=[claim.half_width], fmt="o", markersize=3.5, color=colour, capsize=2, linewidth=1
+        [claim.ours], [index], xerr=[claim.half_width], fmt="o", markersize=3.5, color=colour, capsize=2, linewidth=1
     )
 
 

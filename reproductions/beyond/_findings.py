@@ -70,8 +70,8 @@ def _of_exact(found: Results, sets: list[str]) -> str:
     for part, paper in (("train", exact.TRAIN), ("test", exact.TEST)):
         rows = []
         for name in sets:
-            told = (paper[method][exact.SETS.index(name)] for method in ("Sklearn", "EXACT"))
-            rows.append([name, *(f"{value:.2f}" for value in (*told, *_by_method(found, "exact", name, part).values()))])
+            reported = (paper[method][exact.SETS.index(name)] for method in ("Sklearn", "EXACT"))
+            rows.append([name, *(f"{value:.2f}" for value in (*reported, *_by_method(found, "exact", name, part).values()))])
         heads = ["set", "Sklearn, paper", "EXACT, paper", *METHODS]
         text.append(f"## EXACT's sets, linear models: accuracy on {part}, %\n\n{table(heads, rows)}")
     means = {name: _by_method(found, "exact", name, "test") for name in sets}
@@ -110,7 +110,7 @@ def _of_leaky(found: Results, sets: list[str]) -> str:
 
 
 def _of_east(found: Results, sets: list[str]) -> str:
-    """A table per set, and the gains that nobody has foretold."""
+    """A table per set, and the gains of which no paper has a number."""
     text = []
     for name in sets:
         rows = [_east_row(found, name, method) for method in distinct_values(found, "method", paper="east", set=name)]
@@ -128,11 +128,11 @@ def _of_east(found: Results, sets: list[str]) -> str:
 
 def _east_row(found: Results, name: str, method: str) -> list[str]:
     """A linear fit has no seeds to spread over, and its threshold already."""
-    told = TABLE_1[name].get(NETWORKS[method].published) if method in NETWORKS else None
+    reported = TABLE_1[name].get(NETWORKS[method].published) if method in NETWORKS else None
     row = [method]
     for score in SCORES:
         ours = values(found, score, paper="east", set=name, method=method)
-        row.append("" if told is None else f"{100.0 * getattr(told, score):.1f}")
+        row.append("" if reported is None else f"{100.0 * getattr(reported, score):.1f}")
         if method in NETWORKS:
             row += [mean_and_std(ours), mean_and_std(values(found, f"{score}_tuned", paper="east", set=name, method=method))]
         else:

@@ -1,6 +1,6 @@
 """EXACT's and İrsoy's tables with three more columns: logistic regression, the same with tuned thresholds, MetricClassifier.
 
-Rows are split as in the papers' own reproductions. Nothing here is told a hyper-parameter: the penalty, the thresholds and
+Rows are split as in the papers' own reproductions. No hyper-parameter comes from the papers: the penalty, the thresholds and
 what ``MetricClassifier`` takes are chosen by five folds of the training rows.
 """
 

@@ -11,7 +11,7 @@ Split, network, epochs and patience are those of EAST's reproduction. What had t
 - Learning rates are EAST's but for batches of 64, where 0.0001 has the smaller validation loss: 0.28 (seed 0) and 0.27 with
   memory, against 0.33 and 0.31 (seeds 1, 2) at 0.001. For EXACT's noise 0.001 has it: 0.26, against 0.34 and 0.36 at 0.01
   and 0.0001 (F1, mammography, seed 0).
-- The linear model needs no validation rows of its own and is fitted to these as well.
+- The linear model needs no validation rows, and is fitted to them as well.
 """
 
 from __future__ import annotations

@@ -184,8 +184,8 @@ def _earlier(scores: Scores) -> str:
     """Its noise was 20 and 40 %, redrawn among all classes, and 30 % moved to the next class in a set that is not here."""
     runs = scores | {name: choose(scores, among) for name, among in CHOICES.items()}
     rows = []
-    for noises, told in (EARLIER_SYMMETRIC, EARLIER_PAIR):
-        for name, number in told.items():
+    for noises, reported in (EARLIER_SYMMETRIC, EARLIER_PAIR):
+        for name, number in reported.items():
             ours = gain(runs[name], scores[CROSS_ENTROPY], noises)
             rows.append([f"{name}, {' and '.join(noises)}", f"{number:+.1f}", with_interval(ours.over_sets)])
     return table(["gain over cross-entropy", "earlier study", "ours (95 % over sets)"], rows)

@@ -80,7 +80,7 @@ class Gain:
     def wilcoxon(self) -> float:
         """Two-sided p of the signed ranks of the sets; 1 if no set differs.
 
-        >>> Gain({name: [1.0 + place] for place, name in enumerate("abcdefg")}).wilcoxon        # 2 / 2**7
+        >>> Gain({name: [1.0 + index] for index, name in enumerate("abcdefg")}).wilcoxon        # 2 / 2**7
         0.015625
         """
         means = np.array([mean for mean in self.means.values() if mean != 0.0])

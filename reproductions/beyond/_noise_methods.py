@@ -62,7 +62,7 @@ METHODS = {
 }
 
 
-class Mixed:
+class MixupBatches:
     """Batches in which each row is mixed with another one, features and labels alike (mixup, arXiv 1710.09412).
 
     The share is the same for a whole batch. It is uniform, Beta(1, 1), as the paper has it for CIFAR-10.

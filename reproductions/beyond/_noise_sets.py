@@ -106,6 +106,6 @@ def _features(rows: Tensor | pd.DataFrame | list[str], known: np.ndarray, parts:
     if isinstance(rows, pd.DataFrame):
         numbers = torch.from_numpy(_tables.numeric_features(rows, known)).float()
         return [numbers[part] for part in parts]
-    texts = [[rows[place] for place in part] for part in (known, *parts)]
+    texts = [[rows[index] for index in part] for part in (known, *parts)]
     reader = TfidfVectorizer(ngram_range=(1, 2), max_features=N_WORDS, token_pattern=WORD).fit(texts[0])
     return [torch.from_numpy(reader.transform(part).toarray()).float() for part in texts[1:]]

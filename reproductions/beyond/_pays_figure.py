@@ -44,7 +44,7 @@ def figure(found: Results) -> Figure:
     _draw_tables(panels[-1], of_part(gains, REAL, REST))
     if points:
         panels[1].legend(frameon=False, fontsize=7, loc="upper left")
-    low, high = (end(axes.get_ylim()[place] for axes in panels[:-1]) for place, end in enumerate((min, max)))
+    low, high = (end(axes.get_ylim()[index] for axes in panels[:-1]) for index, end in enumerate((min, max)))
     for axes in panels[:-1]:
         axes.set_ylim(low, high)  # one scale for all factors
     drawn.supylabel("points of F1 over cross-entropy with a tuned threshold", fontsize=9)
@@ -57,15 +57,15 @@ def _level(factor: str, level: float) -> str:
 
 def _draw_line(axes: Axes, points: dict[str, Gains], factor: str, curve: float) -> None:
     """Means and intervals at equal distances, so that small levels do not lie on top of each other."""
-    places = [(place, points[point.name]) for place, point in enumerate(series(factor, curve)) if point.name in points]
-    if len(places) < 2:
+    indices = [(index, points[point.name]) for index, point in enumerate(series(factor, curve)) if point.name in points]
+    if len(indices) < 2:
         return
-    estimates = [one.estimate(METRIC) for _, one in places]
+    estimates = [one.estimate(METRIC) for _, one in indices]
     shift = 0.0 if factor == "curve" else 0.08 * (curve - 1.0)
     ends = [[max(one.mean - one.low, 0.0) for one in estimates], [max(one.high - one.mean, 0.0) for one in estimates]]
     style: dict[str, Any] = {"fmt": "o-", "markersize": 3.5, "capsize": 2, "linewidth": 1.4}
     colour = "0.25" if factor == "curve" else COLOURS[curve]
-    where = [place + shift for place, _ in places]
+    where = [index + shift for index, _ in indices]
     axes.errorbar(where, [one.mean for one in estimates], yerr=ends, color=colour, label=WORDS[curve], **style)
 
 

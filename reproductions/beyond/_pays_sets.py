@@ -20,7 +20,7 @@ Part = tuple[pd.DataFrame, NDArray[np.int64]]
 MOST_ROWS, TEST_SHARE = 5000, 0.2
 SETS = tuple(_tables.SETS)
 AGAINST_REST = {"car": 4, "satellite": 6, "dry-bean": 7, "balance-scale": 3}  # set: number of its classes
-RESTS = tuple(f"{name}:{place}" for name, n_classes in AGAINST_REST.items() for place in range(n_classes))
+RESTS = tuple(f"{name}:{index}" for name, n_classes in AGAINST_REST.items() for index in range(n_classes))
 
 
 def source(name: str) -> str:
@@ -36,8 +36,8 @@ def load_table(name: str, data: Path) -> Part:
     """Features, and labels 0 ... k - 1; of a class against the rest, 1 is the class."""
     features, target = _tables.load(source(name), data)
     _, labels = np.unique(target, return_inverse=True)
-    _, _, place = name.partition(":")
-    return features, (labels == int(place)).astype(np.int64) if place else labels
+    _, _, index = name.partition(":")
+    return features, (labels == int(index)).astype(np.int64) if index else labels
 
 
 def split_table(name: str, data: Path, seed: int) -> tuple[Part, Part]:

@@ -22,10 +22,9 @@ from reproductions._experiment import Cell, Experiment, Numbers, Scope
 from reproductions._training import accuracy, cpu_fabric
 from reproductions.beyond._noise_figure import figure
 from reproductions.beyond._noise_findings import summary
-from reproductions.beyond._noise_methods import METHODS, Mixed
+from reproductions.beyond._noise_methods import METHODS, MixupBatches
 from reproductions.beyond._noise_sets import NOISES, SETS, TABLES, load_parts
-from reproductions.lab.networks import MLP, ResNet18
-from reproductions.lab.networks._parts import conv_norm
+from reproductions.lab.networks import MLP, ResNet18, conv_norm
 
 MOST_ROWS, QUICK_ROWS = 5250, 140
 RATE, BATCH = 0.003, 128
@@ -61,7 +60,7 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     torch.manual_seed(seed)
     module = network(parts.train[0], n_classes, full=scope.full)
     rows = Batches(*parts.train, size=BATCH, seed=seed)
-    batches = Mixed(rows, n_classes, seed) if method.mixes else rows
+    batches = MixupBatches(rows, n_classes, seed) if method.mixes else rows
     trainer = Trainer(module, method.loss(), torch.optim.Adam(module.parameters(), lr=RATE, fused=True), fabric=cpu_fabric())
     found = {"validation": -1.0}
     for epoch in range(1, _n_epochs(name, scope) + 1):

@@ -5,7 +5,7 @@ direct training (``direct``), which trains for the metric, and the choice behind
 :func:`metricfit.comparison.compare_metrics` with its defaults, to the same training rows, and judged on the same test rows.
 
 Each point of the controlled data has independent replications, with 20,000 fresh test rows. Each real table has repeated
-random splits of at most 5,000 rows; intervals know that these overlap.
+random splits of at most 5,000 rows; intervals account for their overlap.
 
 Beside the gains stands a measure of misspecification that a user has before training for the metric: how much of the linear
 model's held-out log-loss do boosted trees remove? On real tables it is computed from training rows alone, on a fifth of them.

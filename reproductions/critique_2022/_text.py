@@ -16,8 +16,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.model_selection import train_test_split
 from torch import Tensor, nn
 
-from reproductions.lab.datasets import read_trec
-from reproductions.lab.datasets._content import first_existing
+from reproductions.lab.datasets import first_existing, read_trec
 
 FILES = {"train": "trec/train_5500.label", "test": "trec/TREC_10.label"}
 _FETCH = (
@@ -27,12 +26,12 @@ _FETCH = (
 HELD_OUT = 0.2
 WIDTH = 100  # of word vectors and of the hidden layer
 WORD = r"\S+"
-NOTHING, UNKNOWN = 0, 1  # places in the vocabulary before the words
+NOTHING, UNKNOWN = 0, 1  # indices in the vocabulary before the words
 
 
 @dataclass(frozen=True)
 class Questions:
-    """Features and labels to train on, to hold out and to test on, and how many places the features point to."""
+    """Features and labels to train on, to hold out and to test on, and the size of the vocabulary that the features index."""
 
     train: tuple[Tensor, Tensor]
     held_out: tuple[Tensor, Tensor]
@@ -60,7 +59,7 @@ def questions(data: Path, model: str, seed: int) -> Questions:
 
 
 def _tf_idf(texts: Sequence[Sequence[str]]) -> tuple[list[Tensor], int]:
-    """Words and pairs of words, as padded lists of place and value (n, length, 2): the matrix is 0.2 % full."""
+    """Words and pairs of words, as padded lists of index and value (n, length, 2): the matrix is 0.2 % full."""
     reader = TfidfVectorizer(ngram_range=(1, 2), min_df=2, token_pattern=WORD).fit(texts[0])
     features = []
     for part in texts:
@@ -73,19 +72,19 @@ def _tf_idf(texts: Sequence[Sequence[str]]) -> tuple[list[Tensor], int]:
 
 def _words(texts: Sequence[Sequence[str]]) -> tuple[list[Tensor], int]:
     """The place of each word, padded (n, length)."""
-    places = CountVectorizer(min_df=2, token_pattern=WORD).fit(texts[0]).vocabulary_
+    indices = CountVectorizer(min_df=2, token_pattern=WORD).fit(texts[0]).vocabulary_
     features = []
     for part in texts:
-        rows = [torch.tensor([places.get(word, -1) + UNKNOWN + 1 for word in text.lower().split()]) for text in part]
+        rows = [torch.tensor([indices.get(word, -1) + UNKNOWN + 1 for word in text.lower().split()]) for text in part]
         features.append(nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=NOTHING))
-    return features, len(places) + UNKNOWN + 1
+    return features, len(indices) + UNKNOWN + 1
 
 
 READERS = {"TF-IDF": _tf_idf, "word vectors": _words}
 
 
 class SparseLinear(nn.Module):
-    """A linear function of lists of place and value, where place 0 is padding."""
+    """A linear function of lists of index and value, where index 0 is padding."""
 
     def __init__(self, n_places: int, n_classes: int) -> None:
         super().__init__()
@@ -94,8 +93,8 @@ class SparseLinear(nn.Module):
         nn.init.zeros_(self.bag.weight)
 
     def forward(self, features: Tensor) -> Tensor:
-        places, values = features.unbind(-1)
-        return self.bag(places.long(), per_sample_weights=values.contiguous()) + self.bias
+        indices, values = features.unbind(-1)
+        return self.bag(indices.long(), per_sample_weights=values.contiguous()) + self.bias
 
 
 def model_of(name: str, n_places: int, n_classes: int) -> nn.Module:

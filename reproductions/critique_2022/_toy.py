@@ -43,7 +43,7 @@ def solve(toy: str, method: str) -> Numbers:
     """The least loss, its weight (the smallest of several), its thresholds from low to high, and accuracy in percent.
 
     Of several thresholds, accuracy is that of the worst. ``from_weight`` is the least weight from which on the best thresholds
-    of the loss classify as many points as any threshold can; it is left out if there is none.
+    of the loss classify as many points as any threshold can; it is left out if no temperature does.
     """
     name, weights = TOYS[toy]
     x, labels = torch.tensor(POINTS[name][0], dtype=torch.float64), torch.tensor(POINTS[name][1])
@@ -73,8 +73,8 @@ def _best(curves: dict[float, Tensor]) -> float:
 
 def _around(weight: float, weights: list[float]) -> list[float]:
     """Between the neighbours of one of the weights."""
-    place = weights.index(weight)
-    return np.geomspace(weights[max(place - 1, 0)], weights[min(place + 1, len(weights) - 1)], FINE).tolist()
+    index = weights.index(weight)
+    return np.geomspace(weights[max(index - 1, 0)], weights[min(index + 1, len(weights) - 1)], FINE).tolist()
 
 
 def _losses(loss: nn.Module, weight: float, x: Tensor, labels: Tensor) -> Tensor:

@@ -67,5 +67,5 @@ def _train(data: Questions, model: str, loss: Loss, rate: float, seed: int, epoc
     if isinstance(loss, mf.ExactLoss) and loss.margin is not None:
         found["margin"] = loss.margin
     if max(accuracies) >= GOAL:
-        found["goal"] = 1.0 + next(place for place, accuracy in enumerate(accuracies) if accuracy >= GOAL)
+        found["goal"] = 1.0 + next(index for index, accuracy in enumerate(accuracies) if accuracy >= GOAL)
     return found

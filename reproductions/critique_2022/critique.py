@@ -18,11 +18,11 @@ _questions = lru_cache(maxsize=1)(questions)  # the methods of a seed come one a
 
 def cells(scope: Scope) -> list[Cell]:
     seeds = range(1 if scope.quick else scope.seeds)
-    places = [("toy", name, method, 0) for name in toy.TOYS for method in toy.LOSSES]
-    places += [("trec", model, method, seed) for model in READERS for seed in seeds for method in METHODS]
+    runs = [("toy", name, method, 0) for name in toy.TOYS for method in toy.LOSSES]
+    runs += [("trec", model, method, seed) for model in READERS for seed in seeds for method in METHODS]
     wanted = scope.datasets or EXPERIMENT.datasets
     return [
-        {"set": name, "model": model, "method": method, "seed": seed} for name, model, method, seed in places if name in wanted
+        {"set": name, "model": model, "method": method, "seed": seed} for name, model, method, seed in runs if name in wanted
     ]
 
 

@@ -19,13 +19,13 @@ from sklearn.pipeline import make_pipeline
 from reproductions.east_2024._protocol import Parts
 
 EXPLAINED = 0.8  # share of the variance that PCA keeps: caption of Table 2
-STRENGTHS = (0.01, 1.0, 100.0)  # inverse regularisation of CCS, as many values as a network has draws
+C_VALUES = (0.01, 1.0, 100.0)  # inverse regularisation of CCS, as many values as a network has draws
 
 
 def fit_ccs(parts: Parts, seed: int) -> LogisticRegression | OneVsRestClassifier:
     r"""Convex calibrated surrogates (Zhang, Ramaswamy and Agarwal, ICML 2020) with a linear model, for one label per row.
 
-    For :math:`s` labels CCS estimates :math:`s^2 + 1` probabilities, each by a logistic regression of its own:
+    For :math:`s` labels CCS estimates :math:`s^2 + 1` probabilities, each by a separate logistic regression:
     :math:`q_0 = P(\text{no label})` and :math:`q_{jk} = P(y_j = 1, \text{k labels in all})`. It answers with the set of labels
     that has the largest expected F1 of a row.
 
@@ -40,11 +40,11 @@ def fit_ccs(parts: Parts, seed: int) -> LogisticRegression | OneVsRestClassifier
     (x, y), (held_out, true) = ((rows.numpy(), labels.numpy()) for rows, labels in (parts.train, parts.validation))
     is_binary = len(np.unique(y)) == 2
 
-    def fit(strength: float) -> LogisticRegression | OneVsRestClassifier:
-        one = LogisticRegression(C=strength, max_iter=1000, random_state=seed)
+    def fit(regularization: float) -> LogisticRegression | OneVsRestClassifier:
+        one = LogisticRegression(C=regularization, max_iter=1000, random_state=seed)
         return (one if is_binary else OneVsRestClassifier(one)).fit(x, y)
 
-    return min(map(fit, STRENGTHS), key=lambda model: log_loss(true, model.predict_proba(held_out)))
+    return min(map(fit, C_VALUES), key=lambda model: log_loss(true, model.predict_proba(held_out)))
 
 
 def label_probabilities(model: OneVsRestClassifier, features: np.ndarray) -> np.ndarray:

@@ -39,8 +39,8 @@ def learn_filters(pictures: Tensor, n_filters: int) -> Filters:
     """From a hundred thousand patches, or as many as there are."""
     random = torch.Generator().manual_seed(0)
     some = _patches(pictures[torch.randperm(len(pictures), generator=random)[:N_PICTURES]])
-    places = torch.randint(some.shape[1], (len(some), PER_PICTURE), generator=random)
-    patches = some.gather(1, places[..., None].expand(-1, -1, some.shape[2])).flatten(0, 1)
+    positions = torch.randint(some.shape[1], (len(some), PER_PICTURE), generator=random)
+    patches = some.gather(1, positions[..., None].expand(-1, -1, some.shape[2])).flatten(0, 1)
     mean = patches.mean(0)
     variances, axes = torch.linalg.eigh(torch.cov((patches - mean).T))
     whiten = axes @ torch.diag((variances + RIDGE).rsqrt()) @ axes.T
@@ -50,7 +50,7 @@ def learn_filters(pictures: Tensor, n_filters: int) -> Filters:
 
 
 def _patches(pictures: Tensor) -> Tensor:
-    """All of a picture, (n, places, 3 * 6 * 6), each with mean 0 and a variance of about 1."""
+    """All of a picture, (n, positions, 3 * 6 * 6), each with mean 0 and a variance of about 1."""
     patches = nn.functional.unfold(pictures.float(), SIDE).transpose(1, 2)
     centred = patches - patches.mean(2, keepdim=True)
     return centred / (centred.square().mean(2, keepdim=True) + CONTRAST).sqrt()

@@ -64,12 +64,12 @@ def pair_features(people: np.ndarray, first: int, second: int) -> np.ndarray:
     >>> pair_features(np.array([[0.0, 0.0, 0.0], [0.0, 2.0, 0.0], [1.0, 1.0, 0.0]]), 1, 0).round(6) + 0.0
     array([ 1.,  0., -1., -1.,  0., -1.,  0., -1.,  0., -1.])
     """
-    places, angles = people[:, :2], people[:, 2]
-    x, y = places[first] - places[second]
+    positions, angles = people[:, :2], people[:, 2]
+    x, y = positions[first] - positions[second]
     turn = np.arctan2(y, x)
     cosine, sine = np.cos(turn), np.sin(turn)
-    places = (places - (places[first] + places[second]) / 2.0) @ np.array([[cosine, -sine], [sine, cosine]])
-    every = np.column_stack([places, np.cos(angles - turn), np.sin(angles - turn)])
+    positions = (positions - (positions[first] + positions[second]) / 2.0) @ np.array([[cosine, -sine], [sine, cosine]])
+    every = np.column_stack([positions, np.cos(angles - turn), np.sin(angles - turn)])
     pair, others = every[[first, second]], np.delete(every, [first, second], axis=0)
     return np.concatenate([pair[:, [0, 2, 3]].ravel(), others.ravel()])
 
@@ -86,6 +86,6 @@ def _frames(file: Path) -> dict[str, np.ndarray]:
 
 
 def _groups(file: Path) -> dict[str, list[set[str]]]:
-    """By time stamp, the groups. Somebody who is alone may be missing."""
+    """By time stamp, the groups. People who stand alone may be missing."""
     lines = (line.partition(" ") for line in file.read_text().splitlines())
     return {stamp: [set(group.split()) for group in re.findall("<([^>]*)>", rest)] for stamp, _, rest in lines}

@@ -35,7 +35,7 @@ def load_data(name: str, data: Path, n_rows: int | None = None, split: int = 0) 
     """All rows of a set in one table, both files of adult too (23.93 % positive that way, as in the paper), then three parts.
 
     The paper does not say how it split, nor what it did with adult's words. Here: the parts have equal shares of positives
-    (of mammography's 260, a random fifth would hold 52 give or take 6); words are one-hot, "?" being a word. Means and
+    (of mammography's 260, a random fifth would have 52 ± 6); words are one-hot, "?" being a word. Means and
     deviations are those of the training part. ``split`` is the random seed of the parts. In the paper seeds vary the weights
     only, so its reproduction has one split. With ``n_rows`` all splits are of the same sample of rows.
 

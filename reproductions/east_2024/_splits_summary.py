@@ -1,4 +1,4 @@
-"""Tables of the ten splits: published beside ours, what EAST gains, ranks, and the baselines that are no networks."""
+"""Tables of the ten splits: published beside ours, what EAST gains, ranks, and the other baselines."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def _of_set(found: Results, name: str) -> str:
         row = [method]
         means, deviations = published.TABLE_1[name].get(method), published.TABLE_1_DEVIATIONS[name].get(method)
         for score in SCORES:
-            told = "" if means is None else with_deviation(getattr(means, score), getattr(deviations, score))
-            row += [told, mean_and_std(scores_of_method(found, name, method, score))]
+            reported = "" if means is None else with_deviation(getattr(means, score), getattr(deviations, score))
+            row += [reported, mean_and_std(scores_of_method(found, name, method, score))]
         rows.append(row)
     heads = ["method", *(head for title in SCORES.values() for head in (f"{title}, paper", "ours"))]
     return f"## {name}: test, %, mean and deviation over splits\n\n{table(heads, rows)}"
@@ -70,12 +70,12 @@ def _gains(found: Results) -> str:
     for name in distinct_values(found, "set"):
         paper = published.TABLE_1[name]
         for method, score in AIMS.items():
-            told = round(100.0 * (getattr(paper[method], score) - getattr(paper["CE"], score)), 1)
+            reported = round(100.0 * (getattr(paper[method], score) - getattr(paper["CE"], score)), 1)
             rows.append(
                 [
                     f"{name}, {SCORES[score]}",
                     method,
-                    f"{told:+.1f}",
+                    f"{reported:+.1f}",
                     _gain(found, name, score, method, "CE"),
                     _gain(found, name, score, method, THRESHOLD),
                     _gain(found, name, score, method, THRESHOLD, f"{score}_tuned"),
@@ -88,15 +88,15 @@ def _gains(found: Results) -> str:
         "over CE, paper",
         "over CE, ours",
         "over CE + threshold",
-        "with a threshold of its own, over CE + threshold",
+        "with a threshold, over CE + threshold",
         "CE + threshold over CE",
     ]
-    text = "With 95 % intervals of Nadeau and Bengio, which know that splits overlap."
+    text = "With 95 % intervals of Nadeau and Bengio, which account for overlapping splits."
     return f"## What EAST gains in the metric that it trains for, in points\n\n{text}\n\n{table(heads, rows)}"
 
 
 def _ranks(found: Results) -> str:
-    """Mean ranks over the splits of all sets, to describe; splits overlap and sets are two, so there is no test."""
+    """Mean ranks over the splits of all sets, without a test, because splits overlap and there are two sets."""
     ranks = {score: average_ranks(_by_split(found, score)) for score in SCORES}
     rows = [[method, *(f"{ranks[score][method]:.1f}" for score in SCORES)] for method in METHODS]
     n_splits = len(_by_split(found, "f1"))
@@ -130,17 +130,17 @@ def claims(found: Results) -> list[Claim]:
         paper, runs, group = published.TABLE_1[name], runs_of(found, name), f"east-splits, {name}"
         n_splits = f"{runs.splits} splits"
         for method, other, score in GAINS:
-            told = getattr(paper[method], score) - getattr(paper[other], score)
+            reported = getattr(paper[method], score) - getattr(paper[other], score)
             off = _differences(found, name, score, method, other)
-            made.append(_claim(f"{method} over {other}, {SCORES[score]}, {name}, {n_splits}", told, off, runs, group))
-        told = published.FOREST[name][0] - published.CCS[name][0]
+            made.append(_claim(f"{method} over {other}, {SCORES[score]}, {name}, {n_splits}", reported, off, runs, group))
+        reported = published.FOREST[name][0] - published.CCS[name][0]
         off = _differences(found, name, "macro_f1", "random forest", "CCS")
-        made.append(_claim(f"random forest over CCS, macro F1, {name}, {n_splits}", told, off, runs, group))
-        told = published.FOREST[name][1] - paper["F1*"].accuracy
+        made.append(_claim(f"random forest over CCS, macro F1, {name}, {n_splits}", reported, off, runs, group))
+        reported = published.FOREST[name][1] - paper["F1*"].accuracy
         off = _differences(found, name, "accuracy", "random forest", "F1*")
-        made.append(_claim(f"random forest over F1*, accuracy, {name}, {n_splits}", told, off, runs, group))
+        made.append(_claim(f"random forest over F1*, accuracy, {name}, {n_splits}", reported, off, runs, group))
     return made
 
 
-def _claim(text: str, told: float, off: Sequence[float], runs: Runs, group: str) -> Claim:
-    return claim(text, round(100.0 * told, 1), off, runs, group=group)
+def _claim(text: str, reported: float, off: Sequence[float], runs: Runs, group: str) -> Claim:
+    return claim(text, round(100.0 * reported, 1), off, runs, group=group)

@@ -21,12 +21,12 @@ def table_3(found: Results, methods: Iterable[str]) -> str:
     rows = []
     for name in distinct_values(found, "set"):
         for method in methods:
-            told = ["", ""]
+            reported = ["", ""]
             if method in PUBLISHED:
                 pairs = zip(*(one[paper_name(name)] for one in PUBLISHED[method]), strict=True)
-                told = [with_deviation(mean, deviation) for mean, deviation in pairs]
+                reported = [with_deviation(mean, deviation) for mean, deviation in pairs]
             ours = [mean_and_std(values(found, score, set=name, method=method)) for score in ("macro_f1", "f1", "accuracy")]
-            rows.append([f"{method}, {name}", told[0], *ours[:2], told[1], ours[2]])
+            rows.append([f"{method}, {name}", reported[0], *ours[:2], reported[1], ours[2]])
     heads = ["method", "macro F1, paper", "macro F1, ours", "F1 of the positive class, ours", "accuracy, paper", "ours"]
     return f"## Random forest and CCS (Table 3): test, %\n\n{table(heads, rows)}"
 

@@ -98,9 +98,9 @@ def draw_batches(matrix: np.ndarray, n_rows: int) -> Tensor:
     return torch.from_numpy(counts.reshape(N_BATCHES, *matrix.shape) / n_rows)
 
 
-def f1_of(matrices: Tensor, place: int) -> Tensor:
+def f1_of(matrices: Tensor, index: int) -> Tensor:
     """F1 of one class; 0 where a batch has neither a row nor an answer of it."""
-    hits, rows, answers = matrices[..., place, place], matrices[..., place, :].sum(-1), matrices[..., place].sum(-1)
+    hits, rows, answers = matrices[..., index, index], matrices[..., index, :].sum(-1), matrices[..., index].sum(-1)
     return torch.nan_to_num(2.0 * hits / (rows + answers))
 
 
@@ -108,8 +108,8 @@ def _largest(batches: Tensor, matrix: np.ndarray) -> Tensor:
     return (batches - torch.from_numpy(matrix)).abs().flatten(1).amax(1)
 
 
-def _off_f1(batches: Tensor, matrix: np.ndarray, place: int) -> Tensor:
-    return (f1_of(batches, place) - f1_of(torch.from_numpy(matrix), place)).abs()
+def _off_f1(batches: Tensor, matrix: np.ndarray, index: int) -> Tensor:
+    return (f1_of(batches, index) - f1_of(torch.from_numpy(matrix), index)).abs()
 
 
 def _high(off: Tensor) -> float:

@@ -1,4 +1,4 @@
-"""Tables 4 to 7: precision or recall of one class, by a beta of its own, on images.
+"""Tables 4 to 7: precision or recall of one class, by its beta, on images.
 
 ``--full`` has the paper's network, Darknet-19, all images and its patience, on CIFAR-10 and, if it is in the folder
 ``caltech256`` of the data, on Caltech256. The paper has ten seeds: ``--full --seeds 10``.
@@ -135,7 +135,7 @@ def network(n_features: int) -> nn.Sequential:
 
 
 def _metric(aim: str, name: str = "cifar10") -> mf.metrics.FBeta:
-    """F.3: macro F with a beta of its own for one class, 1 for the others; ``"dog 0.25"`` asks for precision of dogs."""
+    """F.3: macro F with a beta for one class, 1 for the others; ``"dog 0.25"`` asks for precision of dogs."""
     judged, beta = aim.split()
     own = getattr(SETS[name], judged)
     return mf.metrics.FBeta([float(beta) if label == own else 1.0 for label in range(SETS[name].n_classes)], average="macro")
@@ -188,11 +188,11 @@ def _trend(found: Results) -> str:
     """Rank correlations of beta with precision and recall of dogs, where all betas were run."""
     betas = [float(beta) for beta in published.TABLE_6]
     texts = []
-    for place, title in enumerate(("precision", "recall")):
+    for index, title in enumerate(("precision", "recall")):
         of_beta = [values(found, f"{title}_dog", method=f"dog {beta}") for beta in published.TABLE_6]
         if not all(of_beta):
             return ""
-        ours, paper = [np.mean(one) for one in of_beta], [row[place] for row in published.TABLE_6.values()]
+        ours, paper = [np.mean(one) for one in of_beta], [row[index] for row in published.TABLE_6.values()]
         correlations = [stats.spearmanr(betas, column).statistic for column in (ours, paper)]
         texts.append("{} {:+.2f} (paper {:+.2f})".format(title, *correlations))
     return f"\n\nRank correlation of beta with mean {' and '.join(texts)}."
@@ -207,7 +207,7 @@ def _table_7(found: Results) -> str:
 
 
 def _beside(found: Results, title: str, rows: Sequence[tuple[str, str, tuple[float, ...], tuple[str, ...]]]) -> str:
-    """Rows of method, its title, published values and the names of ours; nothing if there are none of ours."""
+    """Rows of method, its title, published values and the names of ours; empty if we have no results."""
     lines = []
     for method, head, paper, scores in rows:
         if values(found, scores[0], method=method):
@@ -274,13 +274,13 @@ def figure(found: Results) -> Figure:
     drawing = empty_figure(6.0, 3.4)
     axes = drawing.subplots()
     betas = [beta for beta in published.TABLE_6 if values(found, "macro_f1", method=f"dog {beta}")]
-    for place, (title, colour) in enumerate((("precision", "C0"), ("recall", "C1"))):
+    for index, (title, colour) in enumerate((("precision", "C0"), ("recall", "C1"))):
         of_beta = [values(found, f"{title}_dog", method=f"dog {beta}") for beta in betas]
         x = [float(beta) for beta in betas]
         axes.errorbar(
             x, [np.mean(v) for v in of_beta], [np.std(v) for v in of_beta], color=colour, marker="o", label=f"{title}, ours"
         )
-        paper = [100.0 * published.TABLE_6[beta][place] for beta in betas]
+        paper = [100.0 * published.TABLE_6[beta][index] for beta in betas]
         axes.plot(x, paper, color=colour, linestyle="--", label=f"{title}, paper")
     axes.set(xscale="log", xlabel="beta of dog", ylabel="dog, %")
     axes.legend(frameon=False, fontsize="small")

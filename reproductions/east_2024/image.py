@@ -11,7 +11,7 @@ What differs from the paper, or is left open by it:
   50. ``full`` has all. The paper has ten seeds: ``--full --seeds 10``.
 - The paper searches batch, rate, dropout and decay for each loss. ``--search N`` draws from its grid. Without it, batch and
   rate are those of :func:`options_for`.
-- It does not mention augmentations; here are none.
+- It does not mention augmentations, and we use none.
 """
 
 from __future__ import annotations
@@ -176,9 +176,9 @@ def claims(found: Results) -> list[Claim]:
     for name in distinct_values(found, "set"):
         title = SETS[name].title
         for method, other, score in GAINS:
-            told = [getattr(published.IMAGES[name][one][0], score) for one in (method, other)]
+            reported = [getattr(published.IMAGES[name][one][0], score) for one in (method, other)]
             gained = differences(values(found, score, set=name, method=method), values(found, score, set=name, method=other))
-            gain = round(100.0 * (told[0] - told[1]), 1)
+            gain = round(100.0 * (reported[0] - reported[1]), 1)
             runs = Runs(seeds=len(gained), test_rows=SETS[name].n_test)
             text, group = (
                 f"{method} over {other}, {SCORES[score]}, {title}",

@@ -1,14 +1,14 @@
 """Tables 1 and 3 on ten splits: does EAST gain, over cross-entropy and over cross-entropy with a tuned threshold?
 
 ``east-tabular`` has the paper's protocol: one split, several seeds. Its intervals leave out the variation between splits. Here
-every run has a split of its own (64 % to train, 16 % to stop by, 20 % to test), the same for all methods, and chooses its
+every run has another split (64 % to train, 16 % to stop by, 20 % to test), the same for all methods, and chooses its
 options from the paper's grid (E.4) inside its own training part.
 
 What two cores could not hold, and what ``scaled`` cuts:
 
 - Adult has 6,000 of its 48,842 rows.
 - A split draws 8 points of the grid of 60, the same for all losses. Each is trained for 8 epochs at the first temperature; the
-  least validation loss wins and is trained anew. So r is drawn and not chosen.
+  least validation loss wins and is trained again. So r is drawn and not chosen.
 - A run ends after 600 epochs. A temperature ends after 50 epochs without gain, as in the paper.
 """
 

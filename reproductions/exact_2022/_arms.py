@@ -12,7 +12,7 @@ from torch import Tensor
 
 from reproductions.exact_2022 import published
 from reproductions.exact_2022._batched import LinearModels, Method, Options, train_models
-from reproductions.exact_2022._protocol import FLOOR, Prepared
+from reproductions.exact_2022._protocol import FLOOR, Dataset
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ ARMS = {
 
 def table_8(method: str, name: str) -> Options:
     """The paper's hyper-parameters of a method on a set, (1, 1)."""
-    place, base = published.SETS.index(name), next(base for base in published.LEARNING_RATE if method.startswith(base))
-    clip, margin = (known[base][place] if base in known else math.inf for known in (published.CLIP, published.MARGIN))
-    return ARMS[method].restrict(Options.filled((1, 1), published.LEARNING_RATE[base][place], clip, margin))
+    index, base = published.SETS.index(name), next(base for base in published.LEARNING_RATE if method.startswith(base))
+    clip, margin = (known[base][index] if base in known else math.inf for known in (published.CLIP, published.MARGIN))
+    return ARMS[method].restrict(Options.filled((1, 1), published.LEARNING_RATE[base][index], clip, margin))
 
 
-def train_seeds(data: Prepared, method: str, options: Options, *, steps: int, seeds: Sequence[int]) -> LinearModels:
+def train_seeds(data: Dataset, method: str, options: Options, *, steps: int, seeds: Sequence[int]) -> LinearModels:
     """One model for each seed, all on the same training rows with the same hyper-parameters (1, 1)."""
     features, labels = (part.expand(len(seeds), *part.shape) for part in data.train)
     method_of_all, repeated = ARMS[method].method, options.expand(len(seeds))

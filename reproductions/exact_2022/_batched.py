@@ -31,7 +31,7 @@ SOFTPLUS_OF_ONE = math.log(math.e - 1.0)  # its softplus is 1
 class Options:
     """The numbers of each model, all (g, m): learning rate, clip of the gradient's norm, margin, weight decay, floor.
 
-    Infinity is no clip and no margin. The floor is that of the gradient normaliser.
+    Infinity means no clip and no margin. The floor is that of the gradient normaliser.
     """
 
     rate: Tensor
@@ -57,9 +57,9 @@ class Options:
         """The same numbers, of one group, for so many groups."""
         return replace(self, **{name: values.expand(groups, -1) for name, values in vars(self).items()})
 
-    def take(self, places: Tensor) -> Options:
-        """One model of each group, by its place (g,)."""
-        chosen = {name: values.gather(1, places[:, None]) for name, values in vars(self).items()}
+    def take(self, indices: Tensor) -> Options:
+        """One model of each group, by its index (g,)."""
+        chosen = {name: values.gather(1, indices[:, None]) for name, values in vars(self).items()}
         return replace(self, **chosen)
 
 
@@ -87,11 +87,11 @@ class LinearModels:
         groups, n_others, models, _ = self.weights.shape
         scores = _with_ones(features) @ self.weights.flatten(1, 2).mT
         scores = scores.view(groups, -1, n_others, models)
-        best, place = scores.max(2)
-        return torch.where(best > 0.0, place + 1, 0).mT
+        best, index = scores.max(2)
+        return torch.where(best > 0.0, index + 1, 0).mT
 
     def sigma(self, features: Tensor) -> Tensor:
-        """The predicted sigma (g, m, n) of the rows (g, n, d), for normalised scores; 1 if there is no such head."""
+        """The predicted sigma (g, m, n) of the rows (g, n, d), for normalised scores; 1 without such a head."""
         if self.sigma_weights is None:
             return torch.ones(len(self.weights), self.weights.shape[2], features.shape[1])
         return LEAST_SIGMA + softplus(self.sigma_weights.flatten(1, 2) @ _with_ones(features).mT)
@@ -168,8 +168,8 @@ def _batches(rows: Tensor, labels: Tensor, steps: int, seeds: Sequence[int]) -> 
     numbers = torch.arange(labels.numel()).view_as(labels)
     drawn = [iter(Batches(own, size=BATCH, steps=steps, seed=seed)) for own, seed in zip(numbers, seeds, strict=True)]
     for _ in range(steps):
-        places = torch.cat([next(one)[0] for one in drawn])
-        yield flat.index_select(0, places).view(len(seeds), BATCH, -1), flat_labels[places].view(len(seeds), BATCH)
+        indices = torch.cat([next(one)[0] for one in drawn])
+        yield flat.index_select(0, indices).view(len(seeds), BATCH, -1), flat_labels[indices].view(len(seeds), BATCH)
 
 
 def _factor(gradient: Tensor, options: Options, normalize: bool, running: Tensor) -> Tensor:

@@ -55,7 +55,7 @@ def by_mpmath() -> Estimate:
 
 
 def drawing(method: str, samples: int) -> Draw:
-    """A random method with a generator of its own."""
+    """A random method with its generator."""
     generator = torch.Generator().manual_seed(samples)
     if method == "plain Genz":
         return lambda n_rows: _plain_genz(n_rows, samples, generator)

@@ -40,10 +40,10 @@ def hinge_slopes(scores: Tensor, labels: Tensor, margin: Tensor) -> Tensor:
     tensor([ 0., -1.,  1.])
     """
     own = is_own(scores, labels)
-    best, place = scores.masked_fill(own, -math.inf).max(1, keepdim=True)
+    best, index = scores.masked_fill(own, -math.inf).max(1, keepdim=True)
     label = (scores * own).sum(1, keepdim=True)
     classes = torch.arange(scores.shape[1]).view(1, -1, 1, 1)
-    moved = (classes == place).to(scores) - own.to(scores)
+    moved = (classes == index).to(scores) - own.to(scores)
     return moved.mul_(best - label + margin >= 0.0).div_(scores.shape[-1])
 
 

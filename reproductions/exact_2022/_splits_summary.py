@@ -186,10 +186,10 @@ def _runs(found: Results, sets: list[str]) -> Runs:
 
 def _published(name: str, first: str, second: str) -> float | None:
     """The published difference of Table 2, or of Tables 4 to 6; None if they do not have both."""
-    place = published.SETS.index(name)
+    index = published.SETS.index(name)
     for known in (published.TEST, published.ABLATION):
         if first in known and second in known:
-            return known[first][place] - known[second][place]
+            return known[first][index] - known[second][index]
     return None
 
 
@@ -200,7 +200,7 @@ def _published_mean(sets: list[str], first: str, second: str) -> float | None:
 
 @cache
 def _committed(experiment: str) -> Results:
-    """The committed results of another experiment; none if there are none."""
+    """The committed results of another experiment, or an empty list."""
     file = RESULTS / f"{experiment}.csv"
     return read_results(get_experiment(experiment), file) if file.exists() else []
 

@@ -41,9 +41,9 @@ WEIGHTS, CDF, RATIO = _tables()
 def _place(gap, first):
     """Where the entries of a gap begin in a table, from node ``first`` on, and the share of the next phase."""
     steps = np.floor(gap / SPACING)
-    place = (gap / SPACING - steps) * PHASES
-    phase = np.floor(place)
-    return np.uint64(np.int64(phase) * WIDTH + np.int64(steps) + BEFORE + first), place - phase
+    index = (gap / SPACING - steps) * PHASES
+    phase = np.floor(index)
+    return np.uint64(np.int64(phase) * WIDTH + np.int64(steps) + BEFORE + first), index - phase
 
 
 @njit(fastmath=True, error_model="numpy", cache=True)

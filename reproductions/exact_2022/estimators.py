@@ -18,7 +18,7 @@ from reproductions._results import distinct_values, values
 from reproductions._training import accuracy
 from reproductions.exact_2022 import published
 from reproductions.exact_2022._arms import table_8
-from reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, Prepared, fit_exact, load_data
+from reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, Dataset, fit_exact, load_data
 
 CLASSIFIER, TRAINER = "MetricClassifier", "Trainer"
 
@@ -35,14 +35,14 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     return _classifier(data, seed) if cell["by"] == CLASSIFIER else _trainer(data, name, seed, scope)
 
 
-def _classifier(data: Prepared, seed: int) -> Numbers:
+def _classifier(data: Dataset, seed: int) -> Numbers:
     classifier = mf.MetricClassifier("accuracy", model="linear", method="exact", preprocess=None, random_state=seed)
     classifier.fit(*map(_numpy, data.train))
     train, test = (100.0 * classifier.score(*map(_numpy, rows)) for rows in (data.train, data.test))
     return {"train": train, "test": test, "margin": float(classifier.method_.margin or np.nan)}
 
 
-def _trainer(data: Prepared, name: str, seed: int, scope: Scope) -> Numbers:
+def _trainer(data: Dataset, name: str, seed: int, scope: Scope) -> Numbers:
     options, steps = table_8("EXACT", name), QUICK_STEPS if scope.quick else STEPS
     rate, margin = float(options.rate), float(options.margin)
     trainer = fit_exact(data, rate=rate, margin=margin, seed=seed, steps=steps)
@@ -56,10 +56,10 @@ def _numpy(tensor: Tensor) -> np.ndarray:
 def summary(found: Results) -> str:
     rows = []
     for name in distinct_values(found, "set"):
-        place = published.SETS.index(name)
+        index = published.SETS.index(name)
         row = [name]
-        for part, told in (("train", published.TRAIN), ("test", published.TEST)):
-            row += [f"{told['Cross-entropy'][place]:.2f}", f"{told['EXACT'][place]:.2f}"]
+        for part, reported in (("train", published.TRAIN), ("test", published.TEST)):
+            row += [f"{reported['Cross-entropy'][index]:.2f}", f"{reported['EXACT'][index]:.2f}"]
             row += [mean_and_std(values(found, part, set=name, by=by)) for by in (CLASSIFIER, TRAINER)]
         margins = sorted(set(values(found, "margin", set=name, by=CLASSIFIER)))
         rows.append([*row, ", ".join(f"{margin:g}" for margin in margins)])

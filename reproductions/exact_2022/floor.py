@@ -1,7 +1,7 @@
 """Which reading of the paper is its authors': a floor of the gradient normaliser, weight decay, both or neither.
 
 The paper's text has a weight decay of 1e-4 and no floor, its Table 8 a regularisation of zero. The authors' code has a floor
-of 0.01, and no training script. Judged by all published accuracies of EXACT at once, on train and test.
+of 0.01, and no training script. Evaluation by all published accuracies of EXACT at once, on train and test.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def cells(scope: Scope) -> list[Cell]:
 def run(cell: Cell, scope: Scope) -> list[Numbers]:
     """All readings and seeds of a set in one batch, a row for each."""
     name = str(cell["set"])
-    data, place, seeds = load_data(name, scope.data), published.SETS.index(name), range(1 if scope.quick else scope.seeds)
+    data, index, seeds = load_data(name, scope.data), published.SETS.index(name), range(1 if scope.quick else scope.seeds)
     (features, labels), (test_features, test_labels) = (
         (x.expand(len(seeds), *x.shape), y.expand(len(seeds), *y.shape)) for x, y in (data.train, data.test)
     )
     options = Options.filled(
-        (len(seeds), len(READINGS)), rate=published.LEARNING_RATE["EXACT"][place], margin=published.MARGIN["EXACT"][place]
+        (len(seeds), len(READINGS)), rate=published.LEARNING_RATE["EXACT"][index], margin=published.MARGIN["EXACT"][index]
     )
     options.floor[:], options.decay[:] = torch.tensor(list(READINGS.values())).T[:, None]
     models = train_models(

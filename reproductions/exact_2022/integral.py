@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 RANDOM = ("Genz", "plain Genz", "Monte-Carlo")
 EXACT = {"quadrature, float64": torch.float64, "quadrature, float32": torch.float32}
 COSTS = ("cross-entropy", "quadrature", "Genz")
-SIZES = tuple(2**place for place in range(11))
+SIZES = tuple(2**index for index in range(11))
 CLASSES, SAMPLES = (2, 4, 8, 16, 32, 64, 128), (1, 2, 4, 8, 16, 32, 64)
 USUAL_SAMPLES, USUAL_CLASSES = 16, 32  # Section 6.3
 REPEATS, QUICK_REPEATS = 1000, 100

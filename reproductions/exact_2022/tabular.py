@@ -15,7 +15,7 @@ from reproductions._results import differences, distinct_values, values
 from reproductions.exact_2022 import published
 from reproductions.exact_2022._arms import ARMS, draw_options, draw_penalties, first_best, table_8, train_seeds
 from reproductions.exact_2022._batched import LinearModels, Options, train_models
-from reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, Prepared, load_data
+from reproductions.exact_2022._protocol import QUICK_STEPS, STEPS, Dataset, load_data
 
 METHODS = ("Sklearn", "Cross-entropy", "Hinge", "EXACT")
 LEGEND = (
@@ -60,13 +60,13 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return float(binomtest(only_first, only_first + only_second).pvalue) if only_first + only_second else 1.0
 
 
-def _train(data: Prepared, name: str, method: str, scope: Scope, seeds: range) -> LinearModels:
+def _train(data: Dataset, name: str, method: str, scope: Scope, seeds: range) -> LinearModels:
     steps = QUICK_STEPS if scope.quick else STEPS
     options = _searched_options(data, method, scope.search, steps) if scope.search else table_8(method, name)
     return train_seeds(data, method, options, steps=steps, seeds=seeds)
 
 
-def _hits(models: LinearModels, data: Prepared) -> dict[str, np.ndarray]:
+def _hits(models: LinearModels, data: Dataset) -> dict[str, np.ndarray]:
     """Whether each training and test row is predicted right, by seed."""
     n_seeds, found = len(models.weights), {}
     for part, rows in (("train", data.train), ("test", data.test)):
@@ -75,19 +75,19 @@ def _hits(models: LinearModels, data: Prepared) -> dict[str, np.ndarray]:
     return found
 
 
-def _sklearn(data: Prepared, penalty: float) -> tuple[float, float]:
+def _sklearn(data: Dataset, penalty: float) -> tuple[float, float]:
     solver = LogisticRegression(C=1.0 / penalty if penalty else math.inf, max_iter=5000)
     solver.fit(*(part.numpy() for part in data.train))
     train, test = (100.0 * solver.score(x.numpy(), y.numpy()) for x, y in (data.train, data.test))
     return train, test
 
 
-def _searched_penalty(data: Prepared, n_draws: int) -> float:
+def _searched_penalty(data: Dataset, n_draws: int) -> float:
     inner = _held_out(data)
     return max(draw_penalties(n_draws, 0), key=lambda penalty: _sklearn(inner, penalty)[1])
 
 
-def _searched_options(data: Prepared, method: str, n_draws: int, steps: int) -> Options:
+def _searched_options(data: Dataset, method: str, n_draws: int, steps: int) -> Options:
     """The best of so many random draws from the ranges of Table 8, by accuracy on 20 % of the training rows."""
     inner, options = _held_out(data), ARMS[method].restrict(draw_options(n_draws, [0]))
     train, held_out = ((features[None], labels[None]) for features, labels in (inner.train, inner.test))
@@ -95,12 +95,12 @@ def _searched_options(data: Prepared, method: str, n_draws: int, steps: int) -> 
     return options.take(first_best(models.accuracy(*held_out)))
 
 
-def _held_out(data: Prepared) -> Prepared:
+def _held_out(data: Dataset) -> Dataset:
     """Training rows alone, a fifth of them in place of the test rows."""
     order = np.random.default_rng(0).permutation(len(data.train[1]))
     held, rest = order[: len(order) // 5], order[len(order) // 5 :]
     train, test = ((data.train[0][part], data.train[1][part]) for part in (rest, held))
-    return Prepared(train, test, data.n_classes)
+    return Dataset(train, test, data.n_classes)
 
 
 def summary(found: Results) -> str:
@@ -114,12 +114,12 @@ def summary(found: Results) -> str:
     ):
         rows = []
         for name in sets:
-            place, row = _place(name), [name]
+            index, row = _place(name), [name]
             for method in METHODS:
                 scores = values(found, part, set=name, method=method)
                 means.setdefault(part, {}).setdefault(name, {})[method] = float(np.mean(scores))
-                row.append(f"{paper[method][place]:.2f} ± {spread[method][place]:.2f}")
-                row.append(with_agreement(paper[method][place], scores, deviation=spread[method][place]))
+                row.append(f"{paper[method][index]:.2f} ± {spread[method][index]:.2f}")
+                row.append(with_agreement(paper[method][index], scores, deviation=spread[method][index]))
             rows.append(row)
         heads = ["set", *(head for method in METHODS for head in (f"{method}, paper", "ours"))]
         text.append(f"## Accuracy on {part}, %\n\n{table(heads, rows)}")

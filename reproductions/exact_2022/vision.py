@@ -20,7 +20,7 @@ from metricfit.training import Trainer
 from reproductions._claims import Claim, Runs, claim
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._machine import multiplies_bfloat16
-from reproductions._results import paired_differences
+from reproductions._results import distinct_values, paired_differences
 from reproductions._training import Rows, accuracy, in_batches
 from reproductions.exact_2022 import published
 from reproductions.exact_2022._networks import (
@@ -48,7 +48,7 @@ HELD_OUT = 100  # test images that are judged during training; nothing is chosen
 N_SEEN = 5000  # training images of the accuracy on train
 CHUNK = 1000  # images that are judged at once
 TIMED = 50  # repetitions
-N_TEST = 10_000  # test images of both sets
+N_TEST = {"svhn": 26_032, "mnist": 10_000, "cifar10": 10_000, "cifar100": 10_000}
 
 
 def cells(scope: Scope) -> list[Cell]:
@@ -111,27 +111,33 @@ def claims(found: Results) -> list[Claim]:
     Claims of one set and optimizer share the runs of EXACT.
     """
     found, made = ends(found), []
-    for name in SETS:
+    for name in distinct_values(found, "set"):
         index = published.VISION.index(name)
         for optimizer in OPTIMIZERS:
-            told = {loss: published.VISION_TEST[optimizer, loss][index][0] for loss in published.LOSSES}
+            reported = {loss: published.VISION_TEST[optimizer, loss][index][0] for loss in published.LOSSES}
             exact = _own(name, optimizer, "EXACT")
             for other in published.LOSSES[:2]:
                 if gains := paired_differences(found, "test", exact, _own(name, optimizer, other)):
                     text = f"EXACT over {other.lower()}, accuracy, {name}, {optimizer}"
                     made.append(
-                        claim(text, told["EXACT"] - told[other], gains, _runs(gains), group=f"vision, {name}, {optimizer}")
+                        claim(
+                            text,
+                            reported["EXACT"] - reported[other],
+                            gains,
+                            _runs(name, gains),
+                            group=f"vision, {name}, {optimizer}",
+                        )
                     )
         few, many = (_own(name, "SGD", "EXACT", f"samples {number}") for number in (SAMPLES[0], SAMPLES[-1]))
         if gains := paired_differences(found, "test", few, many):
             made.append(
-                claim(f"EXACT, 1 sample over 16, accuracy, {name}", None, gains, _runs(gains), group=f"samples, {name}")
+                claim(f"EXACT, 1 sample over 16, accuracy, {name}", None, gains, _runs(name, gains), group=f"samples, {name}")
             )
     return made
 
 
-def _runs(gains: list[float]) -> Runs:
-    return Runs(seeds=len(gains), test_rows=N_TEST)
+def _runs(name: str, gains: list[float]) -> Runs:
+    return Runs(seeds=len(gains), test_rows=N_TEST[name])
 
 
 def _own(name: str, optimizer: str, loss: str, variant: str = TABLE_7) -> Cell:

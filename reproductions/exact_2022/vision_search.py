@@ -28,9 +28,9 @@ from reproductions.exact_2022 import published
 from reproductions.exact_2022._networks import (
     QUICK,
     SCALED,
+    Hyperparameters,
     Setting,
     Size,
-    Tuned,
     fabric_of,
     load_images,
     train_network,
@@ -44,7 +44,7 @@ N_TRAIN = {"cifar10": 30_000, "mnist": 12_000}  # one epoch of so many
 N_HELD_OUT = 5000
 
 
-def draws(optimizer: str) -> list[Tuned]:
+def draws(optimizer: str) -> list[Hyperparameters]:
     """Learning rate, margin and sigma, each of them logarithmically even: one in each of as many equal intervals.
 
     >>> [round(one.rate, 4) for one in draws("Adam")]
@@ -53,7 +53,7 @@ def draws(optimizer: str) -> list[Tuned]:
     rates, number = RATES[optimizer]
     shares = LatinHypercube(3, rng=0).random(number)
     low, high = np.log(np.array([rates, MARGINS, SIGMAS])).T
-    return [Tuned(*map(float, row)) for row in np.exp(low + shares * (high - low))]
+    return [Hyperparameters(*map(float, row)) for row in np.exp(low + shares * (high - low))]
 
 
 def cells(scope: Scope) -> list[Cell]:

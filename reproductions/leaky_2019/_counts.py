@@ -37,7 +37,7 @@ def span_counts(predicted: Classes, true: Classes, tags: Sequence[str]) -> Count
 
 
 def spans(tags: Sequence[str]) -> set[tuple[str, int, int]]:
-    """Kind, first place and the place after the last one of every span, by the rules of CoNLL's scorer.
+    """Kind, first index and the index after the last one of every span, by the rules of CoNLL's scorer.
 
     A span begins at B, or at an I that continues none of its kind.
 
@@ -45,13 +45,13 @@ def spans(tags: Sequence[str]) -> set[tuple[str, int, int]]:
     [('group', 3, 4), ('group', 4, 5), ('person', 0, 2)]
     """
     found, kind, start = set(), "", 0
-    for place, tag in enumerate([*tags, "O"]):
+    for index, tag in enumerate([*tags, "O"]):
         prefix, _, new_kind = tag.partition("-")
         if kind and (prefix != "I" or new_kind != kind):
-            found.add((kind, start, place))
+            found.add((kind, start, index))
             kind = ""
         if new_kind and not kind:
-            kind, start = new_kind, place
+            kind, start = new_kind, index
     return found
 
 

@@ -81,7 +81,7 @@ def summary(found: Results) -> str:
     for name, head in (("train_error", "Error on train, %"), ("test_error", "Error on test, %")):
         text.append(f"### {head}\n\n{_by_epoch(found, name)}")
     text.append(f"### Mean norm of the gradient with respect to the pre-activations\n\n{_gradients(found)}")
-    text.append(_told(found))
+    text.append(_reported(found))
     return "\n\n".join(text)
 
 
@@ -102,7 +102,7 @@ def _gradients(found: Results) -> str:
     return table(["epoch", *published.METHODS, "NegLog / EErr"], rows)
 
 
-def _told(found: Results) -> str:
+def _reported(found: Results) -> str:
     errors = {method: _at(found, method, "test_error") for method in published.METHODS}
     ratio = (_at(found, "NegLog", "gradient") / _at(found, "EErr", "gradient"))[:, 1:]
     behind = [int((plain[1:] > log[1:]).sum()) for plain, log in zip(errors["EErr"], errors["NegLog"], strict=True)]
@@ -152,7 +152,7 @@ def figure(found: Results) -> Figure:
 
 def _draw(axes: Axes, found: Results, name: str) -> None:
     for method in published.METHODS:
-        for place, line in enumerate(_at(found, method, name)):
-            axes.plot(line, color=COLOURS[method], linewidth=1.0, label=method if place == 0 else None)
+        for index, line in enumerate(_at(found, method, name)):
+            axes.plot(line, color=COLOURS[method], linewidth=1.0, label=method if index == 0 else None)
     axes.set_yscale("log")
     axes.set_xlabel("epoch")

@@ -47,15 +47,15 @@ class Size:
     n_sentences: int | None = None  # of each part; None for all
 
 
-def fold_of(train: Sequence[T], development: Sequence[T], place: int) -> tuple[list[T], list[T]]:
-    """Both parts put together and cut anew, in their published sizes; development parts of other places have other sentences.
+def fold_of(train: Sequence[T], development: Sequence[T], index: int) -> tuple[list[T], list[T]]:
+    """Both parts joined and divided again in their published sizes; every index has other sentences for development.
 
     >>> fold_of("abcdefgh", "ij", 0)[1] == fold_of("abcdefgh", "ij", 1)[1]
     False
     """
     both = [*train, *development]
     order = np.random.default_rng(0).permutation(len(both)).tolist()
-    start, end = place * len(development), (place + 1) * len(development)
+    start, end = index * len(development), (index + 1) * len(development)
     return [both[one] for one in order[:start] + order[end:]], [both[one] for one in order[start:end]]
 
 
@@ -72,10 +72,10 @@ class SimilarLengths:
     def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
         order, parts = self._shuffled(len(self.examples)), []
         for start in range(0, len(order), POOL * self.size):
-            pool = sorted(order[start : start + POOL * self.size], key=lambda place: len(self.examples[place][1]))
+            pool = sorted(order[start : start + POOL * self.size], key=lambda index: len(self.examples[index][1]))
             parts += [pool[first : first + self.size] for first in range(0, len(pool), self.size)]
         for part in self._shuffled(len(parts)):
-            yield self.collate([self.examples[place] for place in parts[part]])
+            yield self.collate([self.examples[index] for index in parts[part]])
 
     def _shuffled(self, n: int) -> list[int]:
         return torch.randperm(n, generator=self.generator).tolist()
@@ -124,7 +124,7 @@ def train(task: Task, size: Size, seed: int, method: str, rate: float, dropout: 
     torch.manual_seed(seed)
     trainer = adam(task.build(dropout), method, rate, task.fabric)
     batches = SimilarLengths(task.train, size.batch, task.collate, seed)
-    development, test = (Judged(part, task.collate) for part in (task.development, task.test))
+    development, test = (Evaluation(part, task.collate) for part in (task.development, task.test))
     best: dict[str, Choice] = {}
     last_gain = 0
     while trainer.epoch < size.epochs and trainer.epoch - last_gain < size.patience:
@@ -138,7 +138,7 @@ def train(task: Task, size: Size, seed: int, method: str, rate: float, dropout: 
     return best
 
 
-class Judged:
+class Evaluation:
     """Sentences in their own order, of which predictions are counted."""
 
     def __init__(self, examples: Sequence[Example], collate: Collate) -> None:
@@ -146,7 +146,7 @@ class Judged:
         self.true = [labels.numpy() for _, labels in examples]
 
     def counts(self, trainer: Trainer, measures: Measures) -> dict[str, Counts]:
-        """The counts of each measure. Padding is no part of what the trainer gives."""
+        """The counts of each measure. The trainer leaves out padding."""
         scores, _ = trainer.scores_and_labels(self.batches)
         ends = np.cumsum([len(labels) for labels in self.true])[:-1]
         predicted = np.split(scores.argmax(1).cpu().numpy(), ends)

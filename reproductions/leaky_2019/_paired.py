@@ -36,7 +36,7 @@ class Line:
         n_train, n_test = self.n_sentences
         return Runs(seeds=len(self.gains(found)), test_rows=n_test, train_rows=n_train)
 
-    def told_gain(self) -> float | None:
+    def reported_gain(self) -> float | None:
         return None if self.published is None else self.published["LEErr"][0] - self.published["NegLog"][0]
 
 
@@ -46,12 +46,12 @@ def gains_table(found: Results, lines: list[Line]) -> str:
     for line in lines:
         row = [line.text]
         for method in METHODS:
-            told = f"{line.published[method][0]:.2f} ± {line.published[method][1]:.2f}" if line.published else "—"
-            row += [told, mean_and_std(values(found, f"{method}_{line.measure}", **line.cell))]
+            reported = f"{line.published[method][0]:.2f} ± {line.published[method][1]:.2f}" if line.published else "—"
+            row += [reported, mean_and_std(values(found, f"{method}_{line.measure}", **line.cell))]
         gain = corrected_estimate(line.gains(found), 0.0)
         reach = 1.96 * float(np.mean(values(found, f"{line.measure}_sentence_error", **line.cell)))
-        told_gain = line.told_gain()
-        row += ["—" if told_gain is None else f"{told_gain:+.2f}", f"{gain.mean:+.2f}", f"{gain.p:.3f}"]
+        reported_gain = line.reported_gain()
+        row += ["—" if reported_gain is None else f"{reported_gain:+.2f}", f"{gain.mean:+.2f}", f"{gain.p:.3f}"]
         rows.append([*row, f"{gain.mean - reach:+.2f} … {gain.mean + reach:+.2f}"])
     heads = ["", *(head for method in METHODS for head in (f"{method}, paper", f"ours, {size}"))]
     heads += ["gain, paper", f"ours, {size}", "p, paired t-test", "interval over sentences"]
@@ -77,11 +77,13 @@ def epochs_text(found: Results, size_of: Callable[[Cell], Size]) -> str:
 def gain_claims(found: Results, lines: list[Line], group: str = "") -> list[Claim]:
     """The lines that the paper has numbers for. Rows are sentences: words of one sentence are not independent.
 
-    All seeds have the same test sentences, so they are no splits, also where the other sentences are cut anew.
+    All seeds have the same test sentences, so they do not count as splits, even where the other sentences are divided again.
     """
     size = distinct_values(found, "size")[0]
     return [
-        claim(f"LEErr over NegLog, {line.text} ({size})", line.told_gain(), line.gains(found), line.runs(found), group=group)
+        claim(
+            f"LEErr over NegLog, {line.text} ({size})", line.reported_gain(), line.gains(found), line.runs(found), group=group
+        )
         for line in lines
         if line.published is not None and line.gains(found)
     ]

@@ -36,7 +36,9 @@ def summary(found: Results) -> str:
             rates = [choose(run)["rate"] for run in runs.values()]
             few = mean_and_std(list(chosen_errors(found, name, method, tabular.RATES).values())) if _is_table(name) else "—"
             n_stuck = f"{len(stuck_folds(found, name, method))} of {len(runs)}"
-            rows.append([name, method, _told(name, method), few, mean_and_std(list(errors.values())), n_stuck, _span(rates)])
+            rows.append(
+                [name, method, _reported(name, method), few, mean_and_std(list(errors.values())), n_stuck, _span(rates)]
+            )
         stuck.append([name, *_stuck_by_rate(found, name)])
     heads = ["set", "loss", "paper", "ours, three rates", "ours, all rates", "stuck folds", "rates chosen"]
     gained = [[name, *(_gain(found, name, method, base) for method, base in PAIRS)] for name in sets]
@@ -113,7 +115,7 @@ def _is_table(name: str) -> bool:
     return name in published.SETS
 
 
-def _told(name: str, method: str) -> str:
+def _reported(name: str, method: str) -> str:
     return "{:.2f} ± {:.2f}".format(*published.tabular_error(name, method)) if _is_table(name) and method != WARM else "—"
 
 

@@ -90,15 +90,15 @@ def train_stack(
 
 def _note(found: list[Best], values: list[tuple[float, float]], stack: Sequence[Start], test: Rows, course: Course) -> None:
     """Enter this epoch for the regressions that still go on."""
-    going = [place for place, one in enumerate(found) if one.goes_on(course)]
-    gained = [place for place in going if values[place] > found[place].value]
-    for place in going:
-        found[place].last_epoch += 1
+    going = [index for index, one in enumerate(found) if one.goes_on(course)]
+    gained = [index for index in going if values[index] > found[index].value]
+    for index in going:
+        found[index].last_epoch += 1
     if gained:
-        errors = 100.0 * _errors([stack[place] for place in gained], test)
-        for place, error in zip(gained, errors.tolist(), strict=True):
-            one, (weights, biases) = found[place], stack[place]
-            one.value, one.epoch, one.test_error = values[place], one.last_epoch, error
+        errors = 100.0 * _errors([stack[index] for index in gained], test)
+        for index, error in zip(gained, errors.tolist(), strict=True):
+            one, (weights, biases) = found[index], stack[index]
+            one.value, one.epoch, one.test_error = values[index], one.last_epoch, error
             one.start = weights.detach().clone(), biases.detach().clone()
 
 

@@ -1,8 +1,8 @@
 """Words as numbers. Their vectors start from GloVe, 300-dimensional in the paper and 100-dimensional in the scaled run.
 
-A word that GloVe lacks as it is written starts from the vector of its lower case: GloVe 6B has only lower case. It keeps a
-vector of its own, because capitals matter for names. A word that GloVe lacks altogether and training has less than twice is
-replaced by its shape, such as Xx for Aspen.
+A word that GloVe lacks as it is written starts from the vector of its lower case, because GloVe 6B has only lower case. The
+two are then trained separately, because capitals matter for names. A word that GloVe lacks altogether and training has less
+than twice is replaced by its shape, such as Xx for Aspen.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from reproductions.lab.datasets import Vocabulary, read_vectors
-from reproductions.lab.datasets._content import first_existing
+from reproductions.lab.datasets import Vocabulary, first_existing, read_vectors
 from reproductions.lab.networks import Tagger, TreeTagger
 from reproductions.leaky_2019._networks import Size
 from reproductions.leaky_2019._protocol import by_xavier

@@ -65,22 +65,22 @@ SIZES = {
 def cells(scope: Scope) -> list[Cell]:
     folds = 1 if scope.quick else min(scope.seeds, N_FOLDS)
     return [
-        {"set": "cifar10", "size": scope.size, "labels": labels, "method": method, "seed": place}
+        {"set": "cifar10", "size": scope.size, "labels": labels, "method": method, "seed": index}
         for labels in NAMES
         for method in published.RESNET
-        for place in range(folds)
+        for index in range(folds)
     ]
 
 
 def run(cell: Cell, scope: Scope) -> Numbers:
     """The learning rate, if there are several, is the best on development."""
-    place, size = int(cell["seed"]), SIZES[scope.size]
-    train, development, test = fold(scope.data, place, size, noisy=cell["labels"] == "noisy")
+    index, size = int(cell["seed"]), SIZES[scope.size]
+    train, development, test = fold(scope.data, index, size, noisy=cell["labels"] == "noisy")
     trainers = []
     for rate in size.rates:
-        torch.manual_seed(place)
+        torch.manual_seed(index)
         trainer = adam(network(train[0], size.width), str(cell["method"]), rate, fabric_for(scope))
-        _fit(trainer, train, development, rate, place, size)
+        _fit(trainer, train, development, rate, index, size)
         trainers.append(trainer)
     chosen = max(range(len(trainers)), key=lambda one: trainers[one].best_value)
     best = trainers[chosen]
@@ -92,13 +92,13 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     }
 
 
-def fold(data: Path, place: int, size: Size, *, noisy: bool = False) -> tuple[Rows, Rows, Rows]:
+def fold(data: Path, index: int, size: Size, *, noisy: bool = False) -> tuple[Rows, Rows, Rows]:
     """Training and development pictures of one of ten folds, or a part of them, and the set's own test pictures."""
     images, labels = cifar10(data, "train")
     if noisy:
-        labels = with_noise(labels, place)
-    train, development = list(KFold(N_FOLDS, shuffle=True, random_state=0).split(labels))[place]
-    train = np.random.default_rng(place).permutation(train)[: size.n_train]  # so that folds share few of them
+        labels = with_noise(labels, index)
+    train, development = list(KFold(N_FOLDS, shuffle=True, random_state=0).split(labels))[index]
+    train = np.random.default_rng(index).permutation(train)[: size.n_train]  # so that folds share few of them
     development = development[: size.n_development]
     test = cifar10(data, "test", size.n_test)
     return (images[train], labels[train]), (images[development], labels[development]), test

@@ -44,22 +44,22 @@ def cells(scope: Scope) -> list[Cell]:
     runs = [("mlp", labels, method) for labels in published.MLP for method in ("NegLog", "LEErr")]
     runs += [(model, "clean", method) for model in _curves.EPOCHS for method in published.METHODS]
     return [
-        {"set": "mnist", "model": model, "labels": labels, "method": method, "seed": place}
+        {"set": "mnist", "model": model, "labels": labels, "method": method, "seed": index}
         for model, labels, method in runs
-        for place in range(folds)
+        for index in range(folds)
     ]
 
 
 def run(cell: Cell, scope: Scope) -> Numbers | list[Numbers]:
-    model, method, place = str(cell["model"]), str(cell["method"]), int(cell["seed"])
-    train, development, test = fold(scope.data, place, noisy=cell["labels"] == "noisy")
+    model, method, index = str(cell["model"]), str(cell["method"]), int(cell["seed"])
+    train, development, test = fold(scope.data, index, noisy=cell["labels"] == "noisy")
     if scope.quick:
         train = train[0][:QUICK_IMAGES], train[1][:QUICK_IMAGES]
     if model == "logistic-bytes":
         train, test = _curves.as_bytes(train), _curves.as_bytes(test)
     if model in _curves.EPOCHS:
-        return _curves.curve(train, test, method, place, QUICK_EPOCHS if scope.quick else _curves.EPOCHS[model])
-    return _perceptron(train, development, test, method, place, QUICK_EPOCHS if scope.quick else MOST_EPOCHS)
+        return _curves.curve(train, test, method, index, QUICK_EPOCHS if scope.quick else _curves.EPOCHS[model])
+    return _perceptron(train, development, test, method, index, QUICK_EPOCHS if scope.quick else MOST_EPOCHS)
 
 
 def _perceptron(train: Rows, development: Rows, test: Rows, method: str, seed: int, epochs: int) -> Numbers:
@@ -84,9 +84,9 @@ def summary(found: Results) -> str:
         for method, numbers in methods.items():
             ours = beside_published(numbers, published.N_RUNS["MNIST"], _errors(found, labels, method))
             row += ["{:.2f} ± {:.2f}".format(*numbers), ours]
-        told = methods["NegLog"][0] - methods["LEErr"][0]
+        reported = methods["NegLog"][0] - methods["LEErr"][0]
         gain = corrected_estimate(_gains(found, labels), 0.0)
-        rows.append([*row, f"{told:+.2f}", f"{gain.mean:+.2f}", f"{gain.p:.3f}"])
+        rows.append([*row, f"{reported:+.2f}", f"{gain.mean:+.2f}", f"{gain.p:.3f}"])
     heads = ["labels", "NegLog, paper", "ours", "LEErr, paper", "ours", "gain, paper", "ours", "p, paired t-test"]
     layers = [numbers for cell, numbers in found if cell["model"] == "mlp"]
     capped = sum(numbers["epochs"] >= MOST_EPOCHS for numbers in layers)

@@ -35,25 +35,25 @@ QUICK_SETS = ("pima", "mnist-bytes")
 def cells(scope: Scope) -> list[Cell]:
     sets = scope.datasets or (QUICK_SETS if scope.quick else EXPERIMENT.datasets)
     return [
-        {"set": name, "method": method, "seed": repetition, "fold": place}
+        {"set": name, "method": method, "seed": repetition, "fold": index}
         for name in sets
         for method in METHODS
-        for repetition, place in _folds(name, 1 if scope.quick else scope.seeds)
+        for repetition, index in _folds(name, 1 if scope.quick else scope.seeds)
     ]
 
 
 def _folds(name: str, seeds: int) -> list[tuple[int, int]]:
     if name in DIGITS:
-        return [(0, place) for place in range(min(seeds, DIGIT_FOLDS))]
-    return [(repetition, place) for repetition in range(seeds) for place in range(2)]
+        return [(0, index) for index in range(min(seeds, DIGIT_FOLDS))]
+    return [(repetition, index) for repetition in range(seeds) for index in range(2)]
 
 
 def run(cell: Cell, scope: Scope) -> list[Numbers]:
     """A row per rate."""
-    name, method, repetition, place = str(cell["set"]), str(cell["method"]), int(cell["seed"]), int(cell["fold"])
-    parts = _parts(name, scope.data, repetition, place)
+    name, method, repetition, index = str(cell["set"]), str(cell["method"]), int(cell["seed"]), int(cell["fold"])
+    parts = _parts(name, scope.data, repetition, index)
     rates, course = _effort(name, scope.quick)
-    n_outputs, seed, start = N_CLASSES if name in DIGITS else 1, 2 * repetition + place, None
+    n_outputs, seed, start = N_CLASSES if name in DIGITS else 1, 2 * repetition + index, None
     if method == WARM:
         start = best_of(train_stack(parts, "NegLog", rates, seed, course, n_outputs)).start
     found = train_stack(parts, "EErr" if method == WARM else method, rates, seed, course, n_outputs, start)
@@ -71,10 +71,10 @@ def best_of(found: list[Best]) -> Best:
     return max(found, key=lambda one: one.value)
 
 
-def _parts(name: str, data: Path, repetition: int, place: int) -> tuple[Rows, Rows, Rows]:
+def _parts(name: str, data: Path, repetition: int, index: int) -> tuple[Rows, Rows, Rows]:
     if name not in DIGITS:
-        return tabular.parts(name, data, repetition, place)
-    train, development, test = fold(data, place)
+        return tabular.parts(name, data, repetition, index)
+    train, development, test = fold(data, index)
     if name == "mnist":
         return train, development, test
     return as_bytes(train), as_bytes(development), as_bytes(test)

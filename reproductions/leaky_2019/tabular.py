@@ -65,12 +65,12 @@ def run(cell: Cell, scope: Scope) -> Numbers:
     train, development, test = parts(str(cell["set"]), scope.data, repetition, fold)
     most, rates = (MOST_EPOCHS, RATES) if not scope.quick else (QUICK_EPOCHS, RATES[1:2])
     trainers = [_train(train, development, str(cell["method"]), rate, 2 * repetition + fold, most) for rate in rates]
-    place = max(range(len(rates)), key=lambda one: trainers[one].best_value)
-    best = trainers[place]
+    index = max(range(len(rates)), key=lambda one: trainers[one].best_value)
+    best = trainers[index]
     return {
         "test_error": error(best, test),
         "development_error": error(best, development),
-        "rate": rates[place],
+        "rate": rates[index],
         "epochs": best.epoch,
     }
 
@@ -111,9 +111,9 @@ def summary(found: Results) -> str:
     for name in sets:
         row = [name]
         for method in published.METHODS:
-            told = published.tabular_error(name, method)
-            ours = beside_published(told, published.N_RUNS["tabular"], _errors(found, name, method))
-            row += ["{:.2f} ± {:.2f}".format(*told), ours]
+            reported = published.tabular_error(name, method)
+            ours = beside_published(reported, published.N_RUNS["tabular"], _errors(found, name, method))
+            row += ["{:.2f} ± {:.2f}".format(*reported), ours]
         rows.append(row)
     heads = ["set", *(head for method in published.METHODS for head in (f"{method}, paper", "ours"))]
     capped = sum(numbers["epochs"] >= MOST_EPOCHS for _, numbers in found)
@@ -135,18 +135,18 @@ def _compare(found: Results, sets: list[str], base: str, method: str) -> str:
     for name in sets:
         gained = gains(found, name, base, method)
         paired, overlapping = corrected_estimate(gained, 0.0), corrected_estimate(gained, TEST_SHARE)
-        told = published.tabular_error(name, base)[0] - published.tabular_error(name, method)[0]
+        reported = published.tabular_error(name, base)[0] - published.tabular_error(name, method)[0]
         plain.append(outcome(paired.mean, paired.p))
         corrected.append(outcome(overlapping.mean, overlapping.p))
-        rows.append([name, f"{told:+.2f}", f"{paired.mean:+.2f}", f"{paired.p:.3f}", f"{overlapping.p:.3f}", plain[-1]])
+        rows.append([name, f"{reported:+.2f}", f"{paired.mean:+.2f}", f"{paired.p:.3f}", f"{overlapping.p:.3f}", plain[-1]])
     heads = ["set", "gain, paper", "ours", "p, paired t-test", "p, corrected", f"{method} by the t-test"]
-    told_text = ""
+    paper_text = ""
     if (base, method) == ("NegLog", "LEErr"):
         wins = sum(name in published.WINS for name in sets)
-        told_text = f" The paper: {_count(['win'] * wins + ['tie'] * (len(sets) - wins))}."
+        paper_text = f" The paper: {_count(['win'] * wins + ['tie'] * (len(sets) - wins))}."
     return (
         f"{table(heads, rows)}\n\n{method} against {base} by the t-test: {_count(plain)}; with the corrected p: "
-        f"{_count(corrected)}.{told_text}"
+        f"{_count(corrected)}.{paper_text}"
     )
 
 

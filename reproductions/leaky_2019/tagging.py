@@ -7,10 +7,10 @@ stands in for CoNLL 2003. It has 13 tags instead of 9, and its names are rare on
 loss over the other with the paper, but not the accuracies.
 
 As in the paper: vectors of words that start from GloVe, Xavier's weights, Adam, the best epoch on development. Sentences with
-parts of speech that are not for test are cut anew for each of five folds. UD English EWT keeps its published sizes. CoNLL-2000
-has no development part, so an eighth of its training sentences is for development, the share of the Penn Treebank's sections
-19 to 21. The parts of the names stay as they are, and only the start differs. Noise is in the tags of training and
-development, not of test. Names are also judged by F1 of spans.
+parts of speech that are not for test are divided again for each of five folds. UD English EWT keeps its published sizes.
+CoNLL-2000 has no development part, so an eighth of its training sentences is for development, the share of the Penn
+Treebank's sections 19 to 21. The parts of the names stay as they are, and only the start differs. Noise is in the tags of
+training and development, not of test. Names are also judged by F1 of spans.
 
 *Scaled*: 100 instead of 300 dimensions, 50 instead of 100 cells in each direction, few epochs, and a rate and dropout that are
 fixed. The rate was chosen after a short look at the development part of the first fold, with a dropout of 0.5:
@@ -42,8 +42,7 @@ from reproductions._claims import Claim
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._results import values
 from reproductions._training import fabric_for
-from reproductions.lab.datasets import Sentence, pad_sentences, read_conll, read_conllu
-from reproductions.lab.datasets._content import first_existing
+from reproductions.lab.datasets import Sentence, first_existing, pad_sentences, read_conll, read_conllu
 from reproductions.lab.networks import Tagger
 from reproductions.leaky_2019 import published
 from reproductions.leaky_2019._counts import item_counts, span_counts
@@ -76,9 +75,9 @@ RUNS = (("ud-english-ewt", "clean"), ("conll2000", "clean"), ("wnut17", "clean")
 N_SENTENCES = {"ud-english-ewt": (12_544, 2_077), "conll2000": (7_807, 2_012), "wnut17": (3_394, 1_287)}
 
 
-def _line(text: str, measure: str, name: str, labels: str, told: str = "", *, wins: bool = False) -> Line:
+def _line(text: str, measure: str, name: str, labels: str, reported: str = "", *, wins: bool = False) -> Line:
     cell = {"set": name, "labels": labels}
-    return Line(text, measure, cell, published.TAGGING.get(told), wins, N_SENTENCES[name])
+    return Line(text, measure, cell, published.TAGGING.get(reported), wins, N_SENTENCES[name])
 
 
 LINES = [

@@ -2,7 +2,7 @@
 
 One network is trained on the labels of all nodes, and judged at the roots (sentences) and at all nodes (phrases). As in the
 paper: vectors of words that start from GloVe, Xavier's weights, Adam, the best epoch on development. Training and development
-sentences are put together and cut anew for each of five folds, in their published sizes. The cells are the paper's 100.
+sentences are joined and divided again for each of five folds, in their published sizes. The cells are the paper's 100.
 
 *Scaled*: 100 instead of 300 dimensions, batches of 25 sentences instead of one, few epochs instead of 200, and a rate and
 dropout that are fixed. We chose the rate on the development part of the first fold by short runs of NegLog without GloVe:
@@ -23,8 +23,7 @@ from torch import Tensor, nn
 from reproductions._claims import Claim
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._training import fabric_for
-from reproductions.lab.datasets import LabelledTree, read_sst
-from reproductions.lab.datasets._content import first_existing
+from reproductions.lab.datasets import LabelledTree, first_existing, read_sst
 from reproductions.lab.networks import Trees, TreeTagger, join_trees
 from reproductions.leaky_2019 import published
 from reproductions.leaky_2019._counts import item_counts, last_counts
@@ -44,8 +43,8 @@ FETCH = (
     "name the folder above it by --data or METRICFIT_DATA."
 )
 LINES = [
-    Line(f"accuracy, {measure} of SST", measure, {}, told, n_sentences=(8_544, 2_210))
-    for measure, told in published.TREES.items()
+    Line(f"accuracy, {measure} of SST", measure, {}, reported, n_sentences=(8_544, 2_210))
+    for measure, reported in published.TREES.items()
 ]
 
 

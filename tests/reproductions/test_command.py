@@ -5,9 +5,10 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from reproductions._command import COMMAND, STOPPED
 from reproductions._experiment import names
-from tests.cli.test_bad_input import check
 from tests.processes import PATIENCE
 from tests.reproductions.conftest import ROOT, start
 
@@ -48,59 +49,45 @@ def test_a_small_run(run, data):
     assert "exact-tabular-quick.csv, .md" in err
 
 
-def test_the_list(run):
-    code, out, _ = run("list")
-    assert code == 0
-    assert out.startswith("exact-tabular ")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["exact-tabula"],
+            f"'exact-tabula' is not an experiment. Did you mean 'exact-tabular'? Experiments: {', '.join(names())}.",
+        ),
+        (
+            ["exact-tabular", "--datasets", "wien"],
+            "--datasets 'wien' is not in exact-tabular. Did you mean 'wine'? Data sets: ",
+        ),
+        (["leaky-mnist", "--search", "5"], "--search does not apply to leaky-mnist"),
+        (["leaky-mnist", "--full"], "--full does not apply to leaky-mnist"),
+        (["leaky-mnist", "--saved"], "--saved does not apply to leaky-mnist: its tables need all cells."),
+        (["exact-vision", "--full", "--quick"], "--full and --quick exclude each other"),
+        (["exact-integral", "--datasets", "wine"], "--datasets does not apply to exact-integral: it has no data sets."),
+        (["list", "--sets", "wine"], "No such option: --sets"),
+    ],
+)
+def test_mistakes_are_reported_in_one_line(run, arguments, message):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"{COMMAND}: {message}")
+    assert err.count("\n") == 1
 
 
-def test_mistakes(run, tmp_path, monkeypatch):
+def test_a_missing_table_is_named(run, monkeypatch):
     def offline(name):
         raise OSError(name)
 
     monkeypatch.setattr("reproductions._openml.fetch", offline)
-    known = ", ".join(names())
-    check(
-        run("exact-tabula"),
-        2,
-        f"'exact-tabula' is not an experiment. Did you mean 'exact-tabular'? Experiments: {known}.",
-        tmp_path,
-        COMMAND,
-    )
-    code, _, err = run("exact-tabular", "--datasets", "wien")
-    assert code == 2
-    assert "--datasets 'wien' is not in exact-tabular. Did you mean 'wine'?" in err
     code, _, err = run("exact-tabular", "--datasets", "wine", "--data", "nowhere")
     assert code == 1
     assert "Data set 'wine' not found" in err
     assert "Traceback" not in err
 
 
-def test_an_option_that_there_is_not_is_told_in_one_line(run):
-    code, out, err = run("list", "--sets", "wine")
-    assert (code, out) == (2, "")
-    assert err.startswith(f"{COMMAND}: No such option: --sets")
-    assert err.endswith(f"See `{COMMAND} --help`.\n")
-    assert err.count("\n") == 1
-
-
-def test_options_that_mean_nothing(run):
-    code, _, err = run("leaky-mnist", "--search", "5")
-    assert code == 2
-    assert "--search does not apply to leaky-mnist" in err
-    code, _, err = run("leaky-mnist", "--full")
-    assert code == 2
-    assert "--full does not apply to leaky-mnist" in err
-    code, _, err = run("leaky-mnist", "--saved")
-    assert code == 2
-    assert "--saved does not apply to leaky-mnist: its tables need all cells." in err
-    code, _, err = run("exact-integral", "--datasets", "wine")
-    assert code == 2
-    assert "--datasets does not apply to exact-integral: it has no data sets." in err
-
-
-def test_a_set_named_twice_is_run_once(run, data):
-    twice = ("--datasets", "wine", "--datasets", "wine")
-    code, out, _ = run("exact-tabular", "--quick", *twice, "--data", data)
-    assert code == 0
-    assert out.count("| wine |") == 3  # train, test and row by row
+def test_the_list_and_a_set_named_twice(run, data):
+    code, out, _ = run("list")
+    assert (code, out.split()[0]) == (0, "exact-tabular")
+    code, out, _ = run("exact-tabular", "--quick", "--datasets", "wine", "--datasets", "wine", "--data", data)
+    assert (code, out.count("| wine |")) == (0, 3)  # train, test and row by row

@@ -7,7 +7,6 @@ from torch import nn
 
 import metricfit as mf
 from reproductions.critique_2022 import late
-from reproductions.critique_2022._late_findings import claims, gain, summary
 from reproductions.critique_2022._late_gradients import compare_gradients
 from reproductions.critique_2022._late_sets import Setting
 
@@ -67,26 +66,3 @@ def test_trainings_of_a_seed_differ_by_the_loss_alone():
     assert not torch.equal(switched.module.weight, whole.module.weight)
     assert not torch.equal(switched.module.weight, before)
     assert len(switched.trainer.history) == 4
-
-
-def results(switched):
-    """Three splits of one set; what the switch gains on each."""
-    rows = []
-    for seed, gained in enumerate(switched):
-        point = {"sure": 95.0, "wrong": 1.0, "loss_log": 0.2, "loss_linear": 0.1, "cosine": 0.99, "ratio": 0.9}
-        point |= {"wrong_log": 30.0, "wrong_linear": 10.0}
-        ends = {"log": 90.0, "switched": 90.0 + gained, "linear": 88.0, "train_rows": 80.0, "held_out_rows": 20.0}
-        cell = {"set": "a", "seed": seed}
-        rows += [(cell, {"epoch": 0.0, **point, "cosine": 0.5}), (cell, {"epoch": 30.0, **point, **ends})]
-    return rows
-
-
-def test_what_the_switch_changes_is_judged_over_splits():
-    found = results([1.0, 1.2, 1.1])
-    (one,) = claims(found)
-    assert (one.published, one.ours, one.runs.splits, one.verdict) == (None, pytest.approx(1.1), 3, "not published")
-    assert gain(found, "a", "linear").mean == pytest.approx(-2.0)
-    text = summary(found)
-    assert "point the same way (cosine at least 0.95) on: a; and have the same size (within a quarter) on: a." in text
-    assert "beyond the interval, on: a." in text
-    assert "| a | 30 | 2.00 | 95.0 | 1.0 | 0.99 (0.99 … 0.99) | 0.90 | 30.0 | 10.0 |" in text

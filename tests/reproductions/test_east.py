@@ -8,72 +8,21 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 import metricfit as mf
 from metricfit._errors import DataError
 from reproductions import _tables as tables
-from reproductions._experiment import Scope, get_experiment
-from reproductions.east_2024 import baselines, batches, beta, published, splits, tabular
+from reproductions._experiment import Scope
+from reproductions.east_2024 import batches, beta, tabular
 from reproductions.east_2024._baselines import best_sets, fit_ccs, label_probabilities
 from reproductions.east_2024._beta_offsets import macro_f_beta
 from reproductions.east_2024._dropout import ByteDropout
 from reproductions.east_2024._filters import learn_filters
 from reproductions.east_2024._predecessor import adult_with_age_codes, cocktail_party, pair_features
-from reproductions.east_2024._protocol import GRID, Effort, Options, Parts, search_options, train_network
+from reproductions.east_2024._protocol import Effort, Options, Parts, train_network
 from reproductions.east_2024._sets import load_data
-
-
-def claims_of_equal_scores(experiment, datasets):
-    """Every method scores the same, so that ours are zero and only what is published is left."""
-    names = ("f1", "macro_f1", "accuracy", "mcc", *(f"{a}_{b}" for a in ("precision", "recall") for b in ("dog", "frog")))
-    found = [(cell, dict.fromkeys(names, 50.0)) for cell in experiment.cells(Scope(Path(), datasets=datasets, seeds=2))]
-    return {claim.text: claim.published for claim in experiment.claims(found)}
-
-
-def test_published_gains_of_the_beta_tables():
-    gains = claims_of_equal_scores(get_experiment("east-beta"), ("cifar10",))
-    expected = {
-        "precision(dog), beta 0.25 over CE": 13.4,
-        "recall(dog), beta 5 over CE": 8.5,
-        "macro F1, dog beta 0.25 over CE": 0.8,
-        "macro F1, dog beta 5 over CE": 1.5,
-        "precision(frog), beta 0.25 over CE": 10.5,
-        "recall(frog), beta 5 over CE": 7.9,
-        "macro F1, frog beta 0.25 over CE": 2.0,
-        "macro F1, frog beta 5 over CE": 1.5,
-        "precision(frog), dog beta 0.25 minus 5": -1.2,
-        "recall(frog), dog beta 0.25 minus 5": 2.5,
-        "precision(dog), beta 0.1 over 10": 9.9,
-        "recall(dog), beta 10 over 0.1": 6.0,
-    }
-    assert gains == {text: pytest.approx(value, abs=1e-9) for text, value in expected.items()}
-
-
-def test_published_gains_of_table_1():
-    gains = claims_of_equal_scores(get_experiment("east-tabular"), tabular.SETS)
-    assert gains["F1* over CE, F1, adult"] == pytest.approx(21.6)
-    assert gains["Acc* over CE, accuracy, mammography"] == pytest.approx(-0.1)
-    assert gains["MCC* over CE, MCC, mammography"] == pytest.approx(3.1)
-    assert gains["F1* over CE, F1, mammography"] == -0.5  # exactly, for that is where a tie ends
-    assert gains["F1* over Dice, F1, kaggle"] == pytest.approx(81.6)
-    assert gains["F1* over CE, F1, cocktail-party"] == pytest.approx(0.4)
-    assert gains["MCC* over CE, MCC, adult-btg"] == pytest.approx(7.6)
-
-
-def test_f1_of_table_1_is_that_of_the_positive_class():
-    """F1 of one class, accuracy and the share of positives give the whole confusion matrix, and with it the published MCC."""
-    share = 260 / 11183
-    for method in ("F1*", "Acc*", "MCC*", "CE"):
-        f1, accuracy, mcc = published.TABLE_1["mammography"][method]
-        errors = 1.0 - accuracy
-        hits = f1 * errors / (2.0 * (1.0 - f1))  # from F1 = 2 hits / (2 hits + errors)
-        missed = share - hits
-        false = errors - missed
-        matrix = torch.tensor([[1.0 - share - false, false], [missed, hits]])
-        assert float(mf.metrics.get("mcc")(matrix)) == pytest.approx(mcc, abs=0.02)
 
 
 def test_ages_of_the_test_file_have_codes_above_all_others(data):
@@ -113,21 +62,6 @@ def test_pair_features_do_not_depend_on_where_the_room_is(turned):
     assert np.allclose(pair_features(people, 2, 4), pair_features(moved, 2, 4))
 
 
-def test_damaged_cocktail_party(tmp_path):
-    with pytest.raises(DataError, match=r"'cocktail-party' is not there: .*features.txt is missing. Fetch it from github"):
-        load_data("cocktail-party", tmp_path)
-    folder = tmp_path / "cocktail-party"
-    folder.mkdir()
-    (folder / "group_names.txt").write_text("2.5 < ID_001 >\n")
-    (folder / "features.txt").write_text("1.5 ID_001 1.0 2.0 3.0\n")
-    with pytest.raises(DataError, match=r"features.txt should have lines of a time stamp.*, got '1.5 ID_001 1.0 2.0 3.0'"):
-        cocktail_party(tmp_path)
-    line = " ".join(f"ID_{number:03} 1.0 2.0 3.0" for number in range(1, 7))
-    (folder / "features.txt").write_text(f"1.5 {line}\n")
-    with pytest.raises(DataError, match=r"should have the same time stamps in features.txt and group_names.txt"):
-        cocktail_party(tmp_path)
-
-
 @pytest.mark.parametrize(("name", "n_features"), [("adult", 16), ("mammography", 6), ("cocktail-party", 22)])
 def test_parts_are_64_16_and_20_percent_with_equal_shares_of_positives(name, n_features, data):
     parts = load_data(name, data)
@@ -146,20 +80,6 @@ def test_features_are_scaled_by_the_training_rows(data):
     torch.testing.assert_close(x.std(0, correction=0), torch.ones(6), atol=1e-4, rtol=0.0)
 
 
-def test_kaggle_takes_part_where_its_file_is(data, tmp_path):
-    assert "kaggle" not in {cell["set"] for cell in tabular.cells(Scope(data, seeds=1))}
-    with pytest.raises(DataError, match=r"creditcard\.csv is missing.*mlg-ulb"):
-        tabular.run({"set": "kaggle", "method": "CE", "seed": 0}, Scope(tmp_path))
-    random = np.random.default_rng(0)
-    table = pd.DataFrame(
-        random.normal(0.0, 1.0, (100, 31)), columns=["Time", *(f"V{i}" for i in range(1, 29)), "Amount", "Class"]
-    )
-    table["Class"] = np.arange(100) % 10 == 0
-    table.astype({"Class": int}).to_csv(tmp_path / "creditcard.csv", index=False)
-    assert "kaggle" in {cell["set"] for cell in tabular.cells(Scope(tmp_path, seeds=1))}
-    assert [len(x) for x, _ in (load_data("kaggle", tmp_path).train, load_data("kaggle", tmp_path).test)] == [64, 20]
-
-
 def test_search_keeps_the_least_validation_loss(monkeypatch, data):
     losses, tried = [0.3, 0.1, 0.2], []
 
@@ -171,11 +91,6 @@ def test_search_keeps_the_least_validation_loss(monkeypatch, data):
     best = tabular._search("mammography", "CE", tabular.QUICK, Scope(data, quick=True, search=3))
     assert len(set(tried)) == 3
     assert best == tried[1]
-
-
-def test_a_cell_is_the_same_every_time(data):
-    cell = {"set": "mammography", "method": "F1*", "seed": 3}
-    assert tabular.run(cell, Scope(data, quick=True)) == tabular.run(cell, Scope(data, quick=True))
 
 
 def test_filters_see_what_is_where():
@@ -190,11 +105,6 @@ def test_filters_see_what_is_where():
     assert (left - of_standing[:, :, 0]).norm() < 0.5 * (left - of_lying[:, :, 0]).norm()
     assert (right - of_lying[:, :, 1]).norm() < 0.5 * (right - of_standing[:, :, 1]).norm()
     assert filters(torch.full((2, 3, 32, 32), 7)).isfinite().all()  # nothing to see
-
-
-def test_beta_is_of_one_class():
-    assert beta._metric("dog 0.25").beta == (1, 1, 1, 1, 1, 0.25, 1, 1, 1, 1)
-    assert beta._metric("frog 5").beta == (1, 1, 1, 1, 1, 1, 5, 1, 1, 1)
 
 
 def test_scores_of_one_class_by_hand():
@@ -248,27 +158,6 @@ def test_splits_differ_and_have_the_same_rows(data):
     assert len(n_positives) == 1
 
 
-def test_options_are_drawn_anew_for_each_split_and_are_the_same_for_all_losses():
-    def drawn(seed):
-        tried = []
-        search_options(GRID, 3, lambda options: tried.append(options) or 0.0, seed=seed)
-        return tried
-
-    assert drawn(1) == drawn(1)
-    assert drawn(1) != drawn(2)
-
-
-def test_a_split_of_each_kind_of_method(data):
-    scope = Scope(data, quick=True)
-    found = {}
-    for method in ("CE", "CCS", "PCA + forest"):
-        found[method] = splits.run({"set": "mammography", "method": method, "split": 1}, scope)
-        assert {"f1", "accuracy", "mcc", "f1_tuned", "accuracy_tuned", "mcc_tuned"} <= found[method].keys()
-        assert found[method]["test_rows"] == 100.0
-    assert found["CE"]["batch"] in GRID["batch"]
-    assert found["CE"] == splits.run({"set": "mammography", "method": "CE", "split": 1}, scope)
-
-
 def f_measure(answer, label):
     """F1 of one row with one possible label; 0/0 counts as one."""
     return 1.0 if answer + label == 0 else 2.0 * answer * label / (answer + label)
@@ -320,54 +209,6 @@ def test_ccs_of_several_classes_has_a_regression_for_each():
     assert (fitted.predict(rows.numpy()) == labels.numpy()).mean() > 0.7
 
 
-def test_baselines_of_pictures(data):
-    scope = Scope(data, quick=True)
-    found = [(cell, baselines.run(cell, scope)) for cell in baselines.cells(scope)]
-    by_method = {cell["method"]: numbers for cell, numbers in found}
-    assert by_method["CCS"]["accuracy"] > 30.0  # the colour tells the class; chance has 10
-    assert by_method["CCS"]["accuracy_sets"] <= 100.0
-    assert 1.0 <= by_method["CCS"]["set_size"] <= 10.0
-    made = {one.text: one.published for one in baselines.EXPERIMENT.claims(found)}
-    assert made == {
-        "random forest over CCS, macro F1, CIFAR-10": pytest.approx(45.2),
-        "random forest over CCS, accuracy, CIFAR-10": pytest.approx(34.9),
-    }
-    assert "| random forest | 45.6 |" in baselines.EXPERIMENT.summary(found)
-
-
-def split_results(gain):
-    """Ten splits in which F1* gains this much over cross-entropy, whose threshold gains two points."""
-    found = []
-    for cell in splits.cells(Scope(Path(), seeds=10)):
-        scatter = 0.3 * int(cell["split"]) + (0.01 * int(cell["split"]) ** 2 if cell["method"] == "F1*" else 0.0)
-        score = 60.0 + scatter + (gain if cell["method"] == "F1*" else 0.0)
-        numbers = dict.fromkeys(("f1", "macro_f1", "accuracy", "mcc"), score) | {"train_rows": 640.0, "test_rows": 200.0}
-        found.append((cell, numbers | {f"{one}_tuned": score + 2.0 for one in ("f1", "accuracy", "mcc")}))
-    return found
-
-
-def test_gains_of_splits_have_intervals_that_know_their_overlap():
-    made = {one.text: one for one in splits.EXPERIMENT.claims(split_results(5.0))}
-    one = made["F1* over CE, F1, adult, 10 splits"]
-    off = [5.0 + 0.01 * split**2 for split in range(10)]
-    assert one.ours == pytest.approx(np.mean(off))
-    naive = stats.t.ppf(0.975, 9) * np.std(off, ddof=1) / np.sqrt(10)
-    assert one.half_width == pytest.approx(naive * np.sqrt(1.0 + 10 * 200 / 640))
-    assert one.runs.splits == 10
-    assert one.published == 21.6
-    assert made["random forest over CCS, macro F1, adult, 10 splits"].published == 19.0
-
-
-def test_the_summary_compares_with_a_tuned_threshold():
-    text = splits.EXPERIMENT.summary(split_results(5.0))
-    (line,) = (line for line in text.splitlines() if line.startswith("| adult, F1 |"))
-    over_plain, over_threshold, both_tuned = (cell.split()[0] for cell in line.split("|")[4:7])
-    assert float(over_plain) - float(over_threshold) == pytest.approx(2.0)
-    assert both_tuned == over_plain
-    (ranks,) = (line for line in text.splitlines() if line.startswith("| F1* |") and line.count("|") == 5)
-    assert ranks == "| F1* | 1.0 | 1.0 | 1.0 |"
-
-
 def test_bytes_drop_each_unit_as_often():
     torch.manual_seed(0)
     kept = ByteDropout(0.5)(torch.ones(100_003))
@@ -376,17 +217,6 @@ def test_bytes_drop_each_unit_as_often():
     assert float(kept.mean()) == pytest.approx(1.0, abs=0.02)
     with pytest.raises(ValueError, match=r"`share` should be a multiple of 1/256 .* got 0.3"):
         ByteDropout(0.3)
-
-
-def test_offsets_for_a_beta_use_one_network_and_move_the_class(data):
-    scope = Scope(data, quick=True)
-    beta._cross_entropy.cache_clear()
-    found = {
-        method: beta.run({"set": "cifar10", "method": method, "seed": 0}, scope)
-        for method in ("CE", beta.OFFSETS + "dog 0.25", beta.OFFSETS + "dog 5")
-    }
-    assert beta._cross_entropy.cache_info().misses == 1
-    assert found[beta.OFFSETS + "dog 5"]["recall_dog"] >= found[beta.OFFSETS + "dog 0.25"]["recall_dog"]
 
 
 def test_macro_f_beta_from_precision_and_recall():
@@ -414,3 +244,24 @@ def test_enough_rows_are_the_fewest():
     matrix = np.diag([0.5, 0.5])
     found = batches._enough(matrix, lambda drawn: batches._largest(drawn, matrix))
     assert found == pytest.approx(384, rel=0.15)
+
+
+def test_kaggle_takes_part_where_its_file_is(data, tmp_path):
+    assert "kaggle" not in {cell["set"] for cell in tabular.cells(Scope(data, seeds=1))}
+    with pytest.raises(DataError, match=r"creditcard\.csv is missing.*mlg-ulb"):
+        tabular.run({"set": "kaggle", "method": "CE", "seed": 0}, Scope(tmp_path))
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(
+        random.normal(0.0, 1.0, (100, 31)), columns=["Time", *(f"V{i}" for i in range(1, 29)), "Amount", "Class"]
+    )
+    table["Class"] = np.arange(100) % 10 == 0
+    table.astype({"Class": int}).to_csv(tmp_path / "creditcard.csv", index=False)
+    assert "kaggle" in {cell["set"] for cell in tabular.cells(Scope(tmp_path, seeds=1))}
+    assert [len(x) for x, _ in (load_data("kaggle", tmp_path).train, load_data("kaggle", tmp_path).test)] == [64, 20]
+
+
+def test_only_seeds_that_all_methods_have_are_compared():
+    cells = [cell for cell in tabular.cells(Scope(Path(), seeds=3)) if cell["set"] == "mammography"]
+    found = [(cell, {}) for cell in cells if (cell["seed"], cell["method"]) not in ((1, "CCS"), (2, "F1*"))]
+    assert {cell["seed"] for cell, _ in tabular.complete_seeds(found)} == {0}
+    assert len(tabular.complete_seeds(found)) == 7

@@ -2,18 +2,16 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import metricfit as mf
-from reproductions._experiment import Scope, get_experiment
-from reproductions._results import values
-from reproductions.exact_2022 import published, splits, tabular
+from reproductions._experiment import Scope
+from reproductions.exact_2022 import tabular
 from reproductions.exact_2022._arms import ARMS, RANGES, draw_options, search_and_refit, table_8, train_seeds
 from reproductions.exact_2022._batched import Method, Options, train_models
-from reproductions.exact_2022._protocol import FLOOR, SIGMA, Prepared, fit_exact, fit_linear
+from reproductions.exact_2022._protocol import FLOOR, SIGMA, Dataset, fit_exact, fit_linear
 from reproductions.exact_2022._slopes import exact_slopes, win_slopes
 from reproductions.exact_2022._splits import load_splits
 
@@ -25,7 +23,7 @@ def random_data(n_classes, n_rows=300, n_features=6):
     draw = torch.Generator().manual_seed(n_classes)
     features = torch.randn(n_rows, n_features, generator=draw)
     labels = (features @ torch.randn(n_features, n_classes, generator=draw) + torch.randn(n_rows, 1)).argmax(1)
-    return Prepared((features, labels), (features, labels), n_classes)
+    return Dataset((features, labels), (features, labels), n_classes)
 
 
 def exact_schedule():
@@ -185,78 +183,9 @@ def test_table_8_has_what_each_method_uses():
     assert table_8("EXACT without floor", "car").floor.item() == 0.0
 
 
-def test_published_deviations_stand_beside_the_means():
-    for means, deviations in (
-        (published.TRAIN, published.TRAIN_DEVIATION),
-        (published.TEST, published.TEST_DEVIATION),
-        (published.ABLATION, published.ABLATION_DEVIATION),
-    ):
-        assert means.keys() == deviations.keys()
-        for method, spread in deviations.items():
-            assert len(spread) == len(means[method]) == 10
-            assert all(deviation == 0.0 for mean, deviation in zip(means[method], spread, strict=True) if mean == 100.0)
-    for method in ("Cross-entropy", "Hinge"):  # Tables 5 and 6 repeat Table 2
-        assert published.ABLATION[method] == published.TEST[method]
-        assert published.ABLATION_DEVIATION[method] == published.TEST_DEVIATION[method]
-
-
 def test_discordant_rows_are_the_difference_of_the_accuracies(data):
     scope = Scope(data, quick=True)
     (exact,) = tabular.run({"set": "balance-scale", "method": "EXACT"}, scope)
     (plain,) = tabular.run({"set": "balance-scale", "method": "Cross-entropy"}, scope)
     assert exact["only_exact"] - exact["only_plain"] == pytest.approx((exact["test"] - plain["test"]) / 100.0 * 125)
     assert exact["test_rows"] == 125
-
-
-def results_of_splits(gain):
-    """Eleven methods on two sets and ten splits; EXACT is better by ``gain`` on car, and varies by a point."""
-    found, random = [], np.random.default_rng(0)
-    for name in ("car", "wine"):
-        base = random.normal(90.0, 3.0, 10)
-        for method in ("Sklearn", *ARMS):
-            for split in range(10):
-                test = base[split] + (gain + (-1) ** split if method == "EXACT" and name == "car" else 0.0)
-                numbers = {"split": split, "test": test, "train_rows": 80.0, "test_rows": 20.0}
-                found.append(({"set": name, "method": method}, numbers | ({"sigma": 0.1} if "predicted" in method else {})))
-    return found
-
-
-def test_gains_over_splits_know_of_the_overlap():
-    experiment = get_experiment("exact-splits")
-    found = results_of_splits(2.0)
-    by_text = {claim.text: claim for claim in experiment.claims(found)}
-    car = by_text["EXACT over cross-entropy, accuracy, car, random splits"]
-    assert (car.ours, car.runs.splits, car.runs.test_share) == (pytest.approx(2.0), 10, 0.25)
-    # variance 10/9, t with nine degrees of freedom 2.262: 2.262 sqrt(10/9 (1/10 + 1/4))
-    assert car.half_width == pytest.approx(1.411, abs=1e-3)
-    assert car.published == pytest.approx(3.29)
-    assert by_text["EXACT over cross-entropy, accuracy, wine, random splits"].verdict == "level"
-    mean = by_text["EXACT over hinge, accuracy, mean of 2 sets, random splits"]
-    assert (mean.ours, mean.runs.test_rows, mean.p) == (pytest.approx(1.0), 40, 1.0)
-    # the sets are the units: gains of 2 and 0, deviation sqrt(2), t with one degree of freedom 12.706
-    assert mean.half_width == pytest.approx(12.706, abs=1e-3)
-    assert {claim.group for claim in by_text.values()} == {"exact-splits"}
-    text = experiment.summary(found)
-    assert "| car | 20 | +3.29 |" in text
-    assert "+2.00 (+0.59 … +3.41)" in text
-    assert "EXACT - Cross-entropy: +1.00 (-11.71 … +13.71) points, better on 1, equal on 1 and worse on 0 of 2 sets" in text
-
-
-def test_a_cell_of_the_splits_has_a_row_for_each(data):
-    rows = splits.run({"set": "wine", "method": "EXACT with predicted sigma"}, Scope(data, quick=True))
-    assert [row["split"] for row in rows] == [0, 1, 2]
-    assert all(row["sigma"] >= 1e-3 and row["floor"] == pytest.approx(FLOOR) and "clip" not in row for row in rows)
-    assert rows == splits.run({"set": "wine", "method": "EXACT with predicted sigma"}, Scope(data, quick=True))
-
-
-def test_readings_are_compared_over_all_sets():
-    experiment = get_experiment("exact-floor")
-    found = [
-        ({"set": name}, {"floor": floor, "decay": decay, "seed": 0.0, "train": 91.0 + floor, "test": 92.0})
-        for name in ("balance-scale", "car")
-        for floor, decay in ((0.01, 0.0), (0.01, 1e-4), (0.0, 1e-4), (0.0, 0.0))
-    ]
-    text = experiment.summary(found)
-    assert "| balance-scale | 91.60 | 91.01 | 91.01 | 91.00 | 91.00 |" in text
-    assert "| mean distance |  | 3.12 | 3.12 | 3.13 | 3.13 |" in text  # of 0.59 and 5.66
-    assert values(found, "train", set="car")[0] == pytest.approx(91.01)

@@ -16,15 +16,10 @@ from reproductions._experiment import Scope
 from reproductions._pictures import Standardise
 from reproductions._training import accuracy, in_batches
 from reproductions.east_2024 import beta, image
-from reproductions.east_2024._images import SETS, darknet, load_images, sets_of
+from reproductions.east_2024._images import SETS, load_images, sets_of
 from reproductions.east_2024._protocol import Effort
 from reproductions.leaky_2019 import images
-from reproductions.leaky_2019._protocol import adam, by_xavier
-
-
-def results(experiment, numbers_of):
-    """Three seeds of every cell, whose numbers are those of a function of the cell."""
-    return [(cell, numbers_of(cell)) for cell in experiment.cells(Scope(Path(), seeds=3))]
+from reproductions.leaky_2019._protocol import adam
 
 
 def test_a_shifted_picture_is_one_of_162():
@@ -59,12 +54,6 @@ def test_a_crop_is_a_part_of_its_picture():
 def test_a_picture_of_one_colour_is_standardised_to_finite_numbers():
     values = Standardise(torch.full((3, 3, 4, 4), 7, dtype=torch.uint8))(torch.full((1, 3, 4, 4), 9, dtype=torch.uint8))
     assert torch.equal(values, torch.full((1, 3, 4, 4), 2.0))
-
-
-def test_xavier_leaves_normalisation_as_it_is():
-    module = by_xavier(nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)))
-    assert module[0].bias.abs().max() == 0.0
-    assert torch.equal(module[1].weight, torch.ones(4))
 
 
 def test_accuracy_of_batches_is_that_of_all_rows():
@@ -112,59 +101,6 @@ def test_of_several_rates_the_best_on_development_is_reported(data, monkeypatch)
     assert (found["rate"], found["development_accuracy"]) == (0.2, 60.0)
 
 
-def test_claims_of_leaky_expected_error_are_about_accuracy():
-    """LEErr is 0.2 points better with clean labels and 2 with noisy ones."""
-    gains = {"clean": 0.2, "noisy": 2.0}
-
-    def numbers(cell):
-        gain = gains[cell["labels"]] if cell["method"] == "LEErr" else 0.0
-        return {"test_accuracy": 55.0 + cell["seed"] + gain, "best_epoch": 3.0}
-
-    experiment = images.EXPERIMENT
-    found = results(experiment, numbers)
-    clean, noisy = experiment.claims(found)
-    assert (round(clean.published, 2), round(clean.ours, 2), clean.verdict) == (0.19, 0.2, "level")
-    assert (noisy.published, round(noisy.ours, 2), noisy.verdict) == (None, 2.0, "holds")
-    text = experiment.summary(found)
-    assert "| CIFAR-10 | 92.20 ± 0.25 | 56.00 ± 0.82 | 92.39 ± 0.20 | 56.20 ± 0.82 | +0.19 | +0.20 |" in text
-    assert "| CIFAR-10* |  | 56.00 ± 0.82 |  | 58.00 ± 0.82 |  | +2.00 |" in text
-
-
-def test_published_gains_of_east_on_pictures():
-    experiment = image.EXPERIMENT
-    names = [*image.SCORES, *(f"{score}_offsets" for score in image.SCORES)]
-    gains = {
-        claim.text: claim.published for claim in experiment.claims(results(experiment, lambda _: dict.fromkeys(names, 50.0)))
-    }
-    assert gains == {
-        "F1* over CE, macro F1, CIFAR-10": 1.0,
-        "Acc* over CE, accuracy, CIFAR-10": 1.3,
-        "MCC* over CE, MCC, CIFAR-10": 0.7,
-        "F1* over Dice, macro F1, CIFAR-10": 62.8,
-    }
-
-
-def test_offsets_have_their_own_row():
-    """The offsets gain 2 points of macro F1, F1* gains 1."""
-
-    def numbers(cell):
-        base = 50.0 + cell["seed"]
-        found = {"f1": base + (cell["method"] == "F1*"), "accuracy": base, "mcc": base, "capped": 0.0}
-        return found | {"f1_offsets": base + 2.0, "accuracy_offsets": base, "mcc_offsets": base}
-
-    experiment = image.EXPERIMENT
-    text = experiment.summary(results(experiment, numbers))
-    assert "| CE + offsets |  | 53.00 ± 0.82 |  | 51.00 ± 0.82 |  | 51.00 ± 0.82 |" in text
-    assert "| macro F1 | F1* | -1.00 (-1.00 … -1.00) | -2.00 (-2.00 … -2.00) |" in text
-
-
-def test_scores_of_pictures_by_hand():
-    """Class 0: precision 1/2, recall 1; class 1: 1 and 1/2; class 2: both 1."""
-    found = image.scores_of(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2]))
-    assert found["accuracy"] == 75.0
-    assert found["f1"] == pytest.approx(100.0 * (2 / 3 + 2 / 3 + 1.0) / 3)
-
-
 def test_offsets_of_pictures_are_tuned_on_validation_pictures(data, monkeypatch):
     """A network whose first class is far too loud says nothing else; offsets that validation pictures tell repair it."""
 
@@ -184,12 +120,6 @@ def test_offsets_of_pictures_are_tuned_on_validation_pictures(data, monkeypatch)
     found = image.run({"set": "cifar10", "method": "CE", "seed": 0}, Scope(data, quick=True))
     assert found["accuracy"] == 10.0
     assert (found["f1_offsets"], found["mcc_offsets"]) == (100.0, pytest.approx(100.0))
-
-
-def test_dropout_is_before_the_last_layer():
-    layers = darknet(torch.zeros(2, 3, 32, 32, dtype=torch.uint8), 10, 0.05, 0.25)
-    assert layers[1].body[-1].p == 0.25
-    assert layers.eval()(torch.zeros(2, 3, 32, 32, dtype=torch.uint8)).shape == (2, 10)
 
 
 @pytest.fixture(scope="module")
@@ -237,16 +167,3 @@ def test_caltech256_at_the_papers_size_with_a_small_network(caltech, monkeypatch
     assert "## Table 4, Caltech256: beta of dog; test, %" in text
     assert "| beta 5 | 4.8 |" in text
     assert "Table 6" not in text
-
-
-def test_published_gains_on_caltech256():
-    """Of macro F1: 35.8 against 33.0 by cross-entropy; and of the recall of dogs with a beta of 5: 17.7 against 5.4."""
-    scope = Scope(Path(), datasets=("caltech256",), full=True, seeds=2)
-    gains = {}
-    for experiment in (image.EXPERIMENT, beta.EXPERIMENT):
-        names = ("f1", "accuracy", "mcc", "macro_f1", *(f"{a}_{b}" for a in ("precision", "recall") for b in beta.JUDGED))
-        found = [(cell, dict.fromkeys(names, 50.0)) for cell in experiment.cells(scope)]
-        gains |= {claim.text: claim.published for claim in experiment.claims(found)}
-    assert gains["F1* over CE, macro F1, Caltech256"] == pytest.approx(2.8)
-    assert gains["recall(dog), beta 5 over CE, Caltech256"] == pytest.approx(12.3)
-    assert not any("0.1 over 10" in text for text in gains)

@@ -11,8 +11,8 @@ import metricfit as mf
 from metricfit._errors import DataError
 from metricfit.training import Batches
 from reproductions._experiment import Scope
-from reproductions.beyond import _noise_findings, _noise_gains, _noise_sets, label_noise
-from reproductions.beyond._noise_methods import EXACT, GENERALISED, LEAKY, METHODS, MIXUP, NORMALISED, Mixed
+from reproductions.beyond import _noise_gains, _noise_sets, label_noise
+from reproductions.beyond._noise_methods import EXACT, GENERALISED, LEAKY, METHODS, MIXUP, NORMALISED, MixupBatches
 from reproductions.beyond._noise_methods import symmetric_cross_entropy as symmetric
 from reproductions.beyond._noise_sets import NOISES, Noise, load_parts
 
@@ -98,7 +98,7 @@ def test_normalised_losses_do_not_depend_on_the_scale_of_scores(method):
 def test_mixed_rows_have_mixed_labels():
     labels = torch.arange(8) % 4
     one_hot = torch.nn.functional.one_hot(labels).float()
-    mixed = Mixed(Batches(one_hot, labels, size=8, seed=0), 4, 0)
+    mixed = MixupBatches(Batches(one_hot, labels, size=8, seed=0), 4, 0)
     first, second = (next(iter(mixed)) for _ in range(2))
     for features, targets in (first, second):
         torch.testing.assert_close(features, targets)
@@ -125,14 +125,6 @@ def test_stopped_is_the_first_epoch_with_the_best_noisy_validation_accuracy(data
     monkeypatch.setattr(label_noise, "QUICK_EPOCHS", 4)
     found = label_noise.run({"set": "trec", "noise": "none", "method": MIXUP, "seed": 0}, Scope(data, quick=True))
     assert found == {"validation": 50.0, "epoch": 2, "stopped": 20.0, "last": 40.0, "train": 40.0}
-
-
-def test_a_cell_depends_on_nothing_but_itself(data):
-    cell = {"set": "cifar10", "noise": "symmetric 20 %", "method": MIXUP, "seed": 1}
-    first = label_noise.run(cell, Scope(data, quick=True))
-    label_noise.run({**cell, "method": EXACT, "seed": 0}, Scope(data, quick=True))
-    torch.rand(3)
-    assert label_noise.run(cell, Scope(data, quick=True)) == first
 
 
 def test_a_loss_learns_the_stand_in(data, monkeypatch):
@@ -164,66 +156,10 @@ def test_networks(shape, full, kind):
     assert module.eval()(features).shape == (2, 10)
 
 
-def results(gains):
-    """Accuracies of cross-entropy 80 and of EXACT so many points more, by set and noise and seed; others are level."""
-    found = []
-    for (name, noise, seed), gained in gains.items():
-        for method in METHODS:
-            stopped = 80.0 + (gained if method == EXACT else 0.0)
-            numbers = {"validation": stopped / 2.0, "epoch": 3.0, "stopped": stopped, "last": 70.0, "train": 90.0}
-            found.append(({"set": name, "noise": noise, "method": method, "seed": seed}, numbers))
-    return found
-
-
-GAINS = {
-    ("car", "symmetric 20 %", 0): 1.0,
-    ("car", "symmetric 20 %", 1): 3.0,
-    ("car", "pair 40 %", 0): 5.0,
-    ("car", "pair 40 %", 1): 3.0,
-    ("trec", "symmetric 20 %", 0): -1.0,
-    ("trec", "pair 40 %", 0): -3.0,
-    ("trec", "none", 0): 50.0,
-}
-
-
 def test_sets_are_units_however_many_seeds_they_have():
-    """Car gains 3 and 3 by seed, trec loses 2: the mean over sets is 0.5, and its half width 12.7 times 2.5."""
-    scores = _noise_gains.by_method(results(GAINS))
-    found = _noise_gains.gain(scores[EXACT], scores["cross-entropy"], _noise_findings.WRONG)
-    assert found.by_set == {"car": [3.0, 3.0], "trec": [-2.0]}
-    estimate = found.over_sets
-    assert (estimate.mean, estimate.high) == pytest.approx((0.5, 0.5 + 12.706 * 2.5), rel=1e-4)
+    """Means of 3 and -2 over two sets: 0.5, and its half width is 12.7 times 2.5."""
+    found = _noise_gains.Gain({"car": [3.0, 3.0], "trec": [-2.0]})
+    assert (found.over_sets.mean, found.over_sets.high) == pytest.approx((0.5, 0.5 + 12.706 * 2.5), rel=1e-4)
     assert (found.worst, found.wilcoxon) == ("trec", 1.0)
-
-
-def test_validation_accuracy_chooses_in_each_run():
-    scores = _noise_gains.by_method(results(GAINS))
-    chosen = _noise_gains.choose(scores, (LEAKY, EXACT))
-    found = _noise_gains.gain(chosen, scores["cross-entropy"], _noise_findings.WRONG)
-    assert found.means == {"car": 3.0, "trec": 0.0}
-
-
-def test_the_summary_tells_the_numbers():
-    found = results(GAINS)
-    text = _noise_findings.summary(found)
-    assert "| EXACT | +0.50 (-31.27 … +32.27) |" in text
-    assert "| 1 of 2 | -2.00 (trec) |" in text
-    assert "| cross-entropy | -10.00 (-10.00 … -10.00) |" in text.split("## What stopping does")[1]
-    assert "| car, pair 40 % | 80.0 / 70.0 | " in text
-    planned = text.split("## The same without dry-bean and car")[1].split("##")[0]
-    assert "| EXACT | -2.00 |" in planned  # trec alone
-    earlier = text.split("## Beside an earlier study")[1]
-    assert "| EXACT, symmetric 20 % and symmetric 40 % | +1.5 | +0.50 (" in earlier  # car +2, trec -1
-    assert "| EXACT, pair 20 % and pair 40 % | +12.6 | +0.50 (" in earlier  # car +4, trec -3
-
-
-def test_equal_seeds_have_no_width_and_one_seed_has_no_interval():
     assert _noise_gains.Gain({"a": [1.0, 1.0], "b": [3.0, 3.0]}).over_seeds == (2.0, 2.0)
     assert _noise_gains.Gain({"a": [1.0]}).over_seeds == (-math.inf, math.inf)
-
-
-def test_one_set_has_no_interval_and_none_that_was_planned():
-    text = _noise_findings.summary(results({run: gained for run, gained in GAINS.items() if run[0] == "car"}))
-    assert "| EXACT | +3.00 | (+3.00 … +3.00) | 1.0000 |" in text
-    assert "The same without" not in text
-    assert "nan" not in text

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import nn
 
-from reproductions.leaky_2019 import _rates_summary as rates_summary
 from reproductions.leaky_2019 import published, rates, tabular
 from reproductions.leaky_2019._agreement import beside_published
 from reproductions.leaky_2019._protocol import adam, by_xavier, error
@@ -46,39 +45,6 @@ def test_a_start_is_where_training_begins(data):
 def test_the_best_rate_is_the_best_on_development():
     found = [Best(value=(0.8, -0.1)), Best(value=(0.9, -2.0)), Best(value=(0.9, -1.0))]
     assert rates.best_of(found) is found[2]
-
-
-def results(errors):
-    """Two folds; errors by method and rate, on development as on test, one point more on the second fold."""
-    return [
-        (
-            {"set": "musk2", "method": method, "seed": 0, "fold": fold},
-            {"rate": rate, "test_error": one + fold, "development_error": one, "surrogate": 0.1, "epochs": 100},
-        )
-        for method, by_rate in errors.items()
-        for fold in range(2)
-        for rate, one in by_rate.items()
-    ]
-
-
-def test_stuck_folds_are_counted_at_the_chosen_rate():
-    found = results(
-        {
-            "NegLog": {0.1: 5.0, 1.0: 6.0},
-            "EErr": {0.1: 20.0, 1.0: 7.5},
-            "LEErr": {0.1: 5.0, 1.0: 5.5},
-            rates_summary.WARM: {0.1: 5.5, 1.0: 9.0},
-        }
-    )
-    counts = {method: len(rates_summary.stuck_folds(found, "musk2", method)) for method in rates.METHODS}
-    assert counts == {"NegLog": 0, "EErr": 2, "LEErr": 0, rates_summary.WARM: 0}
-    assert rates_summary.gains(found, "musk2", "LEErr", "EErr") == [2.5, 2.5]
-    text = rates_summary.summary(found)
-    assert "| musk2 | EErr | 5.41 ± 0.36 | 20.50 ± 0.50 | 8.00 ± 0.50 | 2 of 2 | 1 |" in text  # three rates: 0.1 alone
-    assert "| musk2 | 0.1: 2, 1: 2 |" in text
-    (one,) = rates_summary.claims(found)
-    assert (one.published, one.ours) == (pytest.approx(0.20), 2.5)
-    assert (one.runs.splits, one.runs.test_rows) == (2, 3299)
 
 
 def test_agreement_is_by_standard_errors():

@@ -80,7 +80,7 @@ def test_rows_are_capped_and_parts_do_not_overlap(data, monkeypatch):
     assert (len(train), len(test), len(labels)) == (240, 60, 60)
     assert not set(train.index) & set(test.index)
     inner, outer = hold_out((train, np.arange(240) % 2), 0)
-    assert sorted([*inner[0].index, *outer[0].index]) == sorted(train.index)  # what trees remove is told by training rows
+    assert sorted([*inner[0].index, *outer[0].index]) == sorted(train.index)  # what trees remove is estimated on training rows
 
 
 def row(threshold, direct, linear=None, trees=None, rarest=0.1):

@@ -108,6 +108,33 @@ def test_a_tiny_version_of_every_reproduction(name, data, tmp_path):
     assert experiment.figure is None or (tmp_path / f"{name}-quick.svg").read_text().startswith("<?xml")
 
 
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("exact-splits", {"set": "wine", "method": "EXACT with predicted sigma"}),
+        ("exact-vision", {"set": "mnist", "optimizer": "ASAM", "loss": "EXACT", "variant": "Table 7", "seed": 1}),
+        ("leaky-tabular", {"set": "pima", "method": "LEErr", "seed": 1, "fold": 1}),
+        ("east-tabular", {"set": "mammography", "method": "F1*", "seed": 3}),
+        ("east-splits", {"set": "mammography", "method": "CE", "split": 1}),
+        ("critique", {"set": "trec", "model": "word vectors", "method": "EXACT", "seed": 3}),
+        ("beyond", {"paper": "east", "set": "mammography", "method": "EAST for f1, batch 64, batch-size-free", "seed": 1}),
+        ("label-noise", {"set": "cifar10", "noise": "symmetric 20 %", "method": "mixup", "seed": 1}),
+    ],
+)
+def test_a_cell_depends_on_nothing_but_itself(name, cell, data):
+    experiment, scope = get_experiment(name), Scope(data, quick=True)
+    other = next(one for one in experiment.cells(scope) if one != cell)
+    first = experiment.run(cell, scope)
+    experiment.run(other, scope)
+    torch.rand(3)
+    assert without_time(experiment.run(cell, scope)) == without_time(first)
+
+
+def without_time(found):
+    rows = found if isinstance(found, list) else [found]
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
 def test_balance_scale_is_as_published(data):
     """With the full protocol EXACT reaches the 91.60 % of Table 1."""
     rows = load_data("balance-scale", data)

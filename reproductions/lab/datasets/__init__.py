@@ -1,11 +1,11 @@
-"""Readers of the papers' pictures, sentences and trees, from files as their authors publish them."""
+"""Readers of the papers' images, sentences and trees, from the files that their authors publish."""
 
 from reproductions.lab.datasets._augment import augmentation
 from reproductions.lab.datasets._caltech import caltech256
 from reproductions.lab.datasets._cifar import CIFAR10_CLASSES, cifar10, cifar100
 from reproductions.lab.datasets._conll import Sentence, read_conll, read_conllu
-from reproductions.lab.datasets._idx import mnist
-from reproductions.lab.datasets._strips import cifar10_strips
+from reproductions.lab.datasets._files import first_existing
+from reproductions.lab.datasets._mnist import mnist
 from reproductions.lab.datasets._svhn import svhn
 from reproductions.lab.datasets._trec import Question, read_trec
 from reproductions.lab.datasets._trees import LabelledTree, read_sst
@@ -21,8 +21,8 @@ __all__ = [
     "augmentation",
     "caltech256",
     "cifar10",
-    "cifar10_strips",
     "cifar100",
+    "first_existing",
     "mnist",
     "pad_sentences",
     "read_conll",

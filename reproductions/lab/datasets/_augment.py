@@ -69,7 +69,7 @@ class _AutoAugment(nn.Module):
         names = list(self.changes)
         kinds = [[names.index(kind) for kind, _, _ in pair] for pair in cifar10_policy]
         chances = [[chance for _, chance, _ in pair] for pair in cifar10_policy]
-        amounts = [[_amount(kind, int(place or 0)) for kind, _, place in pair] for pair in cifar10_policy]
+        amounts = [[_amount(kind, int(level or 0)) for kind, _, level in pair] for pair in cifar10_policy]
         signs = [[kind in _SIGNED for kind, _, _ in pair] for pair in cifar10_policy]
         for name, values in (("kinds", kinds), ("chances", chances), ("amounts", amounts), ("signed", signs)):
             self.register_buffer(name, torch.tensor(values), persistent=False)
@@ -80,20 +80,20 @@ class _AutoAugment(nn.Module):
         drawn = torch.rand(n_images, 2, device=device) < self.chances[pair]
         sign = torch.randint(2, (n_images, 2), device=device) * 2 - 1
         amounts = torch.where(self.signed[pair], sign * self.amounts[pair], self.amounts[pair]).to(images)
-        for place in range(2):
-            kinds, images = self.kinds[pair, place], images.clone()
+        for index in range(2):
+            kinds, images = self.kinds[pair, index], images.clone()
             for kind, change in enumerate(self.changes.values()):
-                rows = (drawn[:, place] & (kinds == kind)).nonzero().flatten()
+                rows = (drawn[:, index] & (kinds == kind)).nonzero().flatten()
                 if len(rows):
-                    images[rows] = change(images[rows], amounts[rows, place]).clamp(0.0, 1.0)
+                    images[rows] = change(images[rows], amounts[rows, index]).clamp(0.0, 1.0)
         return images
 
 
 _SIGNED = ("shear_y", "translate_x", "translate_y", "rotate", "brightness", "color", "contrast", "sharpness")
 
 
-def _amount(kind: str, place: int) -> float:
-    """The amount of a change at a place from 0 to 9 on its scale; :data:`_SIGNED` ones have a random sign.
+def _amount(kind: str, level: int) -> float:
+    """The amount of a change at a level from 0 to 9 of its scale; :data:`_SIGNED` ones have a random sign.
 
     Shears are slopes, translations fractions of the size, rotations degrees; brightness, colour, contrast and sharpness
     change by a factor of 1 plus this; posterise keeps so many bits, solarise inverts above this.
@@ -101,7 +101,7 @@ def _amount(kind: str, place: int) -> float:
     >>> _amount("rotate", 9), _amount("posterize", 7), round(_amount("solarize", 2), 3)
     (30.0, 5.0, 0.778)
     """
-    share = place / (N_BINS - 1)
+    share = level / (N_BINS - 1)
     if kind == "posterize":
         return float(8 - round(4 * share))
     if kind == "solarize":

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from metricfit._checks import check_number
 from metricfit._errors import DataError
 from metricfit._printable import quoted
-from metricfit._words import did_you_mean
-from reproductions.lab.datasets._lines import read_lines
+from reproductions.lab.datasets._files import read_lines
 
-COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+N_COLUMNS, WORD, PART_OF_SPEECH = 10, 1, 3  # of CoNLL-U
 _FILE = "sentences with a word on each line"
-_NO_WORD = re.compile(r"\d+(-|\.)\d+")  # several words in one token, such as 1-2, and empty nodes, such as 1.1
+_NOT_A_WORD = re.compile(r"\d+(-|\.)\d+")  # several words in one token, such as 1-2, and empty nodes, such as 1.1
 
 
 class Sentence(NamedTuple):
@@ -25,30 +23,24 @@ class Sentence(NamedTuple):
     tags: tuple[str, ...]
 
 
-def read_conllu(file: str | Path, column: str = "upos") -> list[Sentence]:
-    """Sentences of a CoNLL-U file (plain or gzip) with the values of a column, by default the part of speech.
+def read_conllu(file: str | Path) -> list[Sentence]:
+    """Sentences of a CoNLL-U file (plain or gzip) with universal parts of speech.
 
-    Tokens of several words (``1-2``) and empty nodes (``1.1``) are left out: they are no words.
+    Tokens of several words (``1-2``) and empty nodes (``1.1``) are skipped.
     """
-    if column not in COLUMNS:
-        near = did_you_mean(column, COLUMNS)
-        raise ValueError(f"`column` should be one of {', '.join(COLUMNS)}, got {column!r}.{near}")
-    place, sentences = COLUMNS.index(column), []
+    sentences = []
     for block in _blocks(file, comments=True):
-        words: list[str] = []
-        tags: list[str] = []
+        pairs: list[tuple[str, str]] = []
         for number, line in block:
             fields = line.split("\t")
-            if len(fields) != len(COLUMNS):
-                raise _damaged(file, number, f"{len(COLUMNS)} columns with tabs between them", line)
-            if _NO_WORD.fullmatch(fields[0]):
+            if len(fields) != N_COLUMNS:
+                raise _damaged(file, number, f"{N_COLUMNS} columns with tabs between them", line)
+            if _NOT_A_WORD.fullmatch(fields[0]):
                 continue
-            if fields[0] != str(len(words) + 1):
-                raise _damaged(file, number, f"the word {len(words) + 1} of its sentence", line)
-            words.append(fields[1])
-            tags.append(fields[place])
-        if words:
-            sentences.append(Sentence(tuple(words), tuple(tags)))
+            if fields[0] != str(len(pairs) + 1):
+                raise _damaged(file, number, f"the word {len(pairs) + 1} of its sentence", line)
+            pairs.append((fields[WORD], fields[PART_OF_SPEECH]))
+        sentences.append(Sentence(*zip(*pairs, strict=True)))
     return sentences
 
 
@@ -63,17 +55,16 @@ def read_conll(file: str | Path, column: int = -1, *, member: str = "") -> list[
             and the chunk in column 2.
         member: the name of the text file in the archive, such as ``"conll2000/train.txt"``.
     """
-    check_number(column, "column", -1)
     sentences, n_fields = [], 0
     for block in _blocks(file, member=member):
-        rows = []
+        pairs = []
         for number, line in block:
             fields = re.split(r"[ \t]+", line.strip(" \t"))
             n_fields = n_fields or max(len(fields), 2, column + 1)
             if len(fields) != n_fields:
                 raise _damaged(file, number, f"{n_fields} columns, the first of them a word", line)
-            rows.append((fields[0], fields[column]))
-        sentences.append(Sentence(*zip(*rows, strict=True)))
+            pairs.append((fields[0], fields[column]))
+        sentences.append(Sentence(*zip(*pairs, strict=True)))
     return sentences
 
 

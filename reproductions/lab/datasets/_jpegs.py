@@ -1,71 +1,76 @@
-"""JPEG files ``<part>/<class>/<number>.jpg`` in folders or in an archive, which is read as a stream and never extracted."""
+"""JPEG images in a folder or in a tar archive, which is read and not extracted."""
 
 from __future__ import annotations
 
+import io
+import re
 import tarfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from metricfit._errors import DataError
-from reproductions.lab.datasets._content import open_content
-
-MOST_BYTES, MOST_FILES = 2**20, 200_000
-
-
-class Jpeg(NamedTuple):
-    """A file that is not decoded yet; they sort by number, then class."""
-
-    number: int  # within its class
-    label: int
-    name: str  # for errors
-    content: bytes
+from metricfit._extras import require
+from reproductions.lab.datasets._files import reading
 
 
-def read_folder(folder: Path, classes: Sequence[str], per_class: int | None) -> list[Jpeg]:
-    """The files ``<class>/<number>.jpg``, of each class those with the lowest numbers."""
-    found = []
-    for label, name in enumerate(classes):
-        numbered = sorted((_number(str(file), file.stem), file) for file in (folder / name).glob("*.jpg"))
-        if not numbered:
-            raise DataError(f"{folder / name} should have pictures 0000.jpg and so on, but has none.")
-        for number, file in numbered[:per_class]:
-            with open_content(file, "a JPEG picture") as content:
-                found.append(Jpeg(number, label, str(file), content.read(MOST_BYTES)))
-    return sorted(found)
+def read_jpegs(found: Path, pattern: re.Pattern[str], classes: Sequence[str], size: int) -> tuple[Tensor, Tensor]:
+    """Images (n, 3, size, size) of bytes and labels; the classes take turns, each in the order of its images' numbers.
+
+    ``pattern`` finds the class and the number of an image in its path. Files that do not match are skipped, and images of
+    another size are resized.
+    """
+    require("PIL", "images", "a JPEG image")
+    images: dict[tuple[int, int], np.ndarray] = {}
+    with reading(found, "JPEG images in a folder or a tar archive"):
+        for path, content in _files(found):
+            if match := pattern.search(path):
+                images[classes.index(match[1]), int(match[2])] = _decode(content, path, size)
+    if missing := [name for label, name in enumerate(classes) if label not in {label for label, _ in images}]:
+        some = ", ".join(missing[:5])
+        raise DataError(f"{found} should have images of {len(classes)} classes, but has none of {len(missing)}: {some}.")
+    keys = sorted(images)
+    labels = torch.tensor([label for label, _ in keys])
+    order = in_turns(labels)
+    pixels = np.stack([images[keys[index]] for index in order.tolist()])
+    return torch.from_numpy(pixels).permute(0, 3, 1, 2).contiguous(), labels[order]
 
 
-def read_archive(file: Path, classes: Sequence[str]) -> list[Jpeg]:
-    """The files of an archive (tar, gzipped or plain)."""
-    with open_content(file, "a tar archive") as content:
-        try:
-            with tarfile.open(fileobj=content, mode="r|") as archive:  # a stream: never reads more than a block at once
-                found = sorted(_members(file, archive, classes))
-        except tarfile.TarError as error:
-            raise DataError(f"{file} should be a tar archive, but cannot be read: {error}.") from error
-    missing = [name for label, name in enumerate(classes) if label not in {jpeg.label for jpeg in found}]
-    if missing:
-        raise DataError(f"{file} should have pictures of all {len(classes)} classes, but has none of {', '.join(missing)}.")
-    return found
+def _files(found: Path) -> Iterator[tuple[str, bytes]]:
+    """The path and the content of each file."""
+    if found.is_dir():
+        for file in found.rglob("*.jpg"):
+            yield file.as_posix(), file.read_bytes()
+    else:
+        with tarfile.open(found) as archive:
+            for member in archive:
+                if member.isreg() and (content := archive.extractfile(member)):
+                    yield member.name, content.read()
 
 
-def _members(file: Path, archive: tarfile.TarFile, classes: Sequence[str]) -> Iterator[Jpeg]:
-    for place, member in enumerate(archive):
-        if place >= MOST_FILES:
-            raise DataError(f"{file} should have at most {MOST_FILES:,} pictures, but has more.")
-        path = PurePosixPath(member.name)
-        if member.isdir() or path.name.startswith("."):
-            continue
-        if not member.isreg() or path.suffix != ".jpg" or path.parent.name not in classes:
-            raise DataError(f"{file} should have files <class>/<number>.jpg, got {member.name[:100]!r}.")
-        if member.size > MOST_BYTES:
-            raise DataError(f"{file} should have small pictures, but {member.name[:100]!r} has {member.size:,} bytes.")
-        name = f"{member.name} in {file}"
-        content = archive.extractfile(member)
-        yield Jpeg(_number(name, path.stem), classes.index(path.parent.name), name, content.read() if content else b"")
+def _decode(content: bytes, path: str, size: int) -> np.ndarray:
+    """Bytes (size, size, 3)."""
+    from PIL import Image
+
+    try:
+        picture = Image.open(io.BytesIO(content), formats=["JPEG"])
+        picture.draft("RGB", (size, size))  # the decoder skips detail that is not needed
+        return np.asarray(picture.convert("RGB").resize((size, size), resample=Image.Resampling.BILINEAR))
+    except OSError as error:
+        raise ValueError(f"{path} is not a readable JPEG image") from error
 
 
-def _number(name: str, stem: str) -> int:
-    if not (stem.isascii() and stem.isdigit() and len(stem) < 10):
-        raise DataError(f"{name} should be called by a number, such as 0000.jpg.")
-    return int(stem)
+def in_turns(labels: Tensor) -> Tensor:
+    """The order in which each class gives one image in turn.
+
+    >>> in_turns(torch.tensor([0, 0, 1, 1, 2])).tolist()
+    [0, 2, 4, 1, 3]
+    """
+    turn = torch.empty_like(labels)
+    for label in labels.unique():
+        own = labels == label
+        turn[own] = torch.arange(int(own.sum()))
+    return (turn * (int(labels.max()) + 1) + labels).argsort()

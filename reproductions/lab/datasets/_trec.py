@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from metricfit._errors import DataError
 from metricfit._printable import quoted
-from reproductions.lab.datasets._lines import read_lines
+from reproductions.lab.datasets._files import read_lines
 
 _LINE = re.compile(r"([A-Z]+):([a-z]+) (.*\S.*)")
 

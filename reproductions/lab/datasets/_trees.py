@@ -11,8 +11,8 @@ from torch import Tensor
 
 from metricfit._errors import DataError
 from metricfit._printable import quoted
-from reproductions.lab.datasets._lines import read_lines
-from reproductions.lab.datasets._vocabulary import PADDING, Vocabulary
+from reproductions.lab.datasets._files import read_lines
+from reproductions.lab.datasets._vocabulary import PADDING
 from reproductions.lab.networks import Trees
 
 N_LABELS = 5  # very negative, negative, neutral, positive, very positive
@@ -24,7 +24,7 @@ class LabelledTree:
     """The nodes of a sentence; children come before their parent, and the last node is the whole sentence."""
 
     words: tuple[str | None, ...]  # of the leaves; None for others
-    left: tuple[int, ...]  # the place of the left child, -1 for a leaf
+    left: tuple[int, ...]  # the index of the left child, -1 for a leaf
     right: tuple[int, ...]
     height: tuple[int, ...]  # 0 for a leaf
     labels: tuple[int, ...]
@@ -33,12 +33,11 @@ class LabelledTree:
         """The words of the sentence, in order."""
         return [word for word in self.words if word is not None]
 
-    def numbered(self, vocabulary: Vocabulary) -> Trees:
-        """The input of :class:`reproductions.lab.networks.TreeTagger`; the labels belong to its nodes in the same order."""
-        return self.with_numbers(vocabulary.numbers(self.leaves()))
-
     def with_numbers(self, leaves: Tensor) -> Trees:
-        """The same from the numbers of the words of the sentence, in order."""
+        """The input of :class:`reproductions.lab.networks.TreeTagger`, from the numbers of the sentence's words in order.
+
+        The labels belong to its nodes in the same order.
+        """
         words = torch.full((len(self.words),), PADDING)
         words[[word is not None for word in self.words]] = leaves
         return Trees(words, *map(torch.tensor, (self.left, self.right, self.height)))
@@ -57,13 +56,13 @@ def read_sst(file: str | Path) -> list[LabelledTree]:
 
 
 def parse_tree(line: str) -> LabelledTree:
-    """Read a tree. It keeps a stack of its own, so that no depth is too large.
+    """Read a tree with an explicit stack, because some trees are deeper than Python's.
 
     >>> parse_tree("(3 (2 It) (4 works))")
     LabelledTree(words=('It', 'works', None), left=(-1, -1, 0), right=(-1, -1, 1), height=(0, 0, 1), labels=(2, 4, 3))
     """
     nodes: list[tuple[str | None, int, int, int, int]] = []
-    is_open: list[tuple[int, list[int | str]]] = []  # label, and a word or the places of children
+    is_open: list[tuple[int, list[int | str]]] = []  # label, and a word or the indices of children
     for found in _SIGN.finditer(line):
         sign, column = found.group(), found.start() + 1
         if not is_open and (nodes or sign[0] != "("):

@@ -10,8 +10,6 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from metricfit._checks import check_number
-
 PADDING, UNKNOWN = 0, 1  # the numbers before the words
 IGNORED = -100  # the label of padding: the losses' default ``ignore_index``
 
@@ -25,22 +23,21 @@ class Vocabulary:
     (4, tensor([2, 1, 3]))
     """
 
-    places: Mapping[str, int]
+    index: Mapping[str, int]
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]], min_count: int = 1) -> Vocabulary:
         """The words that occur at least ``min_count`` times; those of equal frequency are in alphabetical order."""
-        check_number(min_count, "min_count", 1)
         counts = Counter(word for sentence in sentences for word in sentence)
         words = sorted((word for word, count in counts.items() if count >= min_count), key=lambda word: (-counts[word], word))
         return cls({word: number for number, word in enumerate(words, UNKNOWN + 1)})
 
     def __len__(self) -> int:
-        """The number of places, with padding and unknown words."""
-        return len(self.places) + UNKNOWN + 1
+        """How many numbers there are, with those of padding and unknown words."""
+        return len(self.index) + UNKNOWN + 1
 
     def number(self, word: str) -> int:
-        return self.places.get(word, UNKNOWN)
+        return self.index.get(word, UNKNOWN)
 
     def numbers(self, words: Iterable[str]) -> Tensor:
         return torch.tensor([self.number(word) for word in words], dtype=torch.int64)
@@ -57,8 +54,5 @@ def pad_sentences(examples: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Te
     ([[5, 6], [7, 0]], [0, 1, 2, -100])
     """
     words, labels = map(list, zip(*examples, strict=True))
-    for sentence, tags in examples:
-        if len(sentence) != len(tags):
-            raise ValueError(f"each sentence should have as many labels as words, got {len(tags)} and {len(sentence)}.")
     padded = pad_sequence(words, batch_first=True, padding_value=PADDING)
     return padded, pad_sequence(labels, batch_first=True, padding_value=IGNORED).flatten()

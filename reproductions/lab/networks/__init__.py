@@ -2,6 +2,7 @@
 
 from reproductions.lab.networks._convolutions import M3, Darknet19
 from reproductions.lab.networks._dense import MLP, LinearFixedFirst, PredictedSigma
+from reproductions.lab.networks._parts import conv_norm
 from reproductions.lab.networks._residual import FastResNet, ResNet18, WideResNet
 from reproductions.lab.networks._sequences import Tagger, Trees, TreeTagger, join_trees
 
@@ -17,5 +18,6 @@ __all__ = [
     "TreeTagger",
     "Trees",
     "WideResNet",
+    "conv_norm",
     "join_trees",
 ]

@@ -20,7 +20,7 @@ class M3(nn.Module):
 
     def __init__(self, n_classes: int = 10, *, n_channels: int = 1, image_size: int = 28, width: float = 1.0) -> None:
         super().__init__()
-        widths = [n_channels, *(scaled(32 + 16 * place, width) for place in range(10))]
+        widths = [n_channels, *(scaled(32 + 16 * index, width) for index in range(10))]
         self.body = nn.Sequential(*(conv_norm(n_in, n_out, 3, nn.ReLU()) for n_in, n_out in pairwise(widths)))
         n_features = widths[-1] * (image_size - 20) ** 2
         self.head = nn.Sequential(nn.Flatten(), nn.Linear(n_features, n_classes, bias=False), nn.BatchNorm1d(n_classes))
@@ -45,8 +45,8 @@ class Darknet19(nn.Module):
         super().__init__()
         layers: list[nn.Module] = []
         n_in = n_channels
-        for place, block in enumerate(self.BLOCKS):
-            if 0 < place <= n_poolings:
+        for index, block in enumerate(self.BLOCKS):
+            if 0 < index <= n_poolings:
                 layers.append(nn.MaxPool2d(2))
             for number, n_full in enumerate(block):
                 size = 1 if number % 2 else 3

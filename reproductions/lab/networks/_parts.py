@@ -6,8 +6,6 @@ from typing import Any
 
 from torch import nn
 
-from metricfit._checks import check_number
-
 
 def scaled(n_channels: int, width: float) -> int:
     """The number of channels at this width, at least one.
@@ -15,7 +13,7 @@ def scaled(n_channels: int, width: float) -> int:
     >>> scaled(64, 0.25)
     16
     """
-    return max(1, round(n_channels * check_number(width, "width", 0.0, open_low=True)))
+    return max(1, round(n_channels * width))
 
 
 def conv_norm(n_in: int, n_out: int, size: int, activation: nn.Module, **options: Any) -> nn.Sequential:

@@ -14,11 +14,11 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from reproductions.lab.networks._parts import scaled
 
-PADDING = 0  # the number of the word that fills up a sentence
+PADDING = 0  # the number of the word that pads a sentence
 
 
 class _WordNetwork(nn.Module):
-    """Embeddings of words, drop-out, and cells; ``vectors`` are known embeddings."""
+    """Embeddings of words, dropout, and cells."""
 
     def __init__(
         self,
@@ -29,12 +29,11 @@ class _WordNetwork(nn.Module):
         n_cells: int = 100,
         dropout: float = 0.0,
         width: float = 1.0,
-        vectors: Tensor | None = None,
     ) -> None:
         super().__init__()
-        self.embedding = _embedding(n_words, n_dimensions, vectors)
+        self.embedding = nn.Embedding(n_words, n_dimensions, padding_idx=PADDING)
         self.dropout = nn.Dropout(dropout)
-        self._build(self.embedding.embedding_dim, scaled(n_cells, width), n_classes)
+        self._build(n_dimensions, scaled(n_cells, width), n_classes)
 
     @abstractmethod
     def _build(self, n_dimensions: int, n_hidden: int, n_classes: int) -> None:
@@ -44,8 +43,8 @@ class _WordNetwork(nn.Module):
 class Tagger(_WordNetwork):
     """A bidirectional LSTM with one score per tag for every word (leaky, Table 6: 100 cells in each direction).
 
-    Takes the numbers of words, (n, length), filled up with 0; gives scores (n · length, k), one row per word, so that labels
-    are ``tags.flatten()``. Labels of the filling should be the loss's ``ignore_index``.
+    It takes the numbers of words, (n, length), padded with 0, and gives scores (n · length, k), one row per word. Labels are
+    ``tags.flatten()``, where those of the padding should be the loss's ``ignore_index``.
     """
 
     def _build(self, n_dimensions: int, n_hidden: int, n_classes: int) -> None:
@@ -73,7 +72,7 @@ class Trees:
     """The nodes of binary trees, one after the other: the word of a leaf, or two children, which come before their parent."""
 
     words: Tensor  # (n,): the number of a leaf's word, 0 for others
-    left: Tensor  # (n,): the place of the left child, -1 for a leaf
+    left: Tensor  # (n,): the index of the left child, -1 for a leaf
     right: Tensor
     height: Tensor  # (n,): 0 for a leaf, else one more than its higher child
 
@@ -105,8 +104,8 @@ def join_trees(trees: Sequence[Trees]) -> Trees:
 class TreeTagger(_WordNetwork):
     """A binary Tree-LSTM with one score per class for every node (Tai et al., 2015, equations 9 to 14; leaky, Table 7).
 
-    A leaf's cell is a linear map of its word, as the number of parameters in their Table 1 tells. All nodes of one height are
-    computed at once. Takes :class:`Trees`, gives scores (number of nodes, k).
+    A leaf's cell is a linear map of its word, which follows from the number of parameters in their Table 1. All nodes of one
+    height are computed at once. It takes :class:`Trees` and gives scores (number of nodes, k).
     """
 
     def _build(self, n_dimensions: int, n_hidden: int, n_classes: int) -> None:
@@ -116,14 +115,14 @@ class TreeTagger(_WordNetwork):
 
     def forward(self, trees: Trees) -> Tensor:
         levels = [torch.nonzero(trees.height == height)[:, 0] for height in range(int(trees.height.max()) + 1)]
-        place = torch.empty_like(trees.words)  # of a node among those that are computed
-        place[torch.cat(levels)] = torch.arange(len(trees), device=trees.words.device)
+        index = torch.empty_like(trees.words)  # of a node among those that are computed
+        index[torch.cat(levels)] = torch.arange(len(trees), device=trees.words.device)
         state, cell = self._leaves(trees.words[levels[0]])
         for level in levels[1:]:
-            children = place[trees.left[level]], place[trees.right[level]]
+            children = index[trees.left[level]], index[trees.right[level]]
             new_state, new_cell = self._nodes(*(part.index_select(0, child) for part in (state, cell) for child in children))
             state, cell = torch.cat([state, new_state]), torch.cat([cell, new_cell])
-        return self.head(self.dropout(state[place]))
+        return self.head(self.dropout(state[index]))
 
     def _leaves(self, words: Tensor) -> tuple[Tensor, Tensor]:
         cell, leave = self.leaf(self.dropout(self.embedding(words))).chunk(2, 1)
@@ -134,9 +133,3 @@ class TreeTagger(_WordNetwork):
         kept = torch.sigmoid(keep_left) * left_cell + torch.sigmoid(keep_right) * right_cell
         cell = torch.sigmoid(enter) * torch.tanh(update) + kept
         return torch.sigmoid(leave) * torch.tanh(cell), cell
-
-
-def _embedding(n_words: int, n_dimensions: int, vectors: Tensor | None) -> nn.Embedding:
-    if vectors is None:
-        return nn.Embedding(n_words, n_dimensions, padding_idx=PADDING)
-    return nn.Embedding.from_pretrained(vectors.clone(), freeze=False, padding_idx=PADDING)
