@@ -2,8 +2,17 @@
 
 from metricfit.metrics._accuracy import Accuracy, BalancedAccuracy, GMean
 from metricfit.metrics._agreement import CohenKappa, MatthewsCorrelation
-from metricfit.metrics._averaged import FBeta, FowlkesMallows, Jaccard, Precision, Recall
-from metricfit.metrics._base import Counts, CountsMetric, Custom, Metric, needs_counts_only, occurs
+from metricfit.metrics._averaged import (
+    Averaged,
+    FBeta,
+    FowlkesMallows,
+    Jaccard,
+    Multilabel,
+    Precision,
+    Recall,
+    counted_classes,
+)
+from metricfit.metrics._base import Counts, CountsMetric, Custom, Metric, masked_mean, needs_counts_only, occurs
 from metricfit.metrics._cost import Cost
 from metricfit.metrics._registry import REGISTRY, MetricLike, get, name_of, names
 from metricfit.metrics._resolve import Resolved, order_of, positive_of, resolve_metric
@@ -11,6 +20,7 @@ from metricfit.metrics._resolve import Resolved, order_of, positive_of, resolve_
 __all__ = [
     "REGISTRY",
     "Accuracy",
+    "Averaged",
     "BalancedAccuracy",
     "CohenKappa",
     "Cost",
@@ -24,10 +34,13 @@ __all__ = [
     "MatthewsCorrelation",
     "Metric",
     "MetricLike",
+    "Multilabel",
     "Precision",
     "Recall",
     "Resolved",
+    "counted_classes",
     "get",
+    "masked_mean",
     "name_of",
     "names",
     "needs_counts_only",

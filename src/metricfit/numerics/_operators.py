@@ -24,12 +24,13 @@ def _log_win(
 
     An ``order`` of 0 means the default number of nodes, or a fused kernel if one covers the scores.
     """
-    if order == 0 and fused.covers(scores):
+    is_pair = order == 0 and scores.shape[1] == 2
+    if order == 0 and not is_pair and fused.covers(scores):
         return fused.kernels().log_win(scores, labels, scale, margin, with_gradient)
     gaps = label_gaps(scores, labels)
     least = -math.inf if margin is None else -margin
     standard = _race.clip_gaps(gaps.clamp(min=least) / scale[:, None])
-    if order == 0 and scores.shape[1] == 2:
+    if is_pair:
         log_p, slope = _pair.log_win(standard, labels, with_gradient)
     else:
         log_p, slope = _race.log_win(standard, labels, order or _race.default_order(scores.dtype), with_gradient)
@@ -49,10 +50,11 @@ def _(scores, labels, scale, margin, order, with_gradient):  # type: ignore[no-u
 
 @torch.library.custom_op("metricfit::normal_win_all", mutates_args=())
 def _win_all(scores: Tensor, scale: Tensor, order: int) -> Tensor:
-    if order == 0 and fused.covers(scores):
+    is_pair = order == 0 and scores.shape[1] == 2
+    if order == 0 and not is_pair and fused.covers(scores):
         return fused.kernels().win_all(scores, scale)
     centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
-    if order == 0 and scores.shape[1] == 2:
+    if is_pair:
         return _pair.win_all(centred)
     return _race.win_all(centred, order or _race.default_order(scores.dtype))
 
@@ -64,10 +66,11 @@ def _(scores, scale, order):  # type: ignore[no-untyped-def]
 
 @torch.library.custom_op("metricfit::normal_win_all_backward", mutates_args=())
 def _win_all_backward(incoming: Tensor, scores: Tensor, scale: Tensor, order: int) -> tuple[Tensor, Tensor]:
-    if order == 0 and fused.covers(scores):
+    is_pair = order == 0 and scores.shape[1] == 2
+    if order == 0 and not is_pair and fused.covers(scores):
         return fused.kernels().win_all_gradient(incoming, scores, scale)
     centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
-    if order == 0 and scores.shape[1] == 2:
+    if is_pair:
         by_standard = _pair.win_all_gradient(centred, incoming)
     else:
         by_standard = _race.win_all_gradient(centred, incoming, order or _race.default_order(scores.dtype))
@@ -110,6 +113,14 @@ class NormalLogWin(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
         return _fold_rows(NormalLogWin.apply, info, in_dims, args)
+
+
+def normal_log_win(scores: Tensor, labels: Tensor, scale: Tensor, margin: float | None, order: int) -> Tensor:
+    """log p (n,) of the labels, with its gradient if one is needed."""
+    with_gradient = torch.is_grad_enabled() and (scores.requires_grad or scale.requires_grad)
+    if torch.compiler.is_compiling() and not with_gradient:  # which compiles no function whose outputs have no gradient
+        return _log_win(scores, labels, scale, margin, order, False)[0]
+    return NormalLogWin.apply(scores, labels, scale, margin, order, with_gradient)[0]
 
 
 class NormalWinAll(torch.autograd.Function):
