@@ -55,7 +55,7 @@ class MetricLoss(ClassificationLoss):
         leak_weight: one weight per class, (k,), in that cross-entropy but not in the metric; for logits, of the positives.
         offsets: one number per class, (k,), or per logit, added to the scores in the metric but not in the leak. An
             ``nn.Parameter`` is trained.
-        over: ``"batch"`` is the metric of all rows of the batch, ``"image"`` the mean of the metrics of all images (N, C, H, W).
+        over: ``"batch"`` is the metric of all rows of the batch, ``"image"`` the mean over images (N, C, H, W).
         ignore_classes: indices of classes that averages leave out, such as [0] for the background; or of labels.
         **options: see :class:`ClassificationLoss`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -234,6 +234,15 @@ class Multilabel(CountsMetric):
 
     def check_classes(self, n_classes: int) -> None:
         self.metric.check_classes(n_classes if isinstance(self.metric, Averaged) else 2)
+
+    def of_label(self, index: int) -> Metric:
+        """The metric of one label, for its matrix of two classes."""
+        if not isinstance(self.metric, Averaged):
+            return self.metric
+        options: dict[str, Any] = {"average": "binary", "positive": 1, "ignore_classes": ()}
+        if isinstance(beta := getattr(self.metric, "beta", None), tuple):
+            options["beta"] = beta[index]
+        return replace(self.metric, **options)  # type: ignore[type-var]
 
     def value(self, matrix: Tensor) -> Tensor:
         if matrix.ndim < 3 or matrix.shape[-1] != 2:
