@@ -17,6 +17,9 @@ __all__ = [
 ]
 
 
+_FEW_ROWS = 512
+
+
 def confusion_matrix(assignment: Tensor, labels: Tensor, sample_weight: Tensor | None = None) -> Tensor:
     r"""Soft counts :math:`C_{cj} = \sum_i w_i\, 1(y_i = c)\, A_{ij}`, (k, k), summed in float32 or float64.
 
@@ -47,11 +50,14 @@ def confusion_matrix(assignment: Tensor, labels: Tensor, sample_weight: Tensor |
 def sums_by_class(values: Tensor, labels: Tensor, n_classes: int) -> Tensor:
     """The sum of the values (n, ...) of each class, (n_classes, ...).
 
-    A running sum in float32 has an error of one percent after a million rows and stops growing at 2**24. So it is in float64.
+    A running sum in float32 has an error of one percent after a million rows and stops growing at 2**24. So sums of more than a
+    few rows are in float64.
 
     >>> sums_by_class(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0, 1, 0]), 3)
     tensor([5., 2., 0.])
     """
+    if not torch.compiler.is_compiling() and len(values) <= _FEW_ROWS:
+        return values.new_zeros(n_classes, *values.shape[1:]).index_add(0, labels.long(), values)
     wide = in_float64(values)
     return wide.new_zeros(n_classes, *values.shape[1:]).index_add(0, labels.long(), wide).to(values.dtype)
 

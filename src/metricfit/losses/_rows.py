@@ -119,6 +119,9 @@ class LabelRows(ScoreRows):
 
     def sum_by_label(self, values: Tensor) -> Tensor:
         """The sums of values (n, ...) over the rows of each class: (k,), or (..., k) for groups."""
+        if self.n_labels:  # two classes: two sums of all rows
+            positive = self.labels.to(values)
+            return torch.stack([self.sum_rows(values * (1.0 - positive)), self.sum_rows(values * positive)], -1)
         n_classes, cells = self.scores.shape[1], self._cells()
         sums = sums_by_class(values if values.ndim == 1 else values.flatten(), cells, n_classes * prod(self.groups))
         return sums.view(*self.groups, n_classes) if self.groups else sums
