@@ -2,9 +2,9 @@
 
     python -m benchmarks.loss_ratios [--seconds 3] [--out benchmarks/results]
 
-One training step of the loss, forward and backward, in float32 on one thread, over the same step of ``nn.CrossEntropyLoss`` or,
-for logits, of ``nn.BCEWithLogitsLoss``. All losses of a shape take turns within every round, so that noise of the machine affects
-all of them. Times are of the processor; a ratio is the median over rounds.
+One training step of the loss, forward and backward, in float32 on one thread, over the same step of ``nn.CrossEntropyLoss``, or
+of ``nn.BCEWithLogitsLoss`` for logits. All losses of a shape take turns within every round, so that noise of the machine
+affects all of them. Times are of the processor; a ratio is the median over rounds. MONAI's Dice is there if it is installed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def of_classes() -> dict[str, Loss]:
         from monai.losses import DiceLoss
     except ImportError:
         return losses
-    return {**losses, "MONAI's Dice": DiceLoss(softmax=True, to_onehot_y=True)}
+    monai = DiceLoss(softmax=True, to_onehot_y=True)
+    return {**losses, "MONAI's Dice": lambda scores, labels: monai(scores, labels[:, None])}
 
 
 def of_logits(n_labels: int) -> dict[str, Loss]:
@@ -82,19 +83,13 @@ def ratios(losses: dict[str, Loss], scores: Tensor, target: Tensor, seconds: flo
 
 
 def cases() -> list[tuple[tuple[int, ...], dict[str, Loss], Tensor]]:
-    found = []
+    found: list[tuple[tuple[int, ...], dict[str, Loss], Tensor]] = []
     for shape in SHAPES:
-        losses, target = of_classes(), torch.randint(shape[1], (shape[0], *shape[2:]))
+        losses = of_classes()
         if len(shape) < 4:
-            losses.pop("MONAI's Dice", None)
-        else:
-            monai = losses.pop("MONAI's Dice", None)
-            if monai is not None:
-                losses["MONAI's Dice"] = lambda scores, labels, monai=monai: monai(scores, labels[:, None])
-        found.append((shape, losses, target))
-    for shape in LOGITS:
-        found.append((shape, of_logits(shape[1]), torch.randint(2, shape).float()))
-    return found
+            losses.pop("MONAI's Dice", None)  # it is for images
+        found.append((shape, losses, torch.randint(shape[1], (shape[0], *shape[2:]))))
+    return [*found, *((shape, of_logits(shape[1]), torch.randint(2, shape).float()) for shape in LOGITS)]
 
 
 def main() -> None:

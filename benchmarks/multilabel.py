@@ -2,10 +2,10 @@
 
     METRICFIT_DATA=... python -m benchmarks.multilabel [--seeds 5] [--splits 3] [--out benchmarks/results]
 
-The sets emotions, scene and yeast of Mulan (``multilabel/*.arff.gz`` below ``METRICFIT_DATA``). A network with one hidden layer of
-64 units, Adam, batches of 128. A third of the rows is for the test; a quarter of the others stops the training, by the method's
-own loss, and tunes the thresholds. Nothing was tuned by hand. A cell is the macro F1 of the test rows in points; differences to
-cross-entropy with tuned thresholds are means over sets, and their interval is over the means of the splits.
+The sets emotions, scene and yeast of Mulan (``multilabel/*.arff.gz`` below ``METRICFIT_DATA``). A network with one hidden
+layer of 64 units, Adam, batches of 128. A third of the rows is for the test; a quarter of the others stops the training, by the
+method's own loss, and tunes the thresholds. Nothing was tuned by hand. A cell is the macro F1 of the test rows in points;
+differences to cross-entropy with tuned thresholds are means over sets, and their interval is over the means of the splits.
 """
 
 from __future__ import annotations
@@ -109,16 +109,23 @@ def main() -> None:
                 for j, loss in enumerate(LOSSES):
                     found[2 * j : 2 * j + 2, i, split, seed] = scores(fit(loss, train, held, seed), held, test)
             print(name, split, found[:, i, split].mean(-1).round(1), flush=True)
-    lines = ["| loss, threshold | " + " | ".join(SETS) + " | mean | difference |", "|---|" + "---:|" * (len(SETS) + 1) + "---|"]
+    lines = [
+        "| loss, threshold | " + " | ".join(SETS) + " | mean | difference |",
+        "|---|" + "---:|" * (len(SETS) + 1) + "---|",
+    ]
     reference = found[methods.index(REFERENCE)]
     for method, own in zip(methods, found, strict=True):
         by_split = (own - reference).mean((0, 2))  # mean over sets and seeds
         half = student.ppf(0.975, options.splits - 1) * by_split.std(ddof=1) / np.sqrt(options.splits)
-        gain = "" if method == REFERENCE else f"{by_split.mean():+.1f} ({by_split.mean() - half:+.1f} … {by_split.mean() + half:+.1f})"
+        gain = (
+            ""
+            if method == REFERENCE
+            else f"{by_split.mean():+.1f} ({by_split.mean() - half:+.1f} … {by_split.mean() + half:+.1f})"
+        )
         cells = " | ".join(f"{value:.1f}" for value in [*own.mean((1, 2)), own.mean()])
         lines.append(f"| {method} | {cells} | {gain} |")
     command = f"python -m benchmarks.multilabel --seeds {options.seeds} --splits {options.splits} --out benchmarks/results"
-    about = f"Written by `{command}` on {hardware()}. Macro F1 in points, {options.splits} splits × {options.seeds} seeds."
+    about = f"Written by `{command}` on {hardware()}. Macro F1 in points, {options.splits} splits of {options.seeds} seeds."
     text = "\n".join(["# Several labels per row", "", about, "", *lines, ""])
     print(text)
     if options.out is not None:

@@ -50,8 +50,8 @@ def confusion_matrix(assignment: Tensor, labels: Tensor, sample_weight: Tensor |
 def sums_by_class(values: Tensor, labels: Tensor, n_classes: int) -> Tensor:
     """The sum of the values (n, ...) of each class, (n_classes, ...).
 
-    A running sum in float32 has an error of one percent after a million rows and stops growing at 2**24. So sums of more than a
-    few rows are in float64.
+    A running sum in float32 has an error of one percent after a million rows and stops growing at 2**24. So sums of many rows
+    are in float64.
 
     >>> sums_by_class(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0, 1, 0]), 3)
     tensor([5., 2., 0.])

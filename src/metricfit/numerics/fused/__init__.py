@@ -22,7 +22,9 @@ __all__ = ["covers", "disable", "kernels", "message_if_slow"]
 
 _logger = logging.getLogger("metricfit")
 _off = threading.local()
-_COMPILING = "metricfit: compiling its fast kernels, once; `python -m metricfit.warmup` does it ahead of time"
+_COMPILING = (
+    "metricfit: compiling its fast kernels, one after the other and once; `python -m metricfit.warmup` does it ahead of time"
+)
 
 
 @contextlib.contextmanager
@@ -57,11 +59,16 @@ def kernels() -> Any:
 
 @contextlib.contextmanager
 def message_if_slow() -> Iterator[None]:
-    """Print a line on stderr if the block takes more than two seconds; reading the cache takes one."""
-    timer = threading.Timer(2.0, print, [_COMPILING], {"file": sys.stderr, "flush": True})
+    """Print a line on stderr, once, if the block takes more than two seconds; reading the cache takes one."""
+    timer = threading.Timer(2.0, _announce)
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+
+
+@cache
+def _announce() -> None:
+    print(_COMPILING, file=sys.stderr, flush=True)
