@@ -2,8 +2,8 @@
 
     python -m benchmarks.loss_ratios [--seconds 3] [--out benchmarks/results]
 
-One training step of the loss, forward and backward, in float32 on one thread, over the same step of ``nn.CrossEntropyLoss``, or
-of ``nn.BCEWithLogitsLoss`` for logits. All losses of a shape take turns within every round, so that noise of the machine
+One training step of the loss, forward and backward, in float32 on one thread, over the same step of ``nn.CrossEntropyLoss``,
+or of ``nn.BCEWithLogitsLoss`` for logits. All losses of a shape take turns within every round, so that noise of the machine
 affects all of them. Times are of the processor; a ratio is the median over rounds. MONAI's Dice is there if it is installed.
 """
 

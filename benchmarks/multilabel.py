@@ -3,8 +3,8 @@
     METRICFIT_DATA=... python -m benchmarks.multilabel [--seeds 5] [--splits 3] [--out benchmarks/results]
 
 The sets emotions, scene and yeast of Mulan (``multilabel/*.arff.gz`` below ``METRICFIT_DATA``). A network with one hidden
-layer of 64 units, Adam, batches of 128. A third of the rows is for the test; a quarter of the others stops the training, by the
-method's own loss, and tunes the thresholds. Nothing was tuned by hand. A cell is the macro F1 of the test rows in points;
+layer of 64 units, Adam, batches of 128. A third of the rows is for the test; a quarter of the others stops the training, by
+the method's own loss, and tunes the thresholds. Nothing was tuned by hand. A cell is the macro F1 of the test rows in points;
 differences to cross-entropy with tuned thresholds are means over sets, and their interval is over the means of the splits.
 """
 

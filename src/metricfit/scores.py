@@ -13,6 +13,7 @@ __all__ = [
     "binary_scores",
     "bounded_scores",
     "flat_rows",
+    "has_memory",
     "in_float64",
     "label_gaps",
     "limit_gradient",
@@ -157,7 +158,7 @@ def limit_gradient(numbers: Tensor) -> Tensor:
     """The numbers themselves; gradients by them are cut off at 8e28 in float32, beyond which products would overflow."""
     if not numbers.requires_grad:
         return numbers
-    if torch.compiler.is_compiling() or not _has_memory(numbers):
+    if torch.compiler.is_compiling() or not has_memory(numbers):
         return _LimitedGradient.apply(numbers)
     numbers.register_hook(_limited)  # takes a tenth of the time of a function
     return numbers
@@ -170,8 +171,8 @@ def _limited(gradient: Tensor | None) -> Tensor | None:
     return gradient.clamp(-limit, limit)
 
 
-def _has_memory(numbers: Tensor) -> bool:
-    """Whether it is a plain tensor, and none of ``torch.func``."""
+def has_memory(numbers: Tensor) -> bool:
+    """Whether it is a plain tensor, not one of ``torch.func`` or without storage."""
     try:
         return numbers.data_ptr() is not None
     except RuntimeError:

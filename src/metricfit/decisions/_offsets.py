@@ -92,8 +92,8 @@ def fit_offsets(
     for _ in range(rounds):
         before = value
         for label in moving:
-            place, value = _best_offset(rows, metric, label)
-            rows.move(label, place)
+            offset, value = _best_offset(rows, metric, label)
+            rows.move(label, offset)
         if n_classes == 2 or not value > before + 1e-12:
             break
     return offsets - offsets.mean()
@@ -116,7 +116,7 @@ class _Rows:
     def __init__(self, scores: Floats, labels: Ints, weight: Floats, offsets: Floats) -> None:
         self.scores, self.labels, self.weight, self.offsets = scores, labels, weight, offsets
         self.shifted = scores + offsets
-        self.places = np.arange(len(labels))
+        self.index = np.arange(len(labels))
         self.best, self.second = _two_best(self.shifted)
 
     @property
@@ -132,7 +132,7 @@ class _Rows:
             return
         self.offsets[label] = offset
         self.shifted[:, label] = self.scores[:, label] + offset
-        reached = self.shifted[:, label] >= self.shifted[self.places, self.second]
+        reached = self.shifted[:, label] >= self.shifted[self.index, self.second]
         stale = np.flatnonzero(reached | (self.best == label) | (self.second == label))
         self.best[stale], self.second[stale] = _two_best(self.shifted[stale])
 
@@ -149,7 +149,7 @@ def _best_offset(rows: _Rows, metric: Metric, moving: int) -> tuple[float, float
     """The best offset of one class while the others stay, and the metric it gives."""
     rival = rows.rival_of(moving)
     # a row goes to the class once its offset is above this
-    threshold = rows.shifted[rows.places, rival] - rows.scores[:, moving]
+    threshold = rows.shifted[rows.index, rival] - rows.scores[:, moving]
     steps, group = np.unique(threshold, return_inverse=True)
     ends = _group_ends(len(steps), metric, rows.n_classes, int(np.searchsorted(steps, rows.offsets[moving])))
     cuts = _Cuts.between(steps, ends)
@@ -227,5 +227,5 @@ class _Cuts:
         best = np.flatnonzero(values >= values.max() - 1e-12)
         if ((self.below[best] < here) & (here < self.above[best])).any():
             return here, float(values.max())
-        places = 0.5 * (np.maximum(self.below, self.least - 2.0) + np.minimum(self.above, self.most + 2.0))[best]
-        return float(places[np.abs(places - here).argmin()]), float(values.max())
+        offsets = 0.5 * (np.maximum(self.below, self.least - 2.0) + np.minimum(self.above, self.most + 2.0))[best]
+        return float(offsets[np.abs(offsets - here).argmin()]), float(values.max())

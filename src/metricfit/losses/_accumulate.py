@@ -78,8 +78,8 @@ def two_passes(
         raise ValueError("`loss` should have a gradient by the scores, got none.")
     shares = iter(scores.grad.split([_n_rows(part[0], scores) for part in parts]))
     repeat()
-    for place, (inputs, *_) in enumerate(batches):
-        with no_sync() if place < len(parts) - 1 else contextlib.nullcontext():
+    for index, (inputs, *_) in enumerate(batches):
+        with no_sync() if index < len(parts) - 1 else contextlib.nullcontext():
             again = scores_of(inputs)
             share = next(shares)
             backward(again, share if share.shape == again.shape else _as_layout(share, again))

@@ -63,8 +63,8 @@ class Averaged(CountsMetric):
     def per_class(self, counts: Counts) -> Tensor:
         return self.score(counts.hits, counts.support, counts.predicted)
 
-    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
-        positive = list(places).index(self.positive) if self.positive in places and n_classes == 2 else self.positive
+    def reordered(self, index: Sequence[int], n_classes: int) -> Metric:
+        positive = list(index).index(self.positive) if self.positive in index and n_classes == 2 else self.positive
         return replace(self, positive=positive)  # type: ignore[type-var]
 
     def check_classes(self, n_classes: int) -> None:
@@ -148,11 +148,11 @@ class FBeta(Averaged):
     def depends_on_order(self, n_classes: int) -> bool:
         return isinstance(self.beta, tuple) and len(set(self.beta)) > 1
 
-    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
+    def reordered(self, index: Sequence[int], n_classes: int) -> Metric:
         if not isinstance(self.beta, tuple):
-            return super().reordered(places, n_classes)
+            return super().reordered(index, n_classes)
         self.check_classes(n_classes)
-        return replace(self, beta=tuple(self.beta[place] for place in places))
+        return replace(self, beta=tuple(self.beta[one] for one in index))
 
     def check_classes(self, n_classes: int) -> None:
         super().check_classes(n_classes)
@@ -265,7 +265,7 @@ class Multilabel(CountsMetric):
 
 
 def _positive_of(counts: Counts) -> Counts:
-    """The counts of the positive class of every label: labels take the place of classes."""
+    """The counts of the positive class of every label: labels are its classes."""
     hits, support, predicted = counts.hits[..., 1], counts.support[..., 1], counts.predicted[..., 1]
     return Counts(hits, support, predicted, support.sum(-1))
 

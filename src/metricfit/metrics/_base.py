@@ -82,8 +82,8 @@ class Metric(ABC):
         """Whether the value changes if the classes stand in another order."""
         return False
 
-    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
-        """The metric for a matrix whose class i is class ``places[i]`` of the ``n_classes`` that this metric is about."""
+    def reordered(self, index: Sequence[int], n_classes: int) -> Metric:
+        """The metric for a matrix whose class i is class ``index[i]`` of the ``n_classes`` that this metric is about."""
         return self
 
 
@@ -161,10 +161,10 @@ class Custom(Metric):
         others = matrix.flip((0, 1)), matrix[exchanged][:, exchanged]
         return not all(torch.isclose(self.value(matrix), self.value(other), rtol=1e-9) for other in others)
 
-    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
-        if sorted(places) != list(range(n_classes)):
-            raise ValueError(f"`metric` is a function of {n_classes} classes, but {len(places)} of them occur in the data.")
-        back = torch.tensor(places).argsort()
+    def reordered(self, index: Sequence[int], n_classes: int) -> Metric:
+        if sorted(index) != list(range(n_classes)):
+            raise ValueError(f"`metric` is a function of {n_classes} classes, but {len(index)} of them occur in the data.")
+        back = torch.tensor(index).argsort()
         return replace(self, function=_Reordered(self.function, back))
 
     def value(self, matrix: Tensor) -> Tensor:
@@ -180,15 +180,15 @@ class _Reordered:
     """A function of the matrix with its classes in the function's own order."""
 
     function: Callable[[Tensor], Tensor]
-    places: Tensor
+    index: Tensor
 
     @property
     def __name__(self) -> str:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def __call__(self, matrix: Tensor) -> Tensor:
-        places = self.places.to(matrix.device)
-        return self.function(matrix[..., places, :][..., places])
+        index = self.index.to(matrix.device)
+        return self.function(matrix[..., index, :][..., index])
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
