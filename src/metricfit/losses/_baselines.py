@@ -141,9 +141,10 @@ class Dice(Objective):
 
     def value(self, statistics: Tensor) -> Tensor:
         overlap, predicted, true, _ = statistics.unbind(-2)
-        present = (true > 0.0) & counted_classes(true, self.ignore_classes)
-        dice = masked_mean(safe_divide(2.0 * overlap, predicted + true), present)
-        return present.any(-1).to(dice) - dice  # no class, no loss
+        present = true > 0.0
+        if self.ignore_classes:
+            present = present & counted_classes(true, self.ignore_classes)
+        return 1.0 - masked_mean(safe_divide(2.0 * overlap, predicted + true), present)
 
     def size(self, statistics: Tensor) -> Tensor:
         return statistics[..., 3, 0].sum()
