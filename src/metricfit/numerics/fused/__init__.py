@@ -22,9 +22,7 @@ __all__ = ["covers", "disable", "kernels", "message_if_slow"]
 
 _logger = logging.getLogger("metricfit")
 _off = threading.local()
-_COMPILING = (
-    "metricfit: compiling its fast kernels, once; `python -m metricfit.warmup` does it ahead of time"
-)
+_COMPILING = "metricfit: compiling its fast kernels, once; `python -m metricfit.warmup` does it ahead of time"
 
 
 @contextlib.contextmanager
