@@ -34,5 +34,5 @@ def test_equal_scores_are_centred_and_keep_a_gradient(value):
 
 def test_binary_scores():
     assert mf.binary_scores(torch.tensor([[2.0]])).tolist() == [[0.0, 2.0]]
-    with pytest.raises(ValueError, match=r"`scores` should have shape \(n,\) or \(n, 1\), got \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"`scores` should have shape \(n,\), \(n, 1\) or \(N, 1, H, W\), got \(2, 3\)"):
         mf.binary_scores(torch.zeros(2, 3))

@@ -33,9 +33,9 @@ def set_validation(value: bool) -> None:
 
 
 def check_scores(scores: Any, name: str = "scores") -> Ends:
-    """Check for a floating tensor (n, k) with k >= 2 and finite values, and return its ends."""
+    """Check for a floating tensor (n, k) or (n, k, d1, ...) with k >= 2 and finite values, and return its ends."""
     check_floating(scores, name)
-    if scores.ndim != 2 or scores.shape[1] < 2:
+    if scores.ndim < 2 or scores.shape[1] < 2:
         hint = " For one score per sample, use `binary_scores(scores)`." if scores.ndim == 1 else ""
         raise ValueError(f"`{name}` should have shape (n, k) with k >= 2, got {tuple(scores.shape)}.{hint}")
     return check_finite(scores, name)

@@ -12,6 +12,9 @@ from metricfit._checks import Ends, check_floating
 __all__ = [
     "binary_scores",
     "bounded_scores",
+    "flat_rows",
+    "has_memory",
+    "in_float64",
     "label_gaps",
     "limit_gradient",
     "normalize_scores",
@@ -48,18 +51,32 @@ class _FromHalf(torch.autograd.Function):
 
 
 def binary_scores(scores: Tensor) -> Tensor:
-    """Two columns from one score per sample, (n,) or (n, 1) to (n, 2); the score of the negative class is zero.
+    """Two classes from one logit per row, (n,) or (n, 1) to (n, 2), (N, 1, H, W) to (N, 2, H, W); the negative one is zero.
 
     >>> binary_scores(torch.tensor([1.5, -2.0]))
     tensor([[ 0.0000,  1.5000],
             [ 0.0000, -2.0000]])
     """
     check_floating(scores, "scores")
-    if scores.ndim == 2 and scores.shape[1] == 1:
-        scores = scores[:, 0]
-    if scores.ndim != 1:
-        raise ValueError(f"`scores` should have shape (n,) or (n, 1), got {tuple(scores.shape)}.")
-    return torch.stack([torch.zeros_like(scores), scores], 1)
+    scores = scores[:, None] if scores.ndim == 1 else scores
+    if scores.ndim == 0 or scores.shape[1] != 1:
+        raise ValueError(f"`scores` should have shape (n,), (n, 1) or (N, 1, H, W), got {tuple(scores.shape)}.")
+    return torch.cat([torch.zeros_like(scores), scores], 1)
+
+
+def in_float64(values: Tensor) -> Tensor:
+    """The values in float64, or unchanged on a device that does not have it."""
+    return values if values.device.type == "mps" else values.double()
+
+
+def flat_rows(scores: Tensor) -> Tensor:
+    """Scores (n, k, d1, ...) as rows (n * d1 * ..., k).
+
+    >>> flat_rows(torch.arange(6.0).view(1, 3, 2))
+    tensor([[0., 2., 4.],
+            [1., 3., 5.]])
+    """
+    return scores if scores.ndim == 2 else scores.movedim(1, -1).flatten(0, -2)
 
 
 def label_gaps(scores: Tensor, labels: Tensor, margin: float | None = None) -> Tensor:
@@ -75,7 +92,7 @@ def label_gaps(scores: Tensor, labels: Tensor, margin: float | None = None) -> T
 
 
 def bounded_scores(scores: Tensor, ends: Ends, width: float | Tensor = 1.0) -> Tensor:
-    """Scores (n, k) whose differences in a row are finite, also after division by ``width``, a number, (1, 1) or (n, 1).
+    """Scores (n, k, ...) whose differences in a row are finite, also after division by ``width``.
 
     In a row with scores near the dtype's maximum they are replaced by their differences to the best of them, and a difference
     that would overflow by the largest number. The gradient is that of the true difference. Other rows are unchanged. If
@@ -88,7 +105,7 @@ def bounded_scores(scores: Tensor, ends: Ends, width: float | Tensor = 1.0) -> T
         half = _HALF_OF_RANGE[scores.dtype] * min(width, 1.0)
         if ends is not None and -half <= ends[0] and ends[1] <= half:
             return scores
-        width = scores.new_full((1, 1), width)  # rounded as in the division, whose result would overflow otherwise
+        width = scores.new_full([1] * scores.ndim, width)  # rounded as in the division, whose result would overflow otherwise
     return _Bounded.apply(scores, width.detach().clamp(max=1.0) * torch.finfo(scores.dtype).max)
 
 
@@ -141,7 +158,7 @@ def limit_gradient(numbers: Tensor) -> Tensor:
     """The numbers themselves; gradients by them are cut off at 8e28 in float32, beyond which products would overflow."""
     if not numbers.requires_grad:
         return numbers
-    if torch.compiler.is_compiling() or not _has_memory(numbers):
+    if torch.compiler.is_compiling() or not has_memory(numbers):
         return _LimitedGradient.apply(numbers)
     numbers.register_hook(_limited)  # takes a tenth of the time of a function
     return numbers
@@ -154,8 +171,8 @@ def _limited(gradient: Tensor | None) -> Tensor | None:
     return gradient.clamp(-limit, limit)
 
 
-def _has_memory(numbers: Tensor) -> bool:
-    """Whether it is a plain tensor, and none of ``torch.func``."""
+def has_memory(numbers: Tensor) -> bool:
+    """Whether it is a plain tensor, not one of ``torch.func`` or without storage."""
     try:
         return numbers.data_ptr() is not None
     except RuntimeError:
@@ -182,14 +199,14 @@ def normalize_scores(scores: Tensor, counts: Tensor | None = None) -> Tensor:
     r"""Scores minus their mean, over their standard deviation, both taken over the whole batch at once.
 
     Listing 1 of arXiv 2205.09615: one mean and one (unbiased) deviation for all n x k scores, not one per class. Only rows
-    with a positive entry in ``counts`` (n,) enter the statistics. If all scores are equal, they are only centred. The result
-    does not depend on the scale of the scores, from the smallest to the largest numbers of the dtype.
+    with a positive entry in ``counts`` (n, ...) enter the statistics. If all scores are equal, they are only centred. The
+    result does not depend on the scale of the scores, from the smallest to the largest numbers of the dtype.
 
     >>> normalize_scores(torch.tensor([[0.0, 2.0], [4.0, 2.0]]))
     tensor([[-1.2247,  0.0000],
             [ 1.2247,  0.0000]])
     """
-    used = torch.ones_like(scores) if counts is None else (counts > 0).to(scores)[:, None].expand_as(scores)
+    used = torch.ones_like(scores) if counts is None else (counts > 0).to(scores).unsqueeze(1).expand_as(scores)
     centred, mean, variance = _moments(scores, used)
     if not scores.numel() or _is_ordinary(variance):
         return centred / _deviation(mean, variance)[0]

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from numpy.testing import assert_allclose
 from scipy.special import log_softmax, softmax
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -193,3 +194,85 @@ class TestDecide:
         assert mf.decide([[0.0, 1.0]], offsets).tolist() == [1]
         assert mf.decide([[0.2, 0.8]], offsets).tolist() == [1]  # log 4 is more than 1
         assert mf.decide([[0.2, 0.8]], offsets, kind="logit").tolist() == [0]  # 0.6 is less
+
+
+def several_labels(n=400, seed=0):
+    """Logits of five labels with shares of 10 to 50 percent, each too small by 1: the threshold 0 misses most positives."""
+    random = np.random.default_rng(seed)
+    z = random.normal(size=(n, 5)) * 1.5 + np.log(np.linspace(0.1, 0.5, 5))
+    return z - 1.0, (random.random((n, 5)) < 1.0 / (1.0 + np.exp(-z))).astype(int)
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+@pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
+def test_thresholds_of_several_labels(average, smooth):
+    (scores, y), (new, truth) = several_labels(), several_labels(4000, 1)
+    offsets = mf.tune_offsets(scores, y, f"f1_{average}", smooth=smooth)
+    assert offsets.shape == (5, 2)
+    tuned, plain = (f1_score(truth, decided, average=average) for decided in (mf.decide(new, offsets), new > 0))
+    assert tuned > plain + 0.04
+    # the same from probabilities, of which it takes the logits
+    probabilities = 1.0 / (1.0 + np.exp(-scores))
+    assert_allclose(mf.tune_offsets(probabilities, y, f"f1_{average}", smooth=smooth), offsets, atol=1e-6)
+    assert (mf.decide(1.0 / (1.0 + np.exp(-new)), offsets) == mf.decide(new, offsets)).all()
+
+
+@pytest.mark.parametrize("metric", ["mcc", "balanced_accuracy", "jaccard_macro"])
+def test_labels_are_tuned_one_by_one(metric):
+    scores, y = several_labels()
+    alone = {"jaccard_macro": "jaccard"}.get(metric, metric)
+    expected = [mf.tune_offsets(scores[:, label], y[:, label], alone) for label in range(5)]
+    assert_allclose(mf.tune_offsets(scores, y, metric), expected)
+    masked, more = y.copy(), np.concatenate([scores, scores + 9.0])
+    masked = np.concatenate([masked, np.full_like(y, -1)])
+    assert_allclose(mf.tune_offsets(torch.from_numpy(more).bfloat16().requires_grad_(), masked, metric, ignore_index=-1),
+                    mf.tune_offsets(torch.from_numpy(scores).bfloat16(), y, metric))  # fmt: skip
+
+
+def test_labels_that_all_or_no_rows_have_keep_their_threshold():
+    scores, y = several_labels()
+    y[:, 0], y[:, 1] = 0, 1
+    assert not mf.tune_offsets(scores, y, "f1_macro")[:2].any()
+
+
+def test_what_is_wrong_with_several_labels_is_said():
+    scores, y = several_labels()
+    with pytest.raises(ValueError, match=r"is of one label, and there are several"):
+        mf.tune_offsets(scores, y, "f1")
+    with pytest.raises(ValueError, match=r"should be 0 and 1, one for each score"):
+        mf.tune_offsets(scores, 2 * y, "f1_macro")
+    with pytest.raises(ValueError, match=r"are for scores \(n, 5\), got \(400, 4\)"):
+        mf.decide(scores[:, :4], np.zeros((5, 2)))
+
+
+def test_pixels_are_rows(caplog):
+    random = np.random.default_rng(0)
+    y = random.choice(3, (6, 20, 20), p=[0.8, 0.15, 0.05])
+    scores = (
+        random.normal(size=(6, 3, 20, 20)) + 1.5 * np.moveaxis(np.eye(3)[y], -1, 1) + np.log([0.8, 0.15, 0.05])[:, None, None]
+    )
+    rows = np.moveaxis(scores, 1, -1).reshape(-1, 3)
+    offsets = mf.tune_offsets(scores, y, "iou_macro")
+    assert_allclose(offsets, mf.tune_offsets(rows, y.reshape(-1), "iou_macro"))
+    decided = mf.decide(scores, offsets)
+    assert decided.shape == y.shape
+    assert (decided.reshape(-1) == mf.decide(rows, offsets)).all()
+    hidden = np.where(random.random(y.shape) < 0.5, 255, y)
+    kept = hidden.reshape(-1) != 255
+    expected = mf.tune_offsets(rows[kept], y.reshape(-1)[kept], "iou_macro")
+    assert_allclose(
+        mf.tune_offsets(torch.from_numpy(scores), torch.from_numpy(hidden), "iou_macro", ignore_index=255), expected
+    )
+    # one logit per pixel
+    mask = (y > 0).astype(int)
+    logits = scores[:, 1:].max(1, keepdims=True) - scores[:, :1]
+    of_mask = mf.tune_offsets(logits, mask[:, None], "iou")
+    assert_allclose(of_mask, mf.tune_offsets(logits.reshape(-1), mask.reshape(-1), "iou"))
+    assert mf.decide(logits, of_mask).shape == y.shape
+    with caplog.at_level("INFO", "metricfit"):
+        mf.tune_offsets(np.tile(scores, (1, 1, 10, 10)), np.tile(y, (1, 10, 10)), "accuracy")
+    assert "Pixels: 120,000 of 240,000, one of every 2, to tune the offsets." in caplog.text
+    with pytest.raises(
+        ValueError, match=r"`y` should have shape \(6, 20, 20\) for scores of shape \(6, 3, 20, 20\), got \(6, 20\)"
+    ):
+        mf.tune_offsets(scores, y[:, 0], "iou_macro")

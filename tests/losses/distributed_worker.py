@@ -15,6 +15,9 @@ LOSSES = [
     mf.ExactLoss(normalize_scores=False, link="log_of_mean", memory=0.9),
     mf.ExactLoss(normalize_scores=False),
     mf.DiceLoss(),
+    mf.MetricLoss("f1", mode="binary"),
+    mf.MetricLoss("f1_macro", mode="multilabel", leak=0.1),
+    mf.MetricLoss("mcc", mf.smoothing.Normal(), mode="multilabel", memory=0.9),
 ]
 
 
@@ -24,11 +27,18 @@ def main() -> None:
     rank, size = dist.get_rank(), dist.get_world_size()
     random = torch.Generator().manual_seed(0)
     x = torch.randn(23, 4, dtype=torch.float64, generator=random)
-    y = torch.randint(3, (23,), generator=random)
+    labels = torch.randint(3, (23,), generator=random)
     mine = torch.arange(23) % 4 == 0 if rank == 0 else torch.arange(23) % 4 != 0  # parts of different size
     for index, loss in enumerate(LOSSES):
         torch.manual_seed(index)
-        plain = torch.nn.Linear(4, 3).double()
+        plain = torch.nn.Linear(4, 1 if loss.mode == "binary" else 3).double()
+        y = (
+            {"binary": labels > 0, "multilabel": torch.nn.functional.one_hot(labels, 3) + (labels == 0)[:, None]}.get(
+                loss.mode, labels
+            )
+            .long()
+            .clamp(max=1 if loss.mode else 2)
+        )
         parallel = DistributedDataParallel(plain)
         value = loss(parallel(x[mine]), y[mine])
         value.backward()

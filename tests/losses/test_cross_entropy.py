@@ -34,7 +34,7 @@ def test_every_layout_and_option(scores, target, reduction):
     for weight, smoothing in itertools.product([None, WEIGHT], [0.0, 0.3]):
         options = {"weight": weight, "label_smoothing": smoothing, "reduction": reduction}
         a, b = (scores.clone().requires_grad_() for _ in range(2))
-        ours, theirs = cross_entropy(**options)(a, target), nn.CrossEntropyLoss(**options)(b, target)
+        ours, theirs = cross_entropy(**options, mode="multiclass")(a, target), nn.CrossEntropyLoss(**options)(b, target)
         assert_close(ours, theirs)
         ours.sum().backward()
         theirs.sum().backward()

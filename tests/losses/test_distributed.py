@@ -13,5 +13,5 @@ def test_gradients_on_two_processes_are_those_of_the_joint_batch():
         command, capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"}
     )
     assert done.returncode == 0, done.stderr
-    assert "process 0 of 2: 6 losses agree" in done.stderr
-    assert "process 1 of 2: 6 losses agree" in done.stderr
+    assert "process 0 of 2: 9 losses agree" in done.stderr
+    assert "process 1 of 2: 9 losses agree" in done.stderr

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.testing import assert_close
 
 import metricfit as mf
 
@@ -149,3 +150,70 @@ def test_all_targets_ignored_and_no_rows():
 def test_validation_switch_wants_a_bool():
     with pytest.raises(TypeError, match=r"`value` should be True or False, got 1"):
         mf.set_validation(1)
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (2, 4, 3)])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        mf.MetricLoss("f1_macro", leak=0.1),
+        mf.MetricLoss("mcc", mf.smoothing.Normal()),
+        mf.MetricLoss("accuracy", mf.smoothing.Normal(0.5), "log"),
+        mf.EastLoss(),
+        mf.DiceLoss(),
+        mf.HingeLoss(),
+        mf.ExactLoss(normalize_scores=False),
+    ],
+    ids=lambda loss: type(loss).__name__,
+)
+def test_minus_infinity_masks_a_class(loss, shape):
+    """As in ``nn.CrossEntropyLoss``: a class without a chance is as good as no class."""
+    random = torch.Generator().manual_seed(0)
+    scores = torch.randn(shape, generator=random)
+    labels = torch.randint(3, (shape[0], *shape[2:]), generator=random)
+    masked = scores.clone()
+    masked[:, 3] = -torch.inf
+    a, b = masked.requires_grad_(), scores[:, :3].clone().requires_grad_()
+    value, expected = loss(a, labels), loss(b, labels)
+    assert_close(value, expected)
+    value.backward()
+    expected.backward()
+    assert a.grad.isfinite().all()
+    assert_close(a.grad[:, 3], torch.zeros_like(a.grad[:, 3]))
+    assert_close(a.grad[:, :3], b.grad, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", [mf.MetricLoss("f1_macro"), mf.ExactLoss(), mf.DiceLoss(), mf.LeakyExpectedErrorLoss()])
+def test_ignored_rows_may_hold_anything(loss):
+    scores, labels = torch.randn(8, 3), torch.tensor([0, 1, 2, 0, 1, 2, -100, -100])
+    wrong = scores.clone()
+    wrong[6:] = torch.tensor([[torch.nan, 1.0, torch.inf], [torch.inf, -torch.inf, torch.nan]])
+    wrong.requires_grad_()
+    value = loss(wrong, labels)
+    assert_close(value, loss(scores[:6], labels[:6]))
+    value.backward()
+    assert wrong.grad.isfinite().all()
+    assert not wrong.grad[6:].any()
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit")  # torch's own
+def test_a_forward_derivative_has_the_dtype_of_the_loss():
+    scores, labels = torch.randn(6, 3), torch.tensor([0, 1, 2, 0, 1, 2])
+    for name in ("f1_macro", "mcc", "kappa", "accuracy"):
+        loss = mf.MetricLoss(name)
+        value, tangent = torch.func.jvp(lambda s: loss(s, labels), (scores,), (torch.ones_like(scores),))  # noqa: B023
+        assert value.dtype == tangent.dtype == torch.float32
+
+
+def test_averaged_models_take_a_memory():
+    """``AveragedModel(use_buffers=True)`` averages buffers; the memory, which has no shape before the first batch, is none."""
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3))
+    model.loss = mf.MetricLoss("f1_macro", memory=0.9)
+    averaged = torch.optim.swa_utils.AveragedModel(model, use_buffers=True)
+    scores, labels = torch.randn(6, 3), torch.tensor([0, 1, 2, 0, 1, 2])
+    for _ in range(2):
+        model.loss(scores, labels)
+        averaged.update_parameters(model)
+    assert averaged.n_averaged == 2
+    assert averaged.module.loss.smoothing.temperature == 1.0
+    assert model.loss.running is not None

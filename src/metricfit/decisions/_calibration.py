@@ -10,6 +10,7 @@ from metricfit.decisions._smoothed import softmax_and_normalizer
 
 NEVER = -1e3  # the score of a class that was not among the training rows
 _MOST_ROWS = 10_000  # that scale and bias are fitted to
+_MANY_ENTRIES, _FEW_STEPS = 1_000_000, 30  # of a table whose scale is searched in fewer steps
 _LEAST_LIKELIHOOD = 0.005  # of a row, where scores of any origin are brought to one scale
 
 
@@ -60,8 +61,9 @@ def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[fl
         return -float(share @ log_likelihood), np.append((slopes * standard).sum(), slopes.sum(0))
 
     found = np.append(1.0, np.zeros(len(present)))
+    steps = {"maxiter": _FEW_STEPS} if scores.size > _MANY_ENTRIES else {}
     for log_least in (-np.inf, np.log(_LEAST_LIKELIHOOD)):  # plain cross-entropy first: it has one minimum
-        found = minimize(loss, found, (log_least,), jac=True, method="L-BFGS-B").x
+        found = minimize(loss, found, (log_least,), jac=True, method="L-BFGS-B", options=steps).x
     scale = max(float(found[0]), 0.0) / unit
     bias = np.zeros(n_all)
     bias[present] = found[1:] - scale * middle

@@ -32,7 +32,7 @@ def match_columns(
 ) -> tuple[Ints, list[Any]]:
     """The column of every label, and the labels of the columns; see :func:`read_labels`."""
     n_rows, n_classes = shape
-    labels = _as_array(y)
+    labels = as_array(y)
     if labels.shape != (n_rows,):
         raise ValueError(f"`y` should have shape ({n_rows},) to match the scores, got {labels.shape}.")
     found, index = _distinct(labels)
@@ -65,13 +65,13 @@ def _columns(found: NDArray[Any], n_classes: int, classes: Iterable[Any] | None,
 
 def check_classes(classes: Iterable[Any], n_classes: int) -> NDArray[Any]:
     """The labels of the columns as an array (k,)."""
-    labels = _as_array(list(classes))
+    labels = as_array(list(classes))
     if labels.shape != (n_classes,) or len(set(labels.tolist())) < n_classes:
         raise ValueError(f"`classes` should name {n_classes} different classes, one per column, got {labels.tolist()}.")
     return labels
 
 
-def _as_array(labels: Any) -> NDArray[Any]:
+def as_array(labels: Any) -> NDArray[Any]:
     """Labels of an array, list, data frame or tensor, each of its own type; one column as (n,)."""
     if isinstance(labels, torch.Tensor):
         labels = labels.detach().cpu().numpy()

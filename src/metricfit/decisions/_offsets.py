@@ -20,6 +20,7 @@ NORMAL_WIDTH, SOFTMAX_WIDTH = 0.4, 0.3  # of the noise on calibrated scores; sof
 _MOST_ENTRIES = 400_000  # of the matrices or counts of all candidates together
 _LEAST_CANDIDATES = 64
 _MOST_ROUNDS = 10
+_MANY_ENTRIES, _FEW_STEPS = 1_000_000, 50  # of a table whose offsets are searched in fewer steps
 _ROUNDING = 1e-12  # of a sum of weights
 _CLEARLY = 2.0  # standard errors of a difference
 
@@ -34,14 +35,20 @@ def fit_smooth_offsets(
     offsets, the best offsets for the metric itself are taken: precision under noise is best where a class is hardly
     predicted, and then no row is.
     """
-    start = np.zeros(scores.shape[1]) if metric.counts_hits else fit_offsets(scores, labels, metric, weight)
+    is_large = scores.size > _MANY_ENTRIES and scores.shape[1] > 2
+    rounds = 1 if is_large else _MOST_ROUNDS  # the climb under noise follows
+    start = np.zeros(scores.shape[1]) if metric.counts_hits else fit_offsets(scores, labels, metric, weight, rounds=rounds)
     temperature = fit_temperature(scores, labels, weight) if temperature is None else temperature
     found = _climb_under_noise(scores, labels, metric, weight, start, temperature)
+    return start if are_clearly_worse(found, scores, labels, metric, weight) else found
+
+
+def are_clearly_worse(offsets: Floats, scores: Floats, labels: Ints, metric: Metric, weight: Floats) -> bool:
+    """Whether these rows are decided worse with the offsets than without, by more than two standard errors."""
     guard = Guard(labels, weight, scores.shape[1], metric)
-    plain, decided = scores.argmax(1), (scores + found).argmax(1)
+    plain, decided = scores.argmax(1), (scores + offsets).argmax(1)
     loss = guard.value(plain) - guard.value(decided)
-    is_worse = loss > 0.0 and loss > _CLEARLY * guard.difference_error(plain, decided)
-    return start if is_worse else found
+    return loss > 0.0 and loss > _CLEARLY * guard.difference_error(plain, decided)
 
 
 def _climb_under_noise(
@@ -64,21 +71,29 @@ def _climb_under_noise(
         value, slopes = noisy_of_all(scores + offsets)
         return value, slopes.sum(0)
 
-    offsets = minimize(by_offsets, start, jac=True, method="L-BFGS-B").x
+    steps = {"maxiter": _FEW_STEPS} if scores.size > _MANY_ENTRIES else {}
+    offsets = minimize(by_offsets, start, jac=True, method="L-BFGS-B", options=steps).x
     return offsets - offsets.mean()
 
 
-def fit_offsets(scores: Floats, labels: Ints, metric: Metric, weight: Floats, start: Floats | None = None) -> Floats:
+def fit_offsets(
+    scores: Floats,
+    labels: Ints,
+    metric: Metric,
+    weight: Floats,
+    start: Floats | None = None,
+    rounds: int = _MOST_ROUNDS,
+) -> Floats:
     """The best offsets for the metric itself, from a given start; no checks."""
     n_classes = scores.shape[1]
     offsets = np.zeros(n_classes) if start is None else start.copy()
     moving = [1] if n_classes == 2 else range(n_classes)
     rows, value = _Rows(scores, labels, weight, offsets), -np.inf
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(rounds):
         before = value
         for label in moving:
-            place, value = _best_offset(rows, metric, label)
-            rows.move(label, place)
+            offset, value = _best_offset(rows, metric, label)
+            rows.move(label, offset)
         if n_classes == 2 or not value > before + 1e-12:
             break
     return offsets - offsets.mean()
@@ -101,7 +116,7 @@ class _Rows:
     def __init__(self, scores: Floats, labels: Ints, weight: Floats, offsets: Floats) -> None:
         self.scores, self.labels, self.weight, self.offsets = scores, labels, weight, offsets
         self.shifted = scores + offsets
-        self.places = np.arange(len(labels))
+        self.index = np.arange(len(labels))
         self.best, self.second = _two_best(self.shifted)
 
     @property
@@ -117,7 +132,7 @@ class _Rows:
             return
         self.offsets[label] = offset
         self.shifted[:, label] = self.scores[:, label] + offset
-        reached = self.shifted[:, label] >= self.shifted[self.places, self.second]
+        reached = self.shifted[:, label] >= self.shifted[self.index, self.second]
         stale = np.flatnonzero(reached | (self.best == label) | (self.second == label))
         self.best[stale], self.second[stale] = _two_best(self.shifted[stale])
 
@@ -134,11 +149,11 @@ def _best_offset(rows: _Rows, metric: Metric, moving: int) -> tuple[float, float
     """The best offset of one class while the others stay, and the metric it gives."""
     rival = rows.rival_of(moving)
     # a row goes to the class once its offset is above this
-    threshold = rows.shifted[rows.places, rival] - rows.scores[:, moving]
+    threshold = rows.shifted[rows.index, rival] - rows.scores[:, moving]
     steps, group = np.unique(threshold, return_inverse=True)
-    stride = _stride(len(steps), metric, rows.n_classes)
-    cuts = _Cuts.between(steps, stride)
-    moves = moving, rival, group // stride + 1, len(cuts.below)
+    ends = _group_ends(len(steps), metric, rows.n_classes, int(np.searchsorted(steps, rows.offsets[moving])))
+    cuts = _Cuts.between(steps, ends)
+    moves = moving, rival, np.searchsorted(ends, group, side="right") + 1, len(cuts.below)
     values = _by_counts(rows, metric, *moves) if needs_counts_only(metric) else _by_matrix(rows, metric, *moves)
     return cuts.best(values, rows.offsets[moving])
 
@@ -173,10 +188,18 @@ def _running_sums(change: Floats, rows: _Rows) -> Floats:
     return sums
 
 
-def _stride(n_steps: int, metric: Metric, n_classes: int) -> int:
-    """How many steps go together, so that the matrices or counts of all candidates fit in memory."""
-    entries = n_classes * (2 if needs_counts_only(metric) else n_classes)
-    return -(-n_steps // max(_MOST_ENTRIES // entries, _LEAST_CANDIDATES))
+def _group_ends(n_steps: int, metric: Metric, n_classes: int, here: int = 0) -> Ints:
+    """How many steps the class has after each group, so that the matrices or counts of all candidates fit in memory.
+
+    One of many classes has few rows, so its first groups are the smallest. The steps that it has ``here`` are the end of one:
+    the best candidate is then never worse.
+    """
+    most = max(_MOST_ENTRIES // (n_classes * (2 if needs_counts_only(metric) else n_classes)), _LEAST_CANDIDATES)
+    if n_steps <= most:
+        return np.arange(1, n_steps + 1)
+    stride = -(-n_steps // most)
+    even = np.append(np.arange(stride, n_steps, stride), n_steps)
+    return even if n_classes == 2 else np.unique([*np.geomspace(1, n_steps, most).astype(np.int64), max(here, 1)])
 
 
 @dataclass(frozen=True)
@@ -192,11 +215,11 @@ class _Cuts:
     most: float
 
     @classmethod
-    def between(cls, steps: Floats, stride: int) -> _Cuts:
-        """Groups of ``stride`` steps."""
-        last = steps[-1:] if len(steps) % stride else steps[:0]
-        below = np.concatenate([[-np.inf], steps[stride - 1 :: stride], last])
-        return cls(below, np.concatenate([steps[::stride], [np.inf]]), float(steps[0]), float(steps[-1]))
+    def between(cls, steps: Floats, ends: Ints) -> _Cuts:
+        """Groups of steps that end after so many of them."""
+        below = np.concatenate([[-np.inf], steps[ends - 1]])
+        above = np.concatenate([steps[:1], steps[ends[:-1]], [np.inf]])
+        return cls(below, above, float(steps[0]), float(steps[-1]))
 
     def best(self, values: Floats, here: float) -> tuple[float, float]:
         """The best offset, as near as possible to where it is, and the metric it gives; ``values`` are of the candidates."""
@@ -204,5 +227,5 @@ class _Cuts:
         best = np.flatnonzero(values >= values.max() - 1e-12)
         if ((self.below[best] < here) & (here < self.above[best])).any():
             return here, float(values.max())
-        places = 0.5 * (np.maximum(self.below, self.least - 2.0) + np.minimum(self.above, self.most + 2.0))[best]
-        return float(places[np.abs(places - here).argmin()]), float(values.max())
+        offsets = 0.5 * (np.maximum(self.below, self.least - 2.0) + np.minimum(self.above, self.most + 2.0))[best]
+        return float(offsets[np.abs(offsets - here).argmin()]), float(values.max())

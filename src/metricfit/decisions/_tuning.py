@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._calibration import NEVER, fit_scale_and_bias
-from metricfit.decisions._labels import check_classes, read_labels
-from metricfit.decisions._offsets import fit_offsets, fit_smooth_offsets
-from metricfit.decisions._scores import FEW_ROWS, check_percentages, read_scores
-from metricfit.metrics import Metric
+from metricfit.decisions._labels import as_array, check_classes, read_labels
+from metricfit.decisions._offsets import are_clearly_worse, fit_offsets, fit_smooth_offsets
+from metricfit.decisions._scores import FEW_ROWS, as_floats, check_percentages, read_scores
+from metricfit.metrics import Averaged, Metric, Multilabel
 
 _SURELY = 4.0  # standard errors
+_MOST_PIXELS = 200_000
 
 _logger = logging.getLogger("metricfit")
 
@@ -32,8 +33,11 @@ def tune_offsets(
     sample_weight: ArrayLike | None = None,
     kind: str = "auto",
     classes: Sequence[Any] | None = None,
+    ignore_index: int | None = None,
 ) -> Floats:
     """Offsets (k,) with mean zero, so that ``argmax(scores + offsets)`` does well on the metric.
+
+    For several labels per row they are (K, 2), those of two classes for each label. :func:`decide` takes both.
 
     The scores should be of rows that the model has not seen. They may come from any library or file. Of probabilities the
     logarithm is taken, so the offsets are for log-probabilities; :func:`decide` does the same.
@@ -54,26 +58,38 @@ def tune_offsets(
     scores are used as they are. Many rows that may be either raise a ValueError that asks for ``kind``. The logger
     "metricfit" says what was read, at the level INFO.
 
+    **Several labels per row.** If ``y`` is a table of 0 and 1 of the shape of the scores (n, K), each column is a problem of
+    two classes. Macro averages, and metrics that are a mean over labels, are tuned label by label. A micro average has one
+    threshold for all labels, after a calibration of each.
+
+    **Pixels.** Scores (N, C, H, W) with labels (N, H, W) are rows too. Of more than 200,000 of them every second, third ... is
+    taken, and the logger says so.
+
     Args:
         scores: (n, k), the larger the more likely: logits, log-probabilities or probabilities. For two classes also (n,) or
             (n, 1), about the positive class: its probability, or its logit against zero. An array, list, data frame or tensor.
         y: labels (n,) of any one type. Whole numbers 0 ... k - 1 are columns. Other labels belong to the columns in sorted
-            order, as in scikit-learn, or to the columns of a data frame that have their names.
+            order, as in scikit-learn, or to the columns of a data frame that have their names. Or 0 and 1, (n, K).
         metric: a name, a metric or a function of the confusion matrix. The positive class is the second one.
         smooth: whether to maximise the metric under noise.
         sample_weight: how much each row counts, (n,).
         kind: "auto", or what the scores are: "probability", "log_probability" or "logit".
         classes: the labels of the columns in their order, if it is another one.
+        ignore_index: the label of rows, or of labels of rows, that do not count.
 
     >>> scores = [[2.0, 0.0], [1.0, 0.0], [0.6, 0.0], [0.4, 0.0]]
     >>> tune_offsets(scores, [0, 0, 1, 1], "f1", smooth=False).tolist()     # class 1 where its score is less than 0.8 behind
     [-0.4, 0.4]
     """
+    names = getattr(scores, "columns", ())
+    if _is_multilabel(scores, y):
+        return _tune_labels(as_floats(scores), as_array(y), metrics.get(metric), smooth, sample_weight, kind, ignore_index)
+    scores, y, sample_weight = _as_rows(scores, y, sample_weight, ignore_index)
     read = read_scores(scores, kind)
     table = read.values
     if kind == "auto":
         check_percentages(read)
-    labels = read_labels(y, table.shape, classes, getattr(scores, "columns", ()))
+    labels = read_labels(y, table.shape, classes, names)
     weight = np.ones(len(table)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     if weight.shape != labels.shape or not (np.isfinite(weight) & (weight >= 0)).all() or not weight.sum() > 0:
         raise ValueError(f"`sample_weight` should be finite, not negative, not all zero and of shape ({len(table)},).")
@@ -100,8 +116,20 @@ def decide(scores: ArrayLike, offsets: ArrayLike, *, kind: str = "auto", classes
     [0, 1]
     >>> decide([0.2, 0.4], [-0.4, 0.4], kind="probability", classes=["no", "yes"]).tolist()
     ['no', 'yes']
+
+    Offsets (K, 2) of several labels decide 0 or 1 for each:
+
+    >>> decide([[0.4, -1.0], [-0.4, 2.0]], [[-0.4, 0.4], [0.5, -0.5]], kind="logit").tolist()    # 0.4 + 0.8 and -0.4 + 0.8
+    [[1, 0], [1, 1]]
     """
-    read, shift = read_scores(scores, kind), np.asarray(offsets, np.float64)
+    shift = np.asarray(offsets, np.float64)
+    table = as_floats(scores)
+    if shift.ndim == 2:
+        return _decide_labels(table, shift, kind)
+    if table.ndim > 2:  # pixels
+        decided = decide(np.moveaxis(table, 1, -1).reshape(-1, table.shape[1]), shift, kind=kind, classes=classes)
+        return decided.reshape(table.shape[0], *table.shape[2:])
+    read = read_scores(table, kind)
     if not read.is_sure:
         raise ValueError(
             f"`scores` may be probabilities or logits: one column with fewer than {FEW_ROWS} values, all between 0 and 1. "
@@ -114,18 +142,118 @@ def decide(scores: ArrayLike, offsets: ArrayLike, *, kind: str = "auto", classes
     return decided if classes is None else check_classes(classes, len(shift))[decided]
 
 
+def _is_multilabel(scores: Any, y: Any) -> bool:
+    """Whether ``y`` has an entry for each of several scores of a row."""
+    shape = np.shape(y)
+    return len(shape) > 1 and shape[1] > 1 and shape == np.shape(scores)
+
+
+def _as_rows(scores: Any, y: Any, sample_weight: Any, ignore_index: int | None) -> tuple[Any, Any, Any]:
+    """Scores (n, k), labels and weights (n,), without ignored rows; of many pixels a part."""
+    if np.ndim(scores) < 3 and ignore_index is None:
+        return scores, y, sample_weight
+    table, labels = as_floats(scores), as_array(y)
+    if table.ndim > 2:
+        rows = np.moveaxis(table, 1, -1).reshape(-1, table.shape[1])
+        shape = (table.shape[0], *table.shape[2:])
+        if labels.shape not in (shape, (shape[0], 1, *shape[1:])):
+            raise ValueError(f"`y` should have shape {shape} for scores of shape {table.shape}, got {labels.shape}.")
+    else:
+        rows = table
+    labels = labels.reshape(-1)
+    kept = np.flatnonzero(labels != ignore_index) if ignore_index is not None else np.arange(len(labels))
+    if not len(kept):
+        raise ValueError(f"`y` should have labels other than `ignore_index`, {ignore_index}, got none.")
+    kept = _thinned(kept) if table.ndim > 2 else kept
+    weight = None if sample_weight is None else np.asarray(sample_weight, np.float64).reshape(-1)[kept]
+    return rows[kept], labels[kept], weight
+
+
+def _thinned(rows: Ints) -> Ints:
+    """Every second, third ... of more than 200,000 pixels."""
+    step = -(-len(rows) // _MOST_PIXELS)
+    if step > 1:
+        _logger.info(
+            "Pixels: %s of %s, one of every %d, to tune the offsets.", f"{len(rows[::step]):,}", f"{len(rows):,}", step
+        )
+    return rows[::step]
+
+
+def _tune_labels(
+    table: Floats, y: NDArray[Any], metric: Metric, smooth: bool, sample_weight: Any, kind: str, ignore_index: int | None
+) -> Floats:
+    """Offsets (K, 2): label by label, or with one threshold for all if the metric is a micro average."""
+    of_labels = Multilabel(metric)
+    of_labels.check_classes(table.shape[1])
+    logits, targets = (np.moveaxis(one, 1, 0).reshape(table.shape[1], -1) for one in (_label_logits(table, kind), y))
+    weight = np.ones(targets.shape)
+    if sample_weight is not None:
+        given = np.asarray(sample_weight, np.float64)
+        given = given[:, None] if given.shape == (len(table), *table.shape[2:]) else given
+        weight = np.moveaxis(np.broadcast_to(given, table.shape), 1, 0).reshape(weight.shape)
+    used = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
+    if not np.isin(targets[used], (0, 1)).all():
+        raise ValueError("`y` of several labels per row should be 0 and 1, one for each score, got other values.")
+    problems = []
+    for label in range(len(logits)):
+        rows = _thinned(np.flatnonzero(used[label])) if table.ndim > 2 else np.flatnonzero(used[label])
+        pair = np.stack([np.zeros(len(rows)), logits[label, rows]], 1)
+        problems.append((pair, targets[label, rows].astype(np.int64), weight[label, rows]))
+    if isinstance(metric, Averaged) and metric.average == "micro":
+        return _common_threshold(problems, of_labels.of_label(0), smooth)
+    fit = fit_calibrated_offsets if smooth else fit_offsets
+    return np.stack(
+        [
+            # a label that all rows have, or none, has no threshold
+            fit(pair, labels, of_labels.of_label(index), own) if 0 < labels.sum() < len(labels) else np.zeros(2)
+            for index, (pair, labels, own) in enumerate(problems)
+        ]
+    )
+
+
+def _common_threshold(problems: list[tuple[Floats, Ints, Floats]], metric: Metric, smooth: bool) -> Floats:
+    """Offsets with one threshold for the calibrated scores of all labels, which is what a micro average needs."""
+    scales = [fit_scale_and_bias(*problem) if smooth else (1.0, np.zeros(2)) for problem in problems]
+    scales = [(scale, bias) if scale else (1.0, np.zeros(2)) for scale, bias in scales]
+    pairs = [scale * pair + bias for (pair, _, _), (scale, bias) in zip(problems, scales, strict=True)]
+    together = np.concatenate(pairs), *(np.concatenate([problem[i] for problem in problems]) for i in (1, 2))
+    pooled, labels, weight = together
+    if smooth:
+        common = fit_smooth_offsets(pooled, labels, metric, weight, temperature=1.0)
+    else:
+        common = fit_offsets(pooled, labels, metric, weight)
+    return np.stack([(bias + common) / scale for scale, bias in scales])
+
+
+def _label_logits(table: Floats, kind: str) -> Floats:
+    """The logit of every label, from probabilities if all values lie between 0 and 1."""
+    read = read_scores(table.reshape(-1, 1), kind)
+    _logger.info("Scores of %d labels: %s", table.shape[1], read.sentence)
+    return (read.values[:, 1] - read.values[:, 0]).reshape(table.shape)
+
+
+def _decide_labels(table: Floats, offsets: Floats, kind: str) -> Ints:
+    if table.ndim < 2 or offsets.shape != (table.shape[1], 2):
+        raise ValueError(f"`offsets` of shape {offsets.shape} are for scores (n, {len(offsets)}), got {table.shape}.")
+    gain = (offsets[:, 1] - offsets[:, 0]).reshape(-1, *[1] * (table.ndim - 2))
+    return (_label_logits(table, kind) + gain > 0.0).astype(np.int64)
+
+
 def fit_calibrated_offsets(scores: Floats, labels: Ints, metric: Metric, weight: Floats) -> Floats:
     r""":func:`fit_smooth_offsets` for scores in any unit and from any zero.
 
     Scale a and biases b make :math:`a S + b` fit the labels best. The offsets o of these calibrated scores are
     :math:`(b + o) / a` in the units of the scores. Scores that say nothing about the labels have no such scale, so they get
-    the best offsets for the metric itself.
+    the best offsets for the metric itself, and so do scores whose rows these offsets decide clearly worse than none: with many
+    classes and few rows of each, the biases are mostly chance.
     """
     scale, bias = fit_scale_and_bias(scores, labels, weight)
     if scale == 0.0:
         return fit_offsets(scores, labels, metric, weight)
     calibrated = np.where(scores == NEVER, NEVER, scale * scores + bias)
     offsets = (bias + fit_smooth_offsets(calibrated, labels, metric, weight, temperature=1.0)) / scale
+    if are_clearly_worse(offsets, scores, labels, metric, weight):
+        return fit_offsets(scores, labels, metric, weight)
     return offsets - offsets.mean()
 
 

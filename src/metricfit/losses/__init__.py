@@ -16,6 +16,7 @@ from metricfit.losses._papers import (
     leaky_expected_error_loss,
 )
 from metricfit.losses._rows import LabelRows
+from metricfit.losses._transformers import compute_loss_func
 
 __all__ = [
     "ClassificationLoss",
@@ -30,6 +31,7 @@ __all__ = [
     "MetricLoss",
     "PerRow",
     "accumulate_gradients",
+    "compute_loss_func",
     "dice_loss",
     "east_loss",
     "exact_loss",

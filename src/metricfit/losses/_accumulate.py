@@ -10,6 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from metricfit.losses._base import ClassificationLoss
+from metricfit.scores import flat_rows
+
 Backward = Callable[[Tensor, Tensor], None]  # runs the backward pass of scores, given the gradient by them
 
 
@@ -75,8 +78,8 @@ def two_passes(
         raise ValueError("`loss` should have a gradient by the scores, got none.")
     shares = iter(scores.grad.split([_n_rows(part[0], scores) for part in parts]))
     repeat()
-    for place, (inputs, *_) in enumerate(batches):
-        with no_sync() if place < len(parts) - 1 else contextlib.nullcontext():
+    for index, (inputs, *_) in enumerate(batches):
+        with no_sync() if index < len(parts) - 1 else contextlib.nullcontext():
             again = scores_of(inputs)
             share = next(shares)
             backward(again, share if share.shape == again.shape else _as_layout(share, again))
@@ -86,12 +89,8 @@ def two_passes(
 def _join(parts: list[tuple[Tensor, ...]]) -> list[Tensor]:
     """Scores, labels and weights of all batches; as rows (n, k) where the batches have other lengths, such as sentences."""
     if len({part[0].shape[1:] for part in parts}) > 1:
-        parts = [tuple(_as_rows(one) if one.shape == part[0].shape else one.reshape(-1) for one in part) for part in parts]
+        parts = [tuple(flat_rows(one) if one.shape == part[0].shape else one.reshape(-1) for one in part) for part in parts]
     return [torch.cat(column) for column in zip(*parts, strict=True)]
-
-
-def _as_rows(scores: Tensor) -> Tensor:
-    return scores.movedim(1, -1).reshape(-1, scores.shape[1])
 
 
 def _n_rows(part: Tensor, joined: Tensor) -> int:
@@ -145,13 +144,16 @@ def _save_random_states(modules: tuple[nn.Module, ...]) -> Callable[[], None]:
 
 
 def _save_buffers(modules: tuple[nn.Module, ...]) -> Callable[[], None]:
-    """The buffers, such as running averages; one that did not exist yet, such as a loss's memory, is None again."""
+    """The buffers, such as running averages, and the memories of losses."""
     saved = [
         (part, name, None if buffer is None else buffer.clone())
         for module in modules
         for part in module.modules()
         for name, buffer in part._buffers.items()
         if buffer is None or not is_lazy(buffer)
+    ]
+    memories = [
+        (part, part.running) for module in modules for part in module.modules() if isinstance(part, ClassificationLoss)
     ]
 
     def restore() -> None:
@@ -161,5 +163,7 @@ def _save_buffers(modules: tuple[nn.Module, ...]) -> Callable[[], None]:
                 now.copy_(before)  # others may hold this tensor
             else:
                 part._buffers[name] = before
+        for loss, running in memories:
+            loss.running = running
 
     return restore

@@ -14,7 +14,7 @@ from metricfit.confusion import with_gradient_of
 from metricfit.distributed import sum_over_processes, world_size
 from metricfit.losses._fused import fused_loss
 from metricfit.losses._objectives import Objective, PerRow
-from metricfit.losses._rows import RowOptions, as_rows
+from metricfit.losses._rows import AnyRows, RowOptions, as_rows
 from metricfit.numerics import safe_divide
 from metricfit.scores import limit_gradient
 
@@ -23,16 +23,19 @@ Combine = Callable[[Objective, Tensor], Tensor]
 
 
 class CrossEntropyOptions(TypedDict, total=False):
-    """The options of ``nn.CrossEntropyLoss``, as documented in :class:`ClassificationLoss`."""
+    """The options of ``nn.CrossEntropyLoss`` and ``nn.BCEWithLogitsLoss``, as documented in :class:`ClassificationLoss`."""
 
     weight: Tensor | None
     ignore_index: int
     reduction: str
     label_smoothing: float
+    mode: str | None
+    pos_weight: Tensor | None
+    class_dim: int
 
 
 class FunctionOptions(CrossEntropyOptions, total=False):
-    """The options that every function takes."""
+    """The options that the papers' losses take as functions."""
 
     sample_weight: Tensor | None
 
@@ -44,33 +47,6 @@ class LossOptions(CrossEntropyOptions, total=False):
     distributed: bool | None
 
 
-def check_options(
-    weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
-) -> tuple[RowOptions, str]:
-    """Check the options of ``nn.CrossEntropyLoss``: those of rows, and the reduction."""
-    if weight is not None and not isinstance(weight, Tensor):
-        raise TypeError(f"`weight` should be a torch.Tensor with one entry per class, got {weight!r}.")
-    if not isinstance(ignore_index, int):
-        raise TypeError(f"`ignore_index` should be an integer, got {ignore_index!r}.")
-    check_option(reduction, "reduction", REDUCTIONS)
-    smoothing = check_number(label_smoothing, "label_smoothing", 0.0, 1.0)
-    return {"weight": weight, "ignore_index": ignore_index, "label_smoothing": smoothing}, reduction
-
-
-def loss_function(
-    objective: Objective,
-    input: Tensor,
-    target: Tensor,
-    scale: float | Tensor | None = None,
-    *,
-    sample_weight: Tensor | None = None,
-    **options: Unpack[CrossEntropyOptions],
-) -> Tensor:
-    """The loss as a function: its options are checked at every call."""
-    rows, reduction = check_options(**options)
-    return compute_loss(objective, input, target, sample_weight, scale, reduction, **rows)
-
-
 def compute_loss(
     objective: Objective,
     input: Tensor,
@@ -78,26 +54,26 @@ def compute_loss(
     sample_weight: Tensor | None,
     scale: float | Tensor | None,
     reduction: str,
+    options: RowOptions,
     combine: Combine | None = None,
-    **options: Unpack[RowOptions],
 ) -> Tensor:
     """The loss, from a fused kernel if one covers the case.
 
     ``combine`` may add the statistics of other batches to those of these rows before the loss is computed.
     """
-    plain = options["weight"] is None and sample_weight is None and combine is None and not options["label_smoothing"]
-    if plain and reduction != "none":
-        loss = fused_loss(objective, input, target, scale, options["ignore_index"], reduction)
+    plain = options.weight is None and sample_weight is None and combine is None and not options.label_smoothing
+    if plain and reduction != "none" and options.mode in (None, "multiclass"):
+        loss = fused_loss(objective, input, target, scale, options.ignore_index, reduction)
         if loss is not None:
             return loss
     only_ratios = reduction == "mean" and combine is None
-    rows = as_rows(input, target, sample_weight, scale, only_ratios=only_ratios, **options)
+    rows = rows_for(objective, input, target, sample_weight, scale, options, only_ratios)
     if reduction == "none":
         if not isinstance(objective, PerRow):
             raise ValueError(
                 '`reduction` should be "mean" or "sum" for a loss that is a function of the whole batch, got "none".'
             )
-        return objective.losses(rows).reshape(rows.shape)
+        return rows.restore(objective.losses(rows))
     if only_ratios:
         return rows.finite(objective.loss(rows))
     statistics = objective.statistics(rows)
@@ -106,12 +82,32 @@ def compute_loss(
     return rows.finite(objective.total(statistics) if reduction == "sum" else objective.value(statistics))
 
 
+def rows_for(
+    objective: Objective,
+    input: Tensor,
+    target: Tensor,
+    sample_weight: Tensor | None,
+    scale: float | Tensor | None,
+    options: RowOptions,
+    only_ratios: bool = False,
+) -> AnyRows:
+    """The rows, with the groups that the objective asks for."""
+    groups = {"by_label": objective.by_label, "by_image": objective.by_image}
+    return as_rows(input, target, sample_weight, scale, options, only_ratios=only_ratios, **groups)
+
+
 class ClassificationLoss(nn.Module, ABC):
     """Base class of the losses: an objective with the layouts, options and reduction of ``nn.CrossEntropyLoss``.
 
     Args:
+        mode: ``"multiclass"`` is for scores (n, k), (k,) or (n, k, d1, ...) with labels or class probabilities. ``"binary"``
+            is for one logit per row, (n,), (n, 1) or (N, 1, H, W), with targets of any dtype, 0 and 1 or a probability.
+            ``"multilabel"`` is for logits (N, K, ...) with targets of the same shape: each of K labels is a problem of two
+            classes. None takes one of the first two by the shapes, and refuses what may be either.
         weight: one weight per class, (k,).
+        pos_weight: for logits, how much a positive counts: one number, or one per label, (K,).
         ignore_index: rows with this target are ignored.
+        class_dim: where the classes or labels are: 1 as for images (N, C, H, W), or -1 as for tokens (N, L, C).
         reduction: ``"mean"``; ``"sum"``, the mean times the sum of the rows' weights; or ``"none"``, for a loss that is a
             mean over samples.
         label_smoothing: share of each label that is distributed over all classes.
@@ -125,16 +121,20 @@ class ClassificationLoss(nn.Module, ABC):
     """
 
     weight: Tensor | None
+    pos_weight: Tensor | None
     running: Tensor | None
 
     def __init__(
         self, *, memory: float | None = None, distributed: bool | None = None, **options: Unpack[CrossEntropyOptions]
     ) -> None:
         super().__init__()
-        rows, self.reduction = check_options(**options)
-        self.register_buffer("weight", rows["weight"])
-        self.register_buffer("running", None)
-        self.ignore_index, self.label_smoothing = rows["ignore_index"], rows["label_smoothing"]
+        self.reduction = check_option(options.pop("reduction", "mean"), "reduction", REDUCTIONS)
+        rows = RowOptions(**options)  # type: ignore[misc]
+        self.register_buffer("weight", rows.weight)
+        self.register_buffer("pos_weight", rows.pos_weight)
+        self.running = None  # not a buffer: it has no shape before the first batch, and averages of models would fail on it
+        self.ignore_index, self.label_smoothing = rows.ignore_index, rows.label_smoothing
+        self.mode, self.class_dim = rows.mode, rows.class_dim
         self.memory = None if memory is None else check_number(memory, "memory", 0.0, 1.0)
         if memory is not None and self.reduction != "mean":
             raise ValueError(f'`reduction` should be "mean" with a memory, got {self.reduction!r}.')
@@ -153,38 +153,40 @@ class ClassificationLoss(nn.Module, ABC):
         """
         self._check_scale(scale)
         combine = self._combine if self.memory is not None or self.n_processes() > 1 else None
-        rows = self._row_options()
-        return compute_loss(self._kept_objective(), input, target, sample_weight, scale, self.reduction, combine, **rows)
+        objective, options = self._kept()
+        return compute_loss(objective, input, target, sample_weight, scale, self.reduction, options, combine)
 
     def statistics(
         self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None, scale: float | Tensor | None = None
     ) -> Tensor:
         """The statistics of this batch alone. The loss of several batches is a function of the sum of their statistics."""
         self._check_scale(scale)
-        return self.objective().statistics(as_rows(input, target, sample_weight, scale, **self._row_options()))
+        objective, options = self._kept()
+        return objective.statistics(rows_for(objective, input, target, sample_weight, scale, options))
 
-    def _kept_objective(self) -> Objective:
-        """The objective, built again only after an attribute has changed: for few classes building it is a tenth of a step."""
+    def _kept(self) -> tuple[Objective, RowOptions]:
+        """Objective and options, built again only after an attribute has changed: building them is a tenth of a small step."""
         if torch.compiler.is_compiling():
-            return self.objective()
-        kept = self.__dict__.get("_objective")
+            return self.objective(), self._row_options()
+        kept = self.__dict__.get("_built")
         if kept is None:
-            kept = self.__dict__["_objective"] = self.objective()
+            kept = self.__dict__["_built"] = self.objective(), self._row_options()
         return kept
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self.__dict__.pop("_objective", None)
+        self.__dict__.pop("_built", None)
         super().__setattr__(name, value)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        self.__dict__.pop("_objective", None)  # its tensors move
+        self.running = None if self.running is None else fn(self.running)
+        self.__dict__.pop("_built", None)  # its tensors move
         return super()._apply(fn, recurse)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_objective"}
+        return {name: value for name, value in self.__dict__.items() if name != "_built"}
 
     def _row_options(self) -> RowOptions:
-        return {"weight": self.weight, "ignore_index": self.ignore_index, "label_smoothing": self.label_smoothing}
+        return RowOptions(self.weight, self.ignore_index, self.label_smoothing, self.mode, self.pos_weight, self.class_dim)
 
     def forget(self) -> None:
         """Empty the memory."""
@@ -226,11 +228,16 @@ class ClassificationLoss(nn.Module, ABC):
             )
         return (self.memory or 0.0) * self.running.to(like)
 
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if self.running is not None:
+            destination[prefix + "running"] = self.running
+
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
-        # the memory has no shape before the first batch: take the shape that was saved
-        saved = state_dict.get(prefix + "running")
-        self.running = None if saved is None else torch.empty_like(saved)
-        super()._load_from_state_dict(state_dict, prefix, *args)
+        others = dict(state_dict)
+        saved = others.pop(prefix + "running", None)
+        self.running = None if saved is None else saved.clone()
+        super()._load_from_state_dict(others, prefix, *args)
 
 
 class LossWithoutWidth(ClassificationLoss):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -9,11 +10,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from metricfit._checks import check_nonnegative, check_number, check_shape
-from metricfit.confusion import sums_by_class
-from metricfit.losses._base import FunctionOptions, LossOptions, LossWithoutWidth, loss_function
-from metricfit.losses._objectives import Objective, PerRow
+from metricfit._checks import check_nonnegative, check_number
+from metricfit.losses._base import CrossEntropyOptions, LossOptions, LossWithoutWidth
+from metricfit.losses._objectives import Objective, PerRow, check_over, mean_over
 from metricfit.losses._rows import AnyRows, LabelRows
+from metricfit.metrics import counted_classes, masked_mean
 from metricfit.numerics import safe_divide
 
 
@@ -27,7 +28,7 @@ class CrossEntropy(PerRow):
         weight = self._class_weight(rows)
         if isinstance(rows, LabelRows):
             losses = F.cross_entropy(rows.bounded(), rows.labels, reduction="none")
-            return rows.weighted(losses if weight is None else losses * weight[rows.labels])
+            return rows.weighted(losses if weight is None else losses * rows.at_label(weight))
         shares = rows.shares if weight is None else rows.shares * weight
         return -(shares * rows.bounded().log_softmax(1)).sum(1)
 
@@ -35,18 +36,18 @@ class CrossEntropy(PerRow):
         weight = self._class_weight(rows)
         if weight is None:
             return super().statistics(rows)
-        counted = rows.weighted(weight[rows.labels]) if isinstance(rows, LabelRows) else rows.shares * weight
-        return torch.stack([rows.finite(self.losses(rows).sum()), counted.sum()])
+        counted = rows.weighted(rows.at_label(weight)) if isinstance(rows, LabelRows) else (rows.shares * weight).sum(1)
+        return torch.stack([rows.finite(rows.sum_rows(self.losses(rows))), rows.sum_rows(counted)], -1)
 
     def loss(self, rows: AnyRows) -> Tensor:
         return super().loss(rows) if self.class_weight is None else self.value(self.statistics(rows))
 
     def _class_weight(self, rows: AnyRows) -> Tensor | None:
+        """The weights, to multiply scores with."""
         if self.class_weight is None:
             return None
-        check_shape(self.class_weight, rows.scores.shape[1:], "leak_weight")
         check_nonnegative(self.class_weight, "leak_weight")
-        return self.class_weight.to(rows.scores)
+        return rows.per_class(self.class_weight, "leak_weight", first=1.0).expand_as(rows.scores)
 
 
 class CrossEntropyLoss(LossWithoutWidth):
@@ -72,24 +73,13 @@ class Hinge(PerRow):
     def losses(self, rows: AnyRows) -> Tensor:
         scores = rows.bounded()
         if isinstance(rows, LabelRows):
-            labels = rows.labels[:, None]
-            rival = scores.scatter(1, labels, -torch.inf).max(1).values
-            own = scores.gather(1, labels).squeeze(1)
-            return rows.weighted(rows.finite(rival - own + self.margin).clamp(min=0.0))
+            rival = scores.scatter(1, rows.labels[:, None], -torch.inf).max(1).values
+            return rows.weighted(rows.finite(rival - rows.at_label(scores) + self.margin).clamp(min=0.0))
         best, second = scores.topk(2, dim=1).values.unbind(1)
         leader = scores.argmax(1, keepdim=True)
         is_leader = torch.zeros_like(scores, dtype=torch.bool).scatter(1, leader, True)
         rivals = torch.where(is_leader, second[:, None], best[:, None])
         return (rows.shares * rows.finite(rivals - scores + self.margin).clamp(min=0.0)).sum(1)
-
-
-def hinge_loss(input: Tensor, target: Tensor, margin: float = 1.0, **options: Unpack[FunctionOptions]) -> Tensor:
-    """The loss behind :class:`metricfit.HingeLoss`: max(0, margin - s_y + max of the others).
-
-    >>> hinge_loss(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))
-    tensor(0.5000)
-    """
-    return loss_function(Hinge(margin), input, target, **options)
 
 
 class HingeLoss(LossWithoutWidth):
@@ -110,6 +100,21 @@ class HingeLoss(LossWithoutWidth):
         return f"margin={self.margin}"
 
 
+def hinge_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    sample_weight: Tensor | None = None,
+    **options: Unpack[CrossEntropyOptions],
+) -> Tensor:
+    """The loss of :class:`metricfit.HingeLoss`, which has the same options.
+
+    >>> hinge_loss(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))
+    tensor(0.5000)
+    """
+    return HingeLoss(margin, distributed=False, **options)(input, target, sample_weight)
+
+
 @dataclass(frozen=True)
 class Dice(Objective):
     r"""Soft Dice of Milletari et al., averaged over classes.
@@ -119,42 +124,68 @@ class Dice(Objective):
     :math:`p` is the softmax and :math:`g` the target. The mean leaves out classes that are absent from the batch.
     """
 
+    ignore_classes: Sequence[int] = ()
+    by_label = True
+
     def statistics(self, rows: AnyRows) -> Tensor:
         p = rows.scores.softmax(1)
         if isinstance(rows, LabelRows):
-            hits = rows.weighted(p.gather(1, rows.labels[:, None]).squeeze(1))
-            overlap, true = sums_by_class(hits, rows.labels, p.shape[1]), rows.support()
+            overlap, true = rows.sum_by_label(rows.weighted(rows.at_label(p))), rows.support()
         else:
-            weight = rows.weight[:, None] if rows.weight is not None else torch.ones_like(p[:, :1])
+            weight = rows.weight.unsqueeze(1) if rows.weight is not None else torch.ones_like(p[:, :1])
             target = safe_divide(rows.shares, weight)
-            overlap, true = (rows.shares * p).sum(0), (weight * target.square()).sum(0)
-        return torch.stack([overlap, rows.weighted(p.square()).sum(0), true, rows.total_weight().expand(p.shape[1])])
+            overlap, true = rows.sum_classes(rows.shares * p), rows.sum_classes(weight * target.square())
+        predicted = rows.sum_classes(rows.weighted(p.square()))
+        sums = torch.stack([overlap, predicted, true, rows.total_weight()[..., None].expand_as(true)], -2)  # (..., 4, k)
+        return sums[..., 1].mT if rows.n_labels else sums  # the positive class of K labels: (..., 4, K)
 
     def value(self, statistics: Tensor) -> Tensor:
-        overlap, predicted, true, _ = statistics
-        present = (true > 0.0).to(overlap)
-        dice = safe_divide(2.0 * overlap, predicted + true) * present
-        return 1.0 - safe_divide(dice.sum(), present.sum())
+        overlap, predicted, true, _ = statistics.unbind(-2)
+        present = true > 0.0
+        if self.ignore_classes:
+            present = present & counted_classes(true, self.ignore_classes)
+        return 1.0 - masked_mean(safe_divide(2.0 * overlap, predicted + true), present)
 
     def size(self, statistics: Tensor) -> Tensor:
-        return statistics[3, 0]
+        return statistics[..., 3, 0].sum()
+
+    def unflatten(self, statistics: Tensor) -> Tensor:
+        return statistics.view(4, -1)
 
 
-def dice_loss(input: Tensor, target: Tensor, **options: Unpack[FunctionOptions]) -> Tensor:
-    """The loss behind :class:`metricfit.DiceLoss`: soft Dice with squares in the denominator, averaged over classes.
+class DiceOptions(CrossEntropyOptions, total=False):
+    """The options of :func:`dice_loss`."""
 
-    >>> dice_loss(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))              # 1 - 2 * 0.5 / (0.5 + 1)
-    tensor(0.3333)
-    """
-    return loss_function(Dice(), input, target, **options)
+    ignore_classes: Sequence[int]
+    over: str
 
 
 class DiceLoss(LossWithoutWidth):
     """Soft Dice of Milletari et al., squares in the denominator, mean over the batch's classes: a baseline of the EAST paper.
 
+    In the modes "binary" and "multilabel" it is the Dice of the positive class, averaged over the labels.
+
+    Args:
+        ignore_classes: indices of classes, such as the background, that the mean leaves out.
+        over: ``"batch"``, or ``"image"`` for the mean of the losses of every image.
+        **options: see :class:`ClassificationLoss`.
+
     >>> DiceLoss()(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))  # 1 - 2 * 0.5 / (0.5 + 1)
     tensor(0.3333)
     """
 
+    def __init__(self, *, ignore_classes: Sequence[int] = (), over: str = "batch", **options: Unpack[LossOptions]) -> None:
+        super().__init__(**options)
+        self.ignore_classes, self.over = tuple(ignore_classes), check_over(over, self.memory)
+
     def objective(self) -> Objective:
-        return Dice()
+        return mean_over(self.over, Dice(self.ignore_classes))
+
+
+def dice_loss(input: Tensor, target: Tensor, sample_weight: Tensor | None = None, **options: Unpack[DiceOptions]) -> Tensor:
+    """The loss of :class:`metricfit.DiceLoss`, which has the same options.
+
+    >>> dice_loss(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))              # 1 - 2 * 0.5 / (0.5 + 1)
+    tensor(0.3333)
+    """
+    return DiceLoss(distributed=False, **options)(input, target, sample_weight)

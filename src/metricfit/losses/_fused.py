@@ -17,6 +17,7 @@ from torch import Tensor
 from metricfit.links import Leaky, Linear, Link, Log, Power
 from metricfit.losses._objectives import Hits, Objective
 from metricfit.numerics import forbid_second_derivative, fused
+from metricfit.scores import has_memory
 from metricfit.smoothing import Normal
 
 
@@ -86,7 +87,4 @@ def _has_values(scores: Tensor, labels: Tensor, width: float | Tensor) -> bool:
         return False
     if isinstance(width, Tensor) and (width.numel() != 1 or width.requires_grad or not width.is_cpu):
         return False
-    try:
-        return scores.is_cpu and labels.is_cpu and scores.data_ptr() is not None and labels.data_ptr() is not None
-    except RuntimeError:
-        return False
+    return scores.is_cpu and labels.is_cpu and has_memory(scores) and has_memory(labels)

@@ -8,7 +8,7 @@ For accuracy under the softmax this is leaky expected error (arXiv 1905.00448, E
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -42,9 +42,18 @@ class LeakyTotal(Objective):
     cross_entropy: CrossEntropy
     leak: float
 
+    @property
+    def by_label(self) -> bool:  # type: ignore[override]
+        return self.objective.by_label
+
+    @property
+    def by_image(self) -> bool:  # type: ignore[override]
+        return self.objective.by_image
+
     def statistics(self, rows: AnyRows) -> Tensor:
-        size = self.objective.size_of(rows)[None]
-        return torch.cat([self.objective.statistics(rows).flatten(), self.cross_entropy.statistics(rows), size])
+        together = replace(rows, groups=())
+        leak, size = self.cross_entropy.statistics(together), self.objective.size_of(together)[None]
+        return torch.cat([self.objective.statistics(rows).flatten(), leak, size])
 
     def value(self, statistics: Tensor) -> Tensor:
         value = self.objective.value(self.objective.unflatten(statistics[:-3]))

@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Unpack
 
+import torch
 from torch import Tensor, nn
 
 from metricfit import links, metrics
 from metricfit._checks import check_floating, check_number
 from metricfit.links import Link
-from metricfit.losses._base import ClassificationLoss, FunctionOptions, LossOptions, loss_function
+from metricfit.losses._base import ClassificationLoss, CrossEntropyOptions, LossOptions, rows_for
 from metricfit.losses._leak import add_leak
-from metricfit.losses._objectives import Assigner, Objective, PerRow, objective_for
-from metricfit.metrics import MetricLike
+from metricfit.losses._objectives import (
+    Assigner,
+    CountsObjective,
+    Objective,
+    PerRow,
+    check_over,
+    mean_over,
+    objective_for,
+)
+from metricfit.metrics import Averaged, Metric, MetricLike, Multilabel
 from metricfit.smoothing import Smoothing, Softmax
 
 
-def metric_loss(
-    input: Tensor,
-    target: Tensor,
-    metric: MetricLike = "accuracy",
-    smoothing: Smoothing | None = None,
-    link: str | Link = "linear",
-    *,
-    scale: float | Tensor | None = None,
-    margin: float | None = None,
-    normalize_scores: bool = False,
-    leak: float = 0.0,
-    leak_weight: Tensor | None = None,
-    offsets: Tensor | None = None,
-    **options: Unpack[FunctionOptions],
-) -> Tensor:
-    """The loss behind :class:`metricfit.MetricLoss`: a link of a metric of the smoothed confusion matrix, plus a leak.
+class MetricOptions(CrossEntropyOptions, total=False):
+    """The options of :func:`metric_loss`, as documented in :class:`MetricLoss`."""
 
-    >>> metric_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]), "accuracy", link="log")   # log 2
-    tensor(0.6931)
-    """
-    assigner = Assigner(Softmax() if smoothing is None else smoothing, margin, normalize_scores, offsets)
-    objective = objective_for(metrics.get(metric), assigner, links.get(link))
-    return loss_function(add_leak(objective, check_number(leak, "leak", 0.0), leak_weight), input, target, scale, **options)
+    margin: float | None
+    normalize_scores: bool
+    leak: float
+    leak_weight: Tensor | None
+    offsets: Tensor | None
+    over: str
+    ignore_classes: Sequence[int]
 
 
 class MetricLoss(ClassificationLoss):
@@ -54,9 +52,11 @@ class MetricLoss(ClassificationLoss):
         normalize_scores: subtract the batch's mean score and divide by its standard deviation (arXiv 2205.09615, Listing 1).
         leak: alpha, the weight of a cross-entropy of the same scores that is added to the loss of the metric. For
             ``"accuracy"`` under the softmax, the sum is :class:`LeakyExpectedErrorLoss`.
-        leak_weight: one weight per class, (k,), in that cross-entropy but not in the metric.
-        offsets: one number per class, (k,), added to the scores in the metric but not in the leak. An ``nn.Parameter`` is
-            trained.
+        leak_weight: one weight per class, (k,), in that cross-entropy but not in the metric; for logits, of the positives.
+        offsets: one number per class, (k,), or per logit, added to the scores in the metric but not in the leak. An
+            ``nn.Parameter`` is trained.
+        over: ``"batch"`` is the metric of all rows of the batch, ``"image"`` the mean over images (N, C, H, W).
+        ignore_classes: indices of classes that averages leave out, such as [0] for the background; or of labels.
         **options: see :class:`ClassificationLoss`.
 
     >>> loss = MetricLoss("f1_macro")
@@ -81,10 +81,13 @@ class MetricLoss(ClassificationLoss):
         leak: float = 0.0,
         leak_weight: Tensor | None = None,
         offsets: Tensor | None = None,
+        over: str = "batch",
+        ignore_classes: Sequence[int] = (),
         **options: Unpack[LossOptions],
     ) -> None:
         super().__init__(**options)
-        self.metric = metrics.get(metric)
+        self.metric = _resolve(metrics.get(metric), self.mode, ignore_classes)
+        self.over = check_over(over, self.memory)
         self.smoothing = Softmax() if smoothing is None else smoothing
         self.link = links.get(link)
         self.margin = None if margin is None else check_number(margin, "margin", 0.0)
@@ -107,8 +110,57 @@ class MetricLoss(ClassificationLoss):
 
     def objective(self) -> Objective:
         assigner = Assigner(self.smoothing, self.margin, self.normalize_scores, self.offsets)
-        return add_leak(objective_for(self.metric, assigner, self.link), self.leak, self.leak_weight)
+        objective = mean_over(self.over, objective_for(self.metric, assigner, self.link))
+        return add_leak(objective, self.leak, self.leak_weight)
+
+    @torch.no_grad()
+    def per_class(self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
+        """The metric of every class (k,), or of every label, in this batch: to log.
+
+        They are under the smoothing, like the loss. With ``smoothing=Hard()`` they are those of the decisions:
+
+        >>> from metricfit.smoothing import Hard
+        >>> loss = MetricLoss("iou_macro", Hard())
+        >>> loss.per_class(torch.tensor([[2.0, 1.0], [0.0, 3.0], [0.5, 0.1]]), torch.tensor([0, 1, 1]))
+        tensor([0.5000, 0.5000])
+        """
+        if not metrics.needs_counts_only(self.metric):
+            raise ValueError(f"`metric` {self.metric} is not an average over classes, so it has no values per class.")
+        assigner = Assigner(self.smoothing, self.margin, self.normalize_scores, self.offsets)
+        objective = CountsObjective(assigner, self.link, self.metric)
+        rows = rows_for(objective, input, target, sample_weight, None, self._row_options())
+        statistics = objective.statistics(rows)
+        return self.metric.per_class(objective.counts(statistics)).to(statistics)
 
     def extra_repr(self) -> str:
         extra = (f", margin={self.margin}" if self.margin is not None else "") + (f", leak={self.leak}" if self.leak else "")
         return f"metric={self.metric}, link={self.link}{extra}" + (", normalize_scores=True" if self.normalize_scores else "")
+
+
+def metric_loss(
+    input: Tensor,
+    target: Tensor,
+    metric: MetricLike = "accuracy",
+    smoothing: Smoothing | None = None,
+    link: str | Link = "linear",
+    *,
+    scale: float | Tensor | None = None,
+    sample_weight: Tensor | None = None,
+    **options: Unpack[MetricOptions],
+) -> Tensor:
+    """The loss of :class:`metricfit.MetricLoss`, which has the same options.
+
+    >>> metric_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]), "accuracy", link="log")   # log 2
+    tensor(0.6931)
+    """
+    loss = MetricLoss(metric, smoothing, link, distributed=False, **options)
+    return loss(input, target, sample_weight, scale)
+
+
+def _resolve(metric: Metric, mode: str | None, ignore_classes: Sequence[int]) -> Metric:
+    """The metric of this mode, without the classes to ignore."""
+    if len(ignore_classes):
+        if not isinstance(metric, Averaged):
+            raise ValueError(f"`ignore_classes` is for averages over classes such as 'iou_macro', got {metric}.")
+        metric = replace(metric, ignore_classes=tuple(ignore_classes))  # type: ignore[type-var]
+    return Multilabel(metric) if mode == "multilabel" and not isinstance(metric, Multilabel) else metric

@@ -1,7 +1,8 @@
 """Objectives: two pure functions, from rows to statistics and from statistics to a loss.
 
 Statistics are sums over rows. So the joint loss of several batches is a function of the sum of their statistics, and gradient
-accumulation, memory and distributed training only add statistics.
+accumulation, memory and distributed training only add statistics. Labels and images that have sums of their own are leading
+axes of the statistics.
 """
 
 from __future__ import annotations
@@ -13,17 +14,31 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from metricfit._checks import Ends, check_flag, check_number, check_shape, extremes
-from metricfit.confusion import exact_product, labels_confusion, shares_confusion, sums_by_class
+from metricfit._checks import Ends, check_flag, check_number, check_option, extremes
+from metricfit.confusion import exact_product
 from metricfit.links import Linear, Link
 from metricfit.losses._rows import AnyRows, LabelRows, ShareRows
-from metricfit.metrics import Cost, Counts, CountsMetric, Custom, Metric, needs_counts_only, occurs
+from metricfit.metrics import (
+    Accuracy,
+    Averaged,
+    Cost,
+    Counts,
+    CountsMetric,
+    Custom,
+    Metric,
+    Multilabel,
+    needs_counts_only,
+    occurs,
+)
 from metricfit.numerics import safe_divide, safe_log
 from metricfit.scores import label_gaps, limit_gradient, normalize_scores
 from metricfit.smoothing import Smoothing
 
 
 class Objective(ABC):
+    by_label: bool = False  # whether each label of mode "multilabel" has statistics of its own
+    by_image: bool = False  # whether each image has
+
     @abstractmethod
     def statistics(self, rows: AnyRows) -> Tensor:
         """Sums over rows that determine the loss."""
@@ -61,7 +76,7 @@ class PerRow(Objective):
         """Each row's loss times its weight, (n,)."""
 
     def statistics(self, rows: AnyRows) -> Tensor:
-        return torch.stack([rows.finite(self.losses(rows).sum()), rows.total_weight()])
+        return torch.stack([rows.finite(rows.sum_rows(self.losses(rows))), rows.total_weight()], -1)
 
     def loss(self, rows: AnyRows) -> Tensor:
         if rows.weight is None and len(rows.scores):  # in few operators
@@ -69,13 +84,13 @@ class PerRow(Objective):
         return super().loss(rows)
 
     def value(self, statistics: Tensor) -> Tensor:
-        return safe_divide(statistics[0], statistics[1])
+        return safe_divide(statistics[..., 0], statistics[..., 1])
 
     def size(self, statistics: Tensor) -> Tensor:
-        return statistics[1]
+        return statistics[..., 1]
 
     def total(self, statistics: Tensor) -> Tensor:
-        return statistics[0]
+        return statistics[..., 0]
 
 
 @dataclass(frozen=True)
@@ -85,7 +100,7 @@ class Assigner:
     smoothing: Smoothing
     margin: float | None = None
     normalize: bool = False
-    offsets: Tensor | None = None  # (k,), added to the scores
+    offsets: Tensor | None = None  # (k,), or one per logit, added to the scores
 
     def __post_init__(self) -> None:
         if not isinstance(self.smoothing, Smoothing):
@@ -98,11 +113,12 @@ class Assigner:
         """The scores that are smoothed, and their ends if these are known."""
         scores, ends = rows.scores, rows.ends
         if self.offsets is not None:
-            check_shape(self.offsets, scores.shape[1:], "offsets")
-            scores = (scores if self.normalize else rows.bounded()) + self.offsets.to(scores)
+            scores = (scores if self.normalize else rows.bounded()) + rows.per_class(self.offsets, "offsets")
             ends = extremes(scores)
         if not self.normalize:
             return scores, ends
+        if rows.masked:
+            raise ValueError("`input` should be finite with normalize_scores=True, got -inf: it has no mean and no deviation.")
         scores = normalize_scores(scores, rows.weight)
         scores = limit_gradient(scores) if rows.extreme else scores  # it is subtracted from its mean
         return scores, extremes(scores)
@@ -166,16 +182,16 @@ class MeanHits(Objective):
         if isinstance(rows, LabelRows):
             hits = rows.weighted(self.assigner.log_label(rows).exp())
         else:
-            hits = rows.shares * self.assigner.assign(rows)
-        statistics = torch.stack([hits.sum(), self.size_of(rows)])
+            hits = (rows.shares * self.assigner.assign(rows)).sum(1)
+        statistics = torch.stack([rows.sum_rows(hits), self.size_of(rows)], -1)
         return limit_gradient(statistics) if rows.extreme else statistics  # a logarithm is steep, and weights may be huge
 
     def value(self, statistics: Tensor) -> Tensor:
-        mean = safe_divide(statistics[0], statistics[1], otherwise=1.0)  # no rows, no loss
+        mean = safe_divide(statistics[..., 0], statistics[..., 1], otherwise=1.0)  # no rows, no loss
         return self.link(mean, safe_log(mean))
 
     def size(self, statistics: Tensor) -> Tensor:
-        return statistics[1]
+        return statistics[..., 1]
 
     def size_of(self, rows: AnyRows) -> Tensor:
         return total_share(rows)
@@ -194,10 +210,11 @@ class Gains(PerRow):
         assignment = self.assigner.assign(rows)
         gains, span = self.metric.unit_gains(assignment)
         if isinstance(rows, LabelRows):
-            gain = (assignment * gains[rows.labels]).sum(1)
+            gain = (assignment * gains[rows.labels].movedim(-1, 1)).sum(1)
             gain = limit_gradient(gain) if rows.extreme else gain  # a logarithm is steep, and weights may be huge
             return rows.weighted(span * self.link(gain, safe_log(gain)))
-        gain = limit_gradient(exact_product(assignment, gains.T))  # (n, k): the gain for each true class
+        columns = assignment.flatten(2) if assignment.ndim > 2 else assignment[..., None]
+        gain = limit_gradient(exact_product(gains, columns).view_as(assignment))  # (n, k, ...): the gain for each true class
         return (rows.shares * span * self.link(gain, safe_log(gain))).sum(1)
 
 
@@ -209,18 +226,21 @@ class MatrixObjective(Objective):
     link: Link
     metric: Metric
 
+    @property
+    def by_label(self) -> bool:  # type: ignore[override]
+        return isinstance(self.metric, Multilabel)
+
     def statistics(self, rows: AnyRows) -> Tensor:
-        self.metric.check_classes(rows.scores.shape[1])
+        self.metric.check_classes(rows.n_labels if self.by_label else rows.scores.shape[1])
         assignment = self.assigner.assign(rows)
-        if isinstance(rows, LabelRows):
-            matrix = labels_confusion(rows.weighted(assignment), rows.labels)
-        else:
-            matrix = shares_confusion(assignment, rows.shares)
-        return limit_gradient(matrix) if rows.extreme or _is_steep(matrix.sum(0)) else matrix
+        matrix = rows.confusion(assignment)
+        return limit_gradient(matrix) if rows.extreme or _is_steep(matrix.sum(-2)) else matrix
 
     def value(self, statistics: Tensor) -> Tensor:
-        value = self.metric(statistics) + 0.0 * statistics.sum()  # NaN in any entry gives NaN, also if the metric ignores it
-        return _apply_link(value, self.metric, self.link)
+        matrix = self.metric.cast(statistics)
+        everywhere = (-3, -2, -1) if self.by_label else (-2, -1)
+        value = self.metric.value(matrix) + 0.0 * matrix.sum(everywhere)  # NaN in any entry gives NaN
+        return _apply_link(value, self.metric, self.link).to(statistics.dtype)
 
     def size(self, statistics: Tensor) -> Tensor:
         return statistics.sum()
@@ -229,8 +249,8 @@ class MatrixObjective(Objective):
         return total_share(rows)
 
     def unflatten(self, statistics: Tensor) -> Tensor:
-        n_classes = math.isqrt(statistics.numel())
-        return statistics.view(n_classes, n_classes)
+        n_classes = 2 if self.by_label else math.isqrt(statistics.numel())
+        return statistics.view(*[-1] * self.by_label, n_classes, n_classes)
 
 
 @dataclass(frozen=True)
@@ -245,40 +265,90 @@ class CountsObjective(Objective):
     link: Link
     metric: CountsMetric
 
+    @property
+    def by_label(self) -> bool:  # type: ignore[override]
+        return isinstance(self.metric, Multilabel)
+
     def statistics(self, rows: AnyRows) -> Tensor:
-        n_classes = rows.scores.shape[1]
-        self.metric.check_classes(n_classes)
+        self.metric.check_classes(rows.n_labels if self.by_label else rows.scores.shape[1])
         assignment = self.assigner.assign(rows)
+        support = rows.support()
         if isinstance(rows, LabelRows):
             assignment = rows.weighted(assignment)
-            hits = sums_by_class(assignment.gather(1, rows.labels[:, None]).squeeze(1), rows.labels, n_classes)
-            support, predicted = rows.support(), assignment.sum(0)
+            hits, predicted = rows.sum_by_label(rows.at_label(assignment)), rows.sum_classes(assignment)
         else:
-            hits, support = (rows.shares * assignment).sum(0), rows.shares.sum(0)
-            predicted = (rows.shares.sum(1, keepdim=True) * assignment).sum(0)
+            hits = rows.sum_classes(rows.shares * assignment)
+            predicted = rows.sum_classes(rows.shares.sum(1, keepdim=True) * assignment)
         if rows.ends is None:
             hits = hits + 0.0 * predicted.sum()  # NaN in any row gives NaN, also if the metric ignores its class
-        counts = torch.stack([hits, support, predicted])
+        counts = torch.stack([hits, support, predicted], -2)
         return limit_gradient(counts) if rows.extreme or _is_steep(predicted) else counts
 
     def value(self, statistics: Tensor) -> Tensor:
-        hits, support, predicted = self.metric.cast(statistics)
-        value = self.metric.of_counts(Counts(hits, support, predicted, support.sum(), averaged=occurs(support)))
+        value = self.metric.of_counts(self.counts(statistics))
         return _apply_link(value, self.metric, self.link).to(statistics.dtype)
 
+    def counts(self, statistics: Tensor) -> Counts:
+        hits, support, predicted = self.metric.cast(statistics).unbind(-2)
+        return Counts(hits, support, predicted, support.sum(-1), averaged=occurs(support))
+
     def size(self, statistics: Tensor) -> Tensor:
-        return statistics[1].sum()
+        return statistics[..., 1, :].sum()
 
     def size_of(self, rows: AnyRows) -> Tensor:
         return total_share(rows)
 
     def unflatten(self, statistics: Tensor) -> Tensor:
-        return statistics.view(3, -1)
+        return statistics.view(-1, 3, 2) if self.by_label else statistics.view(3, -1)
+
+
+@dataclass(frozen=True)
+class MeanOverImages(Objective):
+    """The mean of an objective of every image; the statistics are the sum and the number of images.
+
+    Images without rows do not count, nor, for a metric of the positive class, images without that class.
+    """
+
+    objective: Objective
+    by_image = True
+
+    @property
+    def by_label(self) -> bool:  # type: ignore[override]
+        return self.objective.by_label
+
+    def statistics(self, rows: AnyRows) -> Tensor:
+        losses = self.objective.value(self.objective.statistics(rows))  # one per image, or per image and label
+        weight, metric = rows.total_weight(), getattr(self.objective, "metric", None)
+        if isinstance(metric, Averaged) and metric.average == "binary":
+            weight = rows.support()[..., metric.positive]
+        counted = occurs(weight if weight.ndim == losses.ndim else weight.sum(-1))
+        return torch.stack([torch.where(counted, losses, 0.0).sum(), counted.to(losses).sum()])
+
+    def value(self, statistics: Tensor) -> Tensor:
+        return safe_divide(statistics[0], statistics[1])
+
+    def size(self, statistics: Tensor) -> Tensor:
+        return statistics[1]
+
+    def size_of(self, rows: AnyRows) -> Tensor:
+        return self.statistics(rows)[1]
+
+
+def check_over(over: str, memory: float | None) -> str:
+    """Check what a loss is a mean over; a memory has the counts of whole batches."""
+    if check_option(over, "over", ("batch", "image")) == "image" and memory is not None:
+        raise ValueError(f'`memory` should be None with over="image", got {memory}: it keeps the counts of whole batches.')
+    return over
+
+
+def mean_over(over: str, objective: Objective) -> Objective:
+    """The objective of the whole batch, or the mean over its images."""
+    return MeanOverImages(objective) if over == "image" else objective
 
 
 def total_share(rows: AnyRows) -> Tensor:
     """The sum of the weights of rows; of class probabilities their sum."""
-    return rows.total_weight() if isinstance(rows, LabelRows) else rows.shares.sum()
+    return rows.total_weight() if isinstance(rows, LabelRows) else rows.sum_rows(rows.shares.sum(1))
 
 
 def objective_for(metric: Metric, assigner: Assigner, link: Link) -> Objective:
@@ -288,6 +358,8 @@ def objective_for(metric: Metric, assigner: Assigner, link: Link) -> Objective:
             f"`link` should be 'linear' for a function whose values have no known limits, got {link}. "
             "Try `mf.metrics.Custom(function, limits=(0, 1))`."
         )
+    if isinstance(metric, Multilabel) and isinstance(metric.metric, Accuracy | Cost):
+        metric = metric.metric  # a mean over all labels of all rows
     if metric.counts_hits:
         return MeanHits(assigner, link) if link.of_mean else Hits(assigner, link)
     if isinstance(metric, Cost) and not link.of_mean:

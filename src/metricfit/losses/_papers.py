@@ -25,7 +25,7 @@ def exact_loss(
     method: str = "quadrature",
     **options: Unpack[FunctionOptions],
 ) -> Tensor:
-    """The loss behind :class:`metricfit.ExactLoss`: expected error under normal noise (arXiv 2205.09615).
+    """The loss of :class:`metricfit.ExactLoss`: expected error under normal noise (arXiv 2205.09615).
 
     >>> exact_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([0]), normalize_scores=False)    # 1 - Phi(1 / sqrt 2)
     tensor(0.2398)
@@ -69,7 +69,7 @@ class ExactLoss(MetricLoss):
 def expected_error_loss(
     input: Tensor, target: Tensor, temperature: float | Tensor = 1.0, **options: Unpack[FunctionOptions]
 ) -> Tensor:
-    """The loss behind :class:`metricfit.ExpectedErrorLoss`, 1 - p_y under the softmax (arXiv 1905.00448, Eq. 3 to 5).
+    """The loss of :class:`metricfit.ExpectedErrorLoss`, 1 - p_y under the softmax (arXiv 1905.00448, Eq. 3 to 5).
 
     >>> expected_error_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))
     tensor(0.5000)
@@ -91,7 +91,7 @@ class ExpectedErrorLoss(MetricLoss):
 def leaky_expected_error_loss(
     input: Tensor, target: Tensor, alpha: float = 0.1, temperature: float | Tensor = 1.0, **options: Unpack[FunctionOptions]
 ) -> Tensor:
-    """The loss behind :class:`metricfit.LeakyExpectedErrorLoss`, (1 - p_y) - alpha log p_y (arXiv 1905.00448, Eq. 6, plus 1).
+    """The loss of :class:`metricfit.LeakyExpectedErrorLoss`, (1 - p_y) - alpha log p_y (arXiv 1905.00448, Eq. 6, plus 1).
 
     >>> leaky_expected_error_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))             # 0.5 + 0.1 log 2
     tensor(0.5693)
@@ -118,7 +118,7 @@ def east_loss(
     link: str | Link = "linear",
     **options: Unpack[FunctionOptions],
 ) -> Tensor:
-    """The loss behind :class:`metricfit.EastLoss`, a metric of the soft-set confusion matrix (arXiv 2405.20954, Eq. 3 to 6).
+    """The loss of :class:`metricfit.EastLoss`, a metric of the soft-set confusion matrix (arXiv 2405.20954, Eq. 3 to 6).
 
     >>> east_loss(torch.tensor([[0.0, 1.0986123]]), torch.tensor([1]), "accuracy")           # 1 - 0.8, see SoftSet
     tensor(0.2000)

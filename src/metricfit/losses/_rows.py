@@ -1,9 +1,14 @@
-"""Rows, from scores and targets in any layout of ``nn.CrossEntropyLoss``."""
+"""Rows, from scores and targets in the layouts of ``nn.CrossEntropyLoss`` and ``nn.BCEWithLogitsLoss``.
+
+A logit z of two classes is the pair of scores (0, z), and K labels are K problems of two classes. So all modes share one
+layout: scores (n, k, ...) with the classes in dimension 1. Pixels stay behind the classes, where torch's softmax is fast.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypedDict
+from math import prod
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,13 +19,16 @@ from metricfit._checks import (
     check_floating,
     check_label_ends,
     check_nonnegative,
+    check_number,
+    check_option,
     check_shape,
     check_tensor,
     extremes,
 )
-from metricfit.confusion import one_hot, sums_by_class
-from metricfit.scores import bounded_scores, saturate, working_precision
+from metricfit.confusion import exact_product, one_hot, sums_by_class
+from metricfit.scores import bounded_scores, flat_rows, saturate, working_precision
 
+MODES = ("multiclass", "binary", "multilabel")
 _ORDINARY = (1e-6, 1e6)  # weights that no dtype makes huge or tiny
 _ROUNDED = 0.01  # by which a sum of class probabilities may differ from one, in half precision too
 _SMALL = {dtype: torch.finfo(dtype).max ** 0.5 for dtype in (torch.float32, torch.float64)}
@@ -28,24 +36,59 @@ _SMALL = {dtype: torch.finfo(dtype).max ** 0.5 for dtype in (torch.float32, torc
 
 @dataclass(frozen=True)
 class ScoreRows:
-    """One row per sample (or pixel, or token); class weights and sample weights are already applied."""
+    """One row per sample, pixel, token or label of these; class weights and sample weights are already applied."""
 
-    scores: Tensor  # (n, k), float32 or float64
-    weight: Tensor | None  # (n,), the row's weight in a mean; None: 1
-    scale: float | Tensor | None  # a number, () or (n,)
+    scores: Tensor  # (n, k, ...), float32 or float64
+    weight: Tensor | None  # (n, ...), the row's weight in a mean; None: 1
+    scale: float | Tensor | None  # a number, () or (n, ...)
     shape: torch.Size  # the caller's layout of one value per row
     ends: Ends  # of the scores
     extreme: bool = field(default=True, kw_only=True)  # whether some weights are far from 1, or may be
+    groups: tuple[int, ...] = field(default=(), kw_only=True)  # what dimension 0 holds that has sums of its own
+    n_labels: int = field(default=0, kw_only=True)  # two-class problems in a row; 0: one problem of k classes
+    class_dim: int = field(default=1, kw_only=True)  # of the caller's scores
+    masked: bool = field(default=False, kw_only=True)  # whether some scores were minus infinity
 
     def weighted(self, values: Tensor) -> Tensor:
-        """Values (n,) or (n, k) times the weights of their rows."""
+        """Values (n, ...) or (n, k, ...) times the weights of their rows."""
         if self.weight is None:
             return values
-        return values * (self.weight if values.ndim == 1 else self.weight[:, None])
+        return values * (self.weight if values.ndim == self.weight.ndim else self.weight.unsqueeze(1))
+
+    def sum_rows(self, values: Tensor) -> Tensor:
+        """The sum of values (n, ...): a scalar, or one per group."""
+        return values.flatten(1).sum(1).view(self.groups) if self.groups else values.sum()
+
+    def sum_classes(self, values: Tensor) -> Tensor:
+        """The sums of values (n, k, ...) over the rows: (k,), or (..., k) for groups."""
+        if self.groups:
+            return values.flatten(2).sum(2).view(*self.groups, -1)
+        return values.sum(0) if values.ndim == 2 else values.sum((0, *range(2, values.ndim)))
 
     def total_weight(self) -> Tensor:
-        """The sum of the weights, a scalar."""
-        return self.scores.new_full((), len(self.scores)) if self.weight is None else self.weight.sum()
+        """The sum of the weights, a scalar, or one per group."""
+        if self.weight is not None:
+            return self.sum_rows(self.weight)
+        return self.scores.new_full(self.groups, self.scores.numel() // self.scores.shape[1] // prod(self.groups))
+
+    def per_class(self, numbers: Tensor, name: str, first: float = 0.0) -> Tensor:
+        """One number per class (k,), or one per logit beside ``first`` for the negative class, to broadcast with scores."""
+        n_classes = self.scores.shape[1]
+        if not self.n_labels:
+            check_shape(numbers, (n_classes,), name)
+            return numbers.to(self.scores).view(-1, *[1] * (self.scores.ndim - 2))
+        check_tensor(numbers, name)
+        if numbers.numel() != self.n_labels:
+            raise ValueError(f"`{name}` should have shape ({self.n_labels},), one per logit, got {tuple(numbers.shape)}.")
+        column = numbers.to(self.scores).reshape(-1).repeat(self.scores.shape[0] // self.n_labels)
+        return torch.stack([torch.full_like(column, first), column], 1).unsqueeze(2)
+
+    def restore(self, values: Tensor) -> Tensor:
+        """Values (n, ...) in the caller's layout."""
+        if self.n_labels < 2:
+            return values.reshape(self.shape)
+        dim = self.class_dim
+        return values.reshape(self.n_labels, *self.shape[:dim], *self.shape[dim + 1 :]).movedim(0, dim)
 
     def bounded(self) -> Tensor:
         """Scores whose differences in a row are finite, see ``bounded_scores``."""
@@ -61,33 +104,89 @@ class ScoreRows:
 class LabelRows(ScoreRows):
     """Every row has one label."""
 
-    labels: Tensor  # (n,)
+    labels: Tensor  # (n, ...)
+
+    def at_label(self, values: Tensor) -> Tensor:
+        """The entries (n, ...) at the labels of values (n, k, ...)."""
+        return values.gather(1, self.labels.unsqueeze(1)).squeeze(1)
 
     def support(self) -> Tensor:
-        """The sum of the weights of each class, (k,)."""
-        n_classes = self.scores.shape[1]
-        if self.weight is None and self.ends is not None:  # values can be read, as they cannot under vmap
-            return torch.bincount(self.labels, minlength=n_classes).to(self.scores.dtype)
-        weight = torch.ones_like(self.scores[:, 0]) if self.weight is None else self.weight
-        return sums_by_class(weight, self.labels, n_classes)
+        """The sum of the weights of each class: (k,), or (..., k) for groups."""
+        if self.weight is None and self.ends is not None and not self.groups:  # values can be read, as they cannot under vmap
+            labels = self.labels if self.labels.ndim == 1 else self.labels.flatten()
+            return torch.bincount(labels, minlength=self.scores.shape[1]).to(self.scores.dtype)
+        return self.sum_by_label(torch.ones_like(self.scores[:, 0]) if self.weight is None else self.weight)
+
+    def sum_by_label(self, values: Tensor) -> Tensor:
+        """The sums of values (n, ...) over the rows of each class: (k,), or (..., k) for groups."""
+        if self.n_labels:  # two classes: two sums of all rows
+            positive = self.labels.to(values)
+            return torch.stack([self.sum_rows(values * (1.0 - positive)), self.sum_rows(values * positive)], -1)
+        n_classes, cells = self.scores.shape[1], self._cells()
+        sums = sums_by_class(values if values.ndim == 1 else values.flatten(), cells, n_classes * prod(self.groups))
+        return sums.view(*self.groups, n_classes) if self.groups else sums
+
+    def confusion(self, assignment: Tensor) -> Tensor:
+        """The confusion matrix (k, k), or (..., k, k) for groups."""
+        n_classes, rows = assignment.shape[1], flat_rows(self.weighted(assignment))
+        sums = sums_by_class(rows, self._cells(), n_classes * prod(self.groups))
+        return sums.view(*self.groups, n_classes, n_classes)
+
+    def _cells(self) -> Tensor:
+        """The label of every row, (n * ...,), counted on over the groups."""
+        if not self.groups:
+            return self.labels if self.labels.ndim == 1 else self.labels.flatten()
+        first = self.scores.shape[1] * torch.arange(self.labels.shape[0], device=self.labels.device)
+        return (self.labels.flatten(1) + first[:, None]).flatten()
 
 
 @dataclass(frozen=True)
 class ShareRows(ScoreRows):
     """Every row has one share per class: class probabilities, or labels with label smoothing."""
 
-    shares: Tensor  # (n, k), weights included
+    shares: Tensor  # (n, k, ...), weights included
+
+    def support(self) -> Tensor:
+        """The sum of the shares of each class: (k,), or (..., k) for groups."""
+        return self.sum_classes(self.shares)
+
+    def confusion(self, assignment: Tensor) -> Tensor:
+        """The confusion matrix (k, k), or (..., k, k) for groups."""
+        if assignment.ndim == 2:
+            return exact_product(self.shares.T, assignment)
+        matrices = exact_product(self.shares.flatten(2), assignment.flatten(2).mT)
+        return matrices.view(*self.groups, *matrices.shape[1:]) if self.groups else matrices.sum(0)
 
 
 AnyRows = LabelRows | ShareRows
 
 
-class RowOptions(TypedDict):
-    """The options of ``nn.CrossEntropyLoss`` that concern rows."""
+@dataclass(frozen=True)
+class RowOptions:
+    """How targets are read: the options of ``nn.CrossEntropyLoss`` and ``nn.BCEWithLogitsLoss`` that concern rows."""
 
-    weight: Tensor | None
-    ignore_index: int
-    label_smoothing: float
+    weight: Tensor | None = None
+    ignore_index: int = -100
+    label_smoothing: float = 0.0
+    mode: str | None = None
+    pos_weight: Tensor | None = None
+    class_dim: int = 1
+
+    def __post_init__(self) -> None:
+        for name, each in (("weight", "class"), ("pos_weight", "label")):
+            if not isinstance(getattr(self, name), Tensor | None):
+                raise TypeError(f"`{name}` should be a torch.Tensor with one entry per {each}, got {getattr(self, name)!r}.")
+        if not isinstance(self.ignore_index, int):
+            raise TypeError(f"`ignore_index` should be an integer, got {self.ignore_index!r}.")
+        object.__setattr__(self, "label_smoothing", check_number(self.label_smoothing, "label_smoothing", 0.0, 1.0))
+        if self.mode is not None:
+            check_option(self.mode, "mode", MODES)
+        if self.class_dim not in (1, -1):
+            raise ValueError(f"`class_dim` should be 1 as for (N, C, H, W), or -1 as for (N, L, C), got {self.class_dim!r}.")
+        if self.mode == "multiclass" and self.pos_weight is not None:
+            raise ValueError('`pos_weight` is for mode="binary" and "multilabel". For classes pass `weight`.')
+        if self.mode in ("binary", "multilabel") and self.weight is not None:
+            raise ValueError(f'`weight` is per class, for mode="multiclass". In mode={self.mode!r} pass `pos_weight`.')
 
 
 def as_rows(
@@ -95,87 +194,206 @@ def as_rows(
     target: Tensor,
     sample_weight: Tensor | None = None,
     scale: float | Tensor | None = None,
+    options: RowOptions = RowOptions(),
     *,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    label_smoothing: float = 0.0,
+    by_label: bool = False,
+    by_image: bool = False,
     only_ratios: bool = False,
 ) -> AnyRows:
-    """Check and flatten (k,), (n, k) or (n, k, d1, ...) scores with labels, or with class probabilities of the same shape.
+    """Check scores and targets, and bring them to one layout.
 
-    ``only_ratios`` says that the loss is a mean of these rows alone, so that only ratios of weights count.
+    ``by_label`` and ``by_image`` ask for sums per label of mode "multilabel" and per image. ``only_ratios`` says that the loss
+    is a mean of these rows alone, so that only ratios of weights count.
     """
     check_floating(input, "input")
     check_tensor(target, "target")
-    if input.ndim == 0:
-        raise ValueError("`input` should have shape (k,), (n, k) or (n, k, d1, ...), got ().")
-    class_dim = min(1, input.ndim - 1)
-    n_classes = input.shape[class_dim]
-    if n_classes < 2:
-        raise ValueError(
-            f"`input` should have at least 2 classes in dimension {class_dim}, got shape {tuple(input.shape)}. "
-            "For one score per sample, use `mf.binary_scores(input)`."
-        )
-    ends = check_finite(input, "input")
-    shape = input.shape[:class_dim] + input.shape[class_dim + 1 :]
-    scores = _flatten(working_precision(input), class_dim)
+    mode = options.mode or _mode_of(input, target, options)
+    layout = _Layout.of(input, mode, options.class_dim, by_label, by_image)
+    scores = layout.scores(working_precision(input))
+    has_shares = mode == "multiclass" and target.is_floating_point() and target.shape == input.shape
 
-    has_shares = target.is_floating_point() and target.shape == input.shape
     row_weight: Tensor | None = None
     largest, extreme = 1.0, False
     if sample_weight is not None:
-        check_shape(sample_weight, shape, "sample_weight")
+        check_tensor(sample_weight, "sample_weight")
         sample_weight, largest, extreme = as_weights(sample_weight, "sample_weight", scores, only_ratios)
-        row_weight = sample_weight.reshape(-1)
+        row_weight = layout.rows(sample_weight, "sample_weight")
     if isinstance(scale, Tensor) and scale.numel() != 1:
-        check_shape(scale, shape, "scale")
-        scale = scale.reshape(-1)
-    if weight is not None:
-        check_shape(weight, (n_classes,), "weight")
+        scale = layout.rows(scale, "scale")
+    class_weight = options.weight if mode == "multiclass" else options.pos_weight
+    if class_weight is not None:
+        name = "weight" if mode == "multiclass" else "pos_weight"
         # a mean over class probabilities divides by the number of rows, without the weights of classes
-        weight, largest_class, extreme_class = as_weights(weight, "weight", scores, only_ratios and not has_shares)
+        ratios = only_ratios and mode == "multiclass" and not has_shares
+        class_weight, largest_class, extreme_class = as_weights(class_weight, name, scores, ratios)
         largest, extreme = largest * largest_class, extreme or extreme_class
+        plain = ScoreRows(scores, None, None, layout.shape, None, n_labels=layout.n_labels)
+        class_weight = plain.per_class(class_weight, name, first=1.0)  # to broadcast with scores
+    check_total(largest, scores)
 
-    def weighted_shares(shares: Tensor, row_weight: Tensor | None) -> Tensor:
-        smooth = (1.0 - label_smoothing) * shares + label_smoothing / n_classes
-        smooth = smooth if row_weight is None else smooth * row_weight[:, None]
-        return smooth if weight is None else smooth * weight
-
+    shares: Tensor | None = None
     if has_shares:
-        _check_shares(target, class_dim)
-        target, largest_share, _ = as_weights(target, "target", scores, False)
+        _check_shares(target, layout.class_dim)
+        shares, largest_share, _ = as_weights(layout.scores(target), "target", scores, False)
         check_total(largest * largest_share, scores)
-        shares = weighted_shares(_flatten(target, class_dim), row_weight)
-        return ShareRows(scores, row_weight, scale, shape, ends, shares)
-    if largest > 1.0:
-        check_total(largest, scores)
-    _check_label_layout(target, input, shape)
-    labels = target.long() if target.ndim == 1 else target.reshape(-1).long()
-    labels, used_weight = _used_labels(labels, row_weight, ignore_index, n_classes, scores)
-    label_weight = _times_class_weight(used_weight, weight, labels)
-    if label_smoothing:
-        return ShareRows(scores, label_weight, scale, shape, ends, weighted_shares(one_hot(labels, scores), used_weight))
-    return LabelRows(scores, label_weight, scale, shape, ends, labels, extreme=extreme)
+        weight = row_weight
+    else:
+        labels, is_used = _labels(layout, target, input, options.ignore_index)
+        weight = row_weight if is_used is None else is_used.to(scores) if row_weight is None else row_weight * is_used
+        if labels.is_floating_point():
+            shares = torch.stack([1.0 - labels, labels], 1).to(scores)
+        if is_used is not None:
+            scores = torch.where(is_used.unsqueeze(1), scores, 0.0)  # ignored rows may hold anything
+    scores, ends, masked = _finite(scores)
+    common: dict[str, Any] = {"groups": layout.groups, "n_labels": layout.n_labels, "class_dim": layout.class_dim}
+    common["masked"] = masked
+    if shares is None and not options.label_smoothing:
+        if class_weight is not None:
+            at_label = class_weight.expand_as(scores).gather(1, labels.unsqueeze(1)).squeeze(1)
+            weight = at_label if weight is None else weight * at_label
+        return LabelRows(scores, weight, scale, layout.shape, ends, labels, extreme=extreme, **common)
+    plain_weight = weight
+    if shares is None:
+        shares = one_hot(labels, scores)
+        if class_weight is not None:
+            at_label = (shares * class_weight).sum(1)
+            plain_weight = at_label if weight is None else weight * at_label
+    shares = (1.0 - options.label_smoothing) * shares + options.label_smoothing / scores.shape[1]
+    shares = shares if weight is None else shares * weight.unsqueeze(1)
+    shares = shares if class_weight is None else shares * class_weight
+    return ShareRows(scores, plain_weight, scale, layout.shape, ends, shares, **common)
 
 
-def _used_labels(
-    labels: Tensor, weight: Tensor | None, ignore_index: int, n_classes: int, like: Tensor
-) -> tuple[Tensor, Tensor | None]:
-    """Labels with 0 instead of ``ignore_index``, and weights that are zero there."""
+@dataclass(frozen=True)
+class _Layout:
+    """Where the caller's scores, and values per row, go in (n, k, ...)."""
+
+    mode: str
+    class_dim: int
+    shape: torch.Size  # the caller's layout of one value per row
+    row_shape: tuple[int, ...]  # (n, ...)
+    groups: tuple[int, ...] = ()
+    n_labels: int = 0
+
+    @classmethod
+    def of(cls, input: Tensor, mode: str, class_dim: int, by_label: bool, by_image: bool) -> _Layout:
+        shape, size = input.shape, input.numel()
+        if input.ndim == 0:
+            raise ValueError("`input` should have shape (k,), (n, k) or (n, k, d1, ...), got ().")
+        if by_image and input.ndim < 3:
+            raise ValueError(f'`over="image"` is for scores of images, (N, C, H, W), got shape {tuple(shape)}.')
+        dim = min(class_dim % input.ndim, input.ndim - 1) if class_dim < 0 else min(class_dim, input.ndim - 1)
+        images = (shape[0],) if by_image else ()
+        if mode == "binary":
+            n_rows = prod(images)
+            groups = (*images, 1) if by_label else images
+            return cls(mode, dim, shape, (n_rows, size // max(n_rows, 1)), groups, 1)
+        n_classes = shape[dim]
+        if mode == "multilabel":
+            if input.ndim < 2:
+                raise ValueError(f'`input` should have shape (N, K, ...) in mode="multilabel", got {tuple(shape)}.')
+            n_rows = n_classes * prod(images)
+            groups = (*images, n_classes) if by_label or by_image else ()
+            return cls(mode, dim, shape, (n_rows, size // max(n_rows, 1)), groups, n_classes)
+        if n_classes < 2:
+            raise ValueError(
+                f"`input` should have at least 2 classes in dimension {dim}, got shape {tuple(shape)}. "
+                'For one logit per row pass mode="binary".'
+            )
+        kept = shape[:dim] + shape[dim + 1 :]
+        flat = not by_image and dim == input.ndim - 1
+        return cls(mode, dim, kept, (prod(kept),) if flat else (shape[0], prod(kept[1:])), images)
+
+    def scores(self, values: Tensor) -> Tensor:
+        """Scores of the caller as (n, k, ...)."""
+        if self.mode != "multiclass":
+            logits = self._moved(values).reshape(self.row_shape)
+            return torch.stack([torch.zeros_like(logits), logits], 1)
+        if values.ndim == 2:  # rows already, and each operator would be a node of the graph
+            return values
+        if len(self.row_shape) == 1:
+            return values.reshape(-1, values.shape[-1])
+        return values.movedim(self.class_dim, 1).flatten(2)
+
+    def rows(self, values: Tensor, name: str) -> Tensor:
+        """Values of the caller, one per row, as (n, ...); for logits one per sample is enough."""
+        if values.shape != self.shape:
+            per_sample = self.shape[: self.class_dim] + self.shape[self.class_dim + 1 :]
+            if self.mode == "multiclass" or values.shape != per_sample:
+                check_shape(values, self.shape, name)
+            values = values.unsqueeze(self.class_dim).expand(self.shape)
+        return self._moved(values).reshape(self.row_shape)
+
+    def _moved(self, values: Tensor) -> Tensor:
+        """Labels come first, or after the images if these are groups."""
+        if self.mode != "multilabel":
+            return values
+        return values.movedim(self.class_dim, 1 if len(self.groups) == 2 else 0)
+
+
+def _mode_of(input: Tensor, target: Tensor, options: RowOptions) -> str:
+    """The mode, from the shapes: a channel of one is a logit, and so is (n,) against integers (n,)."""
+    if options.pos_weight is not None:
+        raise ValueError('`pos_weight` needs `mode`: pass mode="binary" for one logit per row, or mode="multilabel".')
+    is_logit = input.ndim > 1 and input.shape[min(1, input.ndim - 1) if options.class_dim == 1 else -1] == 1
+    if input.ndim == 1 and target.shape == input.shape:
+        if target.is_floating_point():
+            raise ValueError(
+                f"`input` and `target` of shape {tuple(input.shape)} may be logits of {len(input)} rows, or one row of "
+                f'{len(input)} classes with their probabilities. Pass mode="binary" for logits as in '
+                '`nn.BCEWithLogitsLoss`, or mode="multiclass".'
+            )
+        is_logit = True
+    if is_logit and options.weight is not None:
+        raise ValueError(
+            f'`weight` is per class, and `input` of shape {tuple(input.shape)} has one logit per row. Pass mode="binary" and '
+            "`pos_weight`."
+        )
+    return "binary" if is_logit else "multiclass"
+
+
+def _labels(layout: _Layout, target: Tensor, input: Tensor, ignore_index: int) -> tuple[Tensor, Tensor | None]:
+    """Labels (n, ...) with 0 in ignored rows, and which rows are used, None for all.
+
+    The labels of logits may be probabilities of the positive class, as in ``nn.BCEWithLogitsLoss``. They are integers where
+    all are known to be 0 or 1.
+    """
+    n_classes = 2
+    if layout.mode == "multiclass":
+        _check_label_layout(target, input, layout.shape)
+        n_classes = input.shape[layout.class_dim]
+    elif target.is_complex():
+        raise TypeError(f"`target` should be 0 and 1 of any dtype, got {target.dtype}.")
+    elif layout.mode == "multilabel" and target.shape != layout.shape:
+        raise ValueError(f"`target` should have shape {tuple(layout.shape)}, 0 or 1 per logit, got {tuple(target.shape)}.")
+    labels = target if target.ndim == 1 and layout.mode == "multiclass" else layout.rows(target, "target")
+    labels = labels if labels.is_floating_point() else labels.long()
     ends = extremes(labels)
-    if ends is not None and not ends[0] <= ignore_index <= ends[1]:  # no row is ignored
+    is_used: Tensor | None = None
+    if ends is None or ends[0] <= ignore_index <= ends[1]:
+        is_used = labels != ignore_index
+        labels = torch.where(is_used, labels, 0)
+        ends = extremes(labels)
+    if not labels.is_floating_point():
         check_label_ends(ends, n_classes, "target")
-        return labels, weight
-    is_used = labels != ignore_index
-    labels = labels.where(is_used, 0)
-    check_label_ends(extremes(labels), n_classes, "target")
-    return labels, is_used.to(like) if weight is None else weight * is_used
+        return labels, is_used
+    if ends is None:
+        return labels, is_used
+    if not (ends[0] >= 0.0 and ends[1] <= 1.0):
+        raise ValueError(
+            f"`target` should be 0 or 1, or a probability, in mode={layout.mode!r}, got {ends[0]:g} ... {ends[1]:g}."
+        )
+    whole = labels.long()
+    return (whole if torch.equal(whole.to(labels), labels) else labels), is_used
 
 
-def _times_class_weight(weight: Tensor | None, class_weight: Tensor | None, labels: Tensor) -> Tensor | None:
-    if class_weight is None:
-        return weight
-    return class_weight[labels] if weight is None else weight * class_weight[labels]
+def _finite(scores: Tensor) -> tuple[Tensor, Ends, bool]:
+    """Scores without minus infinity, which masks a class as in ``nn.CrossEntropyLoss``; their ends; whether there was one."""
+    ends = extremes(scores)
+    if ends is not None and -torch.inf < ends[0] and ends[1] < torch.inf:
+        return scores, ends, False
+    scores = scores.clamp(min=torch.finfo(scores.dtype).min)
+    return scores, check_finite(scores, "input"), ends is not None
 
 
 def _check_shares(target: Tensor, class_dim: int) -> None:
@@ -184,18 +402,17 @@ def _check_shares(target: Tensor, class_dim: int) -> None:
     if ends is not None and not (abs(ends[0] - 1.0) < _ROUNDED and abs(ends[1] - 1.0) < _ROUNDED):
         raise ValueError(
             f"`target` should be class probabilities that sum to one over dimension {class_dim}, got sums of {ends[0]:g} to "
-            f"{ends[1]:g}. For one logit per row pass `mf.binary_scores(input)` and integer labels. Several labels per row "
-            "are not supported."
+            f'{ends[1]:g}. For several labels per row pass mode="multilabel", for one logit per row mode="binary".'
         )
 
 
-def _flatten(tensor: Tensor, class_dim: int) -> Tensor:
-    if tensor.ndim == 2:  # rows already, and each operator would be a node of the graph
-        return tensor
-    return tensor.movedim(class_dim, -1).reshape(-1, tensor.shape[class_dim])
-
-
 def _check_label_layout(target: Tensor, input: Tensor, shape: torch.Size) -> None:
+    if target.shape == input.shape and not target.is_floating_point():
+        raise ValueError(
+            f"`target` should be labels of shape {tuple(shape)}, got {target.dtype} of the shape of `input`, "
+            f'{tuple(input.shape)}. For several labels per row pass mode="multilabel"; for one-hot targets try '
+            "`target.argmax(1)`."
+        )
     if target.is_floating_point():
         raise ValueError(
             f"`target` should be integer labels of shape {tuple(shape)} or probabilities of shape {tuple(input.shape)}, "
@@ -203,11 +420,6 @@ def _check_label_layout(target: Tensor, input: Tensor, shape: torch.Size) -> Non
         )
     if target.dtype == torch.bool or target.is_complex():
         raise TypeError(f"`target` should be of an integer dtype, got {target.dtype}. Try `target.long()`.")
-    if target.shape == input.shape:
-        raise ValueError(
-            f"`target` should be labels of shape {tuple(shape)}, got integers of the shape of `input`, {tuple(input.shape)}. "
-            "For one-hot targets try `target.argmax(1)`; several labels per row are not supported."
-        )
     if target.shape != shape:
         raise ValueError(
             f"`target` should have shape {tuple(shape)} for `input` of shape {tuple(input.shape)}, got {tuple(target.shape)}."
@@ -232,10 +444,13 @@ def as_weights(weights: Tensor, name: str, like: Tensor, only_ratios: bool) -> t
 
 
 def check_total(largest: float, like: Tensor) -> None:
-    """Raise a ValueError if the rows of ``like`` (n, k), each of this weight, have a total far beyond what its dtype holds."""
+    """Raise a ValueError if the dtype of ``like`` (n, k, ...) does not hold the total of its rows, each of this weight."""
+    if largest <= 1.0:
+        return
+    n_rows = like.numel() // like.shape[1] if like.ndim > 1 else len(like)
     limit = torch.finfo(like.dtype).max ** 0.5  # gradients are such totals over the width of a smoothing
-    if largest * len(like) > limit:
+    if largest * n_rows > limit:
         raise ValueError(
-            f"The weights of {len(like)} rows should sum to less than {limit:.0e} for scores of {like.dtype}, "
+            f"The weights of {n_rows} rows should sum to less than {limit:.0e} for scores of {like.dtype}, "
             f"got weights of up to {largest:g}. Divide them by the largest of them."
         )

@@ -2,8 +2,17 @@
 
 from metricfit.metrics._accuracy import Accuracy, BalancedAccuracy, GMean
 from metricfit.metrics._agreement import CohenKappa, MatthewsCorrelation
-from metricfit.metrics._averaged import FBeta, FowlkesMallows, Jaccard, Precision, Recall
-from metricfit.metrics._base import Counts, CountsMetric, Custom, Metric, needs_counts_only, occurs
+from metricfit.metrics._averaged import (
+    Averaged,
+    FBeta,
+    FowlkesMallows,
+    Jaccard,
+    Multilabel,
+    Precision,
+    Recall,
+    counted_classes,
+)
+from metricfit.metrics._base import Counts, CountsMetric, Custom, Metric, masked_mean, needs_counts_only, occurs
 from metricfit.metrics._cost import Cost
 from metricfit.metrics._plain import metric_from_plain, metric_to_plain
 from metricfit.metrics._registry import REGISTRY, MetricLike, get, name_of, names
@@ -12,6 +21,7 @@ from metricfit.metrics._resolve import Resolved, order_of, positive_of, resolve_
 __all__ = [
     "REGISTRY",
     "Accuracy",
+    "Averaged",
     "BalancedAccuracy",
     "CohenKappa",
     "Cost",
@@ -25,10 +35,13 @@ __all__ = [
     "MatthewsCorrelation",
     "Metric",
     "MetricLike",
+    "Multilabel",
     "Precision",
     "Recall",
     "Resolved",
+    "counted_classes",
     "get",
+    "masked_mean",
     "metric_from_plain",
     "metric_to_plain",
     "name_of",

@@ -51,7 +51,7 @@ class CohenKappa(Metric):
     """
 
     weights: str | None = None
-    places: Sequence[int] | None = None  # of the classes in their order; None: they stand in order
+    ranks: Sequence[int] | None = None  # of the classes in their order; None: they are in order
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -60,24 +60,24 @@ class CohenKappa(Metric):
     def __post_init__(self) -> None:
         if self.weights is not None:
             check_option(self.weights, "weights", ("linear", "quadratic"))
-        if self.places is not None:
-            object.__setattr__(self, "places", tuple(self.places))
+        if self.ranks is not None:
+            object.__setattr__(self, "ranks", tuple(self.ranks))
 
     def depends_on_order(self, n_classes: int) -> bool:
         return self.weights is not None and n_classes > 2
 
-    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
-        return replace(self, places=tuple(places)) if self.depends_on_order(n_classes) else self
+    def reordered(self, index: Sequence[int], n_classes: int) -> Metric:
+        return replace(self, ranks=tuple(index)) if self.depends_on_order(n_classes) else self
 
     def check_classes(self, n_classes: int) -> None:
-        if self.places is not None and len(self.places) != n_classes:
-            raise ValueError(f"`places` should have one entry per class, {n_classes}, got {len(self.places)}.")
+        if self.ranks is not None and len(self.ranks) != n_classes:
+            raise ValueError(f"`ranks` should have one entry per class, {n_classes}, got {len(self.ranks)}.")
 
     def value(self, matrix: Tensor) -> Tensor:
         _, true, predicted = _shares(Counts.of(matrix))
         share = safe_divide(matrix, matrix.sum((-2, -1), keepdim=True))
         self.check_classes(matrix.shape[-1])
-        index = matrix.new_tensor(range(matrix.shape[-1]) if self.places is None else self.places)
+        index = matrix.new_tensor(range(matrix.shape[-1]) if self.ranks is None else self.ranks)
         distance = (index[:, None] - index).abs()
         weight = {None: distance.sign(), "linear": distance, "quadratic": distance.square()}[self.weights]
         chance = (weight * true[..., :, None] * predicted[..., None, :]).sum((-2, -1))

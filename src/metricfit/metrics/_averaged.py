@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from metricfit._checks import check_number, check_option
-from metricfit.metrics._base import Counts, CountsMetric, Metric, masked_mean, occurs
+from metricfit.metrics._base import Counts, CountsMetric, Metric, masked_mean, needs_counts_only, occurs
 from metricfit.numerics import safe_divide, safe_sqrt
 
 AVERAGES = ("binary", "macro", "micro", "weighted")
@@ -21,18 +21,23 @@ class Averaged(CountsMetric):
     """A score per class, averaged as in scikit-learn with ``zero_division=0``.
 
     ``"macro"`` is the mean over the classes that occur as a true or a predicted class, ``"weighted"`` the mean weighted by
-    support, ``"micro"`` the score of the summed counts, and ``"binary"`` the score of class ``positive`` of two.
+    support, ``"micro"`` the score of the summed counts, and ``"binary"`` the score of class ``positive`` of two. Averages
+    leave out ``ignore_classes``, such as the background; their rows still count as wrong predictions of others.
     """
 
     average: str
     positive: int
+    ignore_classes: Sequence[int]
     hit_averages: ClassVar[tuple[str, ...]] = ("micro",)  # averages for which the score equals accuracy
 
     @property
     def counts_hits(self) -> bool:
-        return self.average in self.hit_averages
+        return self.average in self.hit_averages and not self.ignore_classes
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "ignore_classes", tuple(self.ignore_classes))
+        if self.ignore_classes and self.average == "binary":
+            raise ValueError('`ignore_classes` is for averages over classes, got average="binary". Try average="macro".')
         check_option(self.average, "average", AVERAGES)
         if self.positive not in (0, 1):
             raise ValueError(f"`positive` should be class 0 or 1, got {self.positive!r}.")
@@ -42,18 +47,24 @@ class Averaged(CountsMetric):
         """The formula for one class, elementwise."""
 
     def of_counts(self, counts: Counts) -> Tensor:
-        if self.average == "micro":
-            return self.score(counts.hits.sum(-1), counts.total, counts.total)
-        scores = self.score(counts.hits, counts.support, counts.predicted)
         if self.average == "binary":
-            return scores[..., self.positive]
+            return self.per_class(counts)[..., self.positive]
+        averaged = occurs(counts.support) | occurs(counts.predicted) if counts.averaged is None else counts.averaged
+        if self.ignore_classes:
+            averaged = averaged & counted_classes(counts.hits, self.ignore_classes)
+            counts = counts.of_classes(averaged)
+        if self.average == "micro":
+            return self.score(counts.hits.sum(-1), counts.support.sum(-1), counts.predicted.sum(-1))
+        scores = self.per_class(counts)
         if self.average == "weighted":
-            return safe_divide((scores * counts.support).sum(-1), counts.total)
-        averaged = counts.averaged
-        return masked_mean(scores, occurs(counts.support) | occurs(counts.predicted) if averaged is None else averaged)
+            return safe_divide((scores * counts.support).sum(-1), counts.support.sum(-1))
+        return masked_mean(scores, averaged)
 
-    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
-        positive = list(places).index(self.positive) if self.positive in places and n_classes == 2 else self.positive
+    def per_class(self, counts: Counts) -> Tensor:
+        return self.score(counts.hits, counts.support, counts.predicted)
+
+    def reordered(self, index: Sequence[int], n_classes: int) -> Metric:
+        positive = list(index).index(self.positive) if self.positive in index and n_classes == 2 else self.positive
         return replace(self, positive=positive)  # type: ignore[type-var]
 
     def check_classes(self, n_classes: int) -> None:
@@ -62,6 +73,8 @@ class Averaged(CountsMetric):
                 f'`{type(self).__name__}(average="binary")` is for two classes, but the scores have {n_classes}. '
                 'Use average="macro", "micro" or "weighted", or a name such as "f1_macro".'
             )
+        if unknown := [index for index in self.ignore_classes if not 0 <= index < n_classes]:
+            raise ValueError(f"`ignore_classes` should be indices 0 ... {n_classes - 1} of classes, got {unknown[0]!r}.")
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,7 @@ class Precision(Averaged):
 
     average: str = "macro"
     positive: int = 1
+    ignore_classes: Sequence[int] = ()
 
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
         return safe_divide(hits, predicted)
@@ -89,6 +103,7 @@ class Recall(Averaged):
 
     average: str = "macro"
     positive: int = 1
+    ignore_classes: Sequence[int] = ()
 
     hit_averages: ClassVar = ("micro", "weighted")
 
@@ -112,6 +127,7 @@ class FBeta(Averaged):
     beta: float | Sequence[float] = 1.0
     average: str = "macro"
     positive: int = 1
+    ignore_classes: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -132,11 +148,11 @@ class FBeta(Averaged):
     def depends_on_order(self, n_classes: int) -> bool:
         return isinstance(self.beta, tuple) and len(set(self.beta)) > 1
 
-    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
+    def reordered(self, index: Sequence[int], n_classes: int) -> Metric:
         if not isinstance(self.beta, tuple):
-            return super().reordered(places, n_classes)
+            return super().reordered(index, n_classes)
         self.check_classes(n_classes)
-        return replace(self, beta=tuple(self.beta[place] for place in places))
+        return replace(self, beta=tuple(self.beta[one] for one in index))
 
     def check_classes(self, n_classes: int) -> None:
         super().check_classes(n_classes)
@@ -154,6 +170,7 @@ class Jaccard(Averaged):
 
     average: str = "macro"
     positive: int = 1
+    ignore_classes: Sequence[int] = ()
 
     hit_averages: ClassVar = ()
 
@@ -173,6 +190,87 @@ class FowlkesMallows(Averaged):
 
     average: str = "macro"
     positive: int = 1
+    ignore_classes: Sequence[int] = ()
 
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
         return safe_sqrt(safe_divide(hits, support) * safe_divide(hits, predicted))
+
+
+@dataclass(frozen=True)
+class Multilabel(CountsMetric):
+    """A metric of several labels per row, from one matrix of two classes for each: (..., K, 2, 2) to (...).
+
+    Averages of precision, recall, F-beta and Jaccard are over the labels, as in scikit-learn. Of other metrics it is the mean
+    over the labels.
+
+    >>> matrices = torch.tensor([[[3.0, 1.0], [2.0, 2.0]], [[4.0, 0.0], [0.0, 4.0]]])
+    >>> Multilabel(FBeta())(matrices), Multilabel(FBeta()).per_class(Counts.of(matrices))       # 4/7 and 1
+    (tensor(0.7857), tensor([0.5714, 1.0000]))
+    """
+
+    metric: Metric
+
+    @property
+    def counts_suffice(self) -> bool:
+        return needs_counts_only(self.metric)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.metric, Averaged) and self.metric.average == "binary":
+            raise ValueError(
+                f"`metric` {self.metric} is of one label, and there are several. Choose an average over the labels: "
+                '"macro", "micro" or "weighted", as in "f1_macro".'
+            )
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.metric.bounds
+
+    @property
+    def unit(self) -> float:
+        return self.metric.unit
+
+    def cast(self, matrix: Tensor) -> Tensor:
+        return self.metric.cast(matrix)
+
+    def check_classes(self, n_classes: int) -> None:
+        self.metric.check_classes(n_classes if isinstance(self.metric, Averaged) else 2)
+
+    def of_label(self, index: int) -> Metric:
+        """The metric of one label, for its matrix of two classes."""
+        if not isinstance(self.metric, Averaged):
+            return self.metric
+        options: dict[str, Any] = {"average": "binary", "positive": 1, "ignore_classes": ()}
+        if isinstance(beta := getattr(self.metric, "beta", None), tuple):
+            options["beta"] = beta[index]
+        return replace(self.metric, **options)  # type: ignore[type-var]
+
+    def value(self, matrix: Tensor) -> Tensor:
+        if matrix.ndim < 3 or matrix.shape[-1] != 2:
+            raise ValueError(f"`matrix` should have shape (..., K, 2, 2), one matrix per label, got {tuple(matrix.shape)}.")
+        self.check_classes(matrix.shape[-3])
+        return self.of_counts(Counts.of(matrix)) if needs_counts_only(self) else self.metric.value(matrix).mean(-1)
+
+    def of_counts(self, counts: Counts) -> Tensor:
+        if not isinstance(self.metric, Averaged):
+            return self.per_class(counts).mean(-1)
+        positive = _positive_of(counts)
+        averaged = torch.ones_like(positive.hits, dtype=torch.bool) if counts.averaged is None else counts.averaged[..., 1]
+        return self.metric.of_counts(replace(positive, averaged=averaged))
+
+    def per_class(self, counts: Counts) -> Tensor:
+        if isinstance(self.metric, Averaged):
+            return self.metric.per_class(_positive_of(counts))
+        assert isinstance(self.metric, CountsMetric)
+        return self.metric.of_counts(counts)
+
+
+def _positive_of(counts: Counts) -> Counts:
+    """The counts of the positive class of every label: labels are its classes."""
+    hits, support, predicted = counts.hits[..., 1], counts.support[..., 1], counts.predicted[..., 1]
+    return Counts(hits, support, predicted, support.sum(-1))
+
+
+def counted_classes(like: Tensor, ignore_classes: Sequence[int]) -> Tensor:
+    """Which of k classes count, (k,), for numbers (..., k)."""
+    ignored = torch.tensor(tuple(ignore_classes), dtype=torch.long, device=like.device)
+    return (torch.arange(like.shape[-1], device=like.device)[:, None] != ignored).all(1)

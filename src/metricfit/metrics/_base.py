@@ -13,7 +13,7 @@ from torch import Tensor
 
 from metricfit._checks import check_tensor
 from metricfit.numerics import floor_of
-from metricfit.scores import working_precision
+from metricfit.scores import in_float64, working_precision
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,11 @@ class Counts:
     def of(matrix: Tensor) -> Counts:
         support = matrix.sum(-1)
         return Counts(matrix.diagonal(dim1=-2, dim2=-1), support, matrix.sum(-2), support.sum(-1))
+
+    def of_classes(self, kept: Tensor) -> Counts:
+        """Zeros for the classes that ``kept`` (..., k) leaves out."""
+        hits, support, predicted = (count * kept for count in (self.hits, self.support, self.predicted))
+        return replace(self, hits=hits, support=support, predicted=predicted)
 
 
 class Metric(ABC):
@@ -67,10 +72,7 @@ class Metric(ABC):
 
     def cast(self, matrix: Tensor) -> Tensor:
         """The matrix in float64: formulas subtract counts from each other, and k x k entries cost little."""
-        try:
-            return matrix.double()
-        except TypeError:  # a device without float64
-            return matrix
+        return in_float64(matrix)
 
     def check_classes(self, n_classes: int) -> None:
         """Raise a ValueError if the metric does not support this number of classes."""
@@ -80,8 +82,8 @@ class Metric(ABC):
         """Whether the value changes if the classes stand in another order."""
         return False
 
-    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
-        """The metric for a matrix whose class i is class ``places[i]`` of the ``n_classes`` that this metric is about."""
+    def reordered(self, index: Sequence[int], n_classes: int) -> Metric:
+        """The metric for a matrix whose class i is class ``index[i]`` of the ``n_classes`` that this metric is about."""
         return self
 
 
@@ -91,6 +93,10 @@ class CountsMetric(Metric):
     So k hits and k predictions stand for the k x k matrix, which matters for many classes.
     """
 
+    @property
+    def counts_suffice(self) -> bool:
+        return type(self).value is CountsMetric.value
+
     def value(self, matrix: Tensor) -> Tensor:
         self.check_classes(matrix.shape[-1])
         return self.of_counts(Counts.of(matrix))
@@ -99,10 +105,14 @@ class CountsMetric(Metric):
     def of_counts(self, counts: Counts) -> Tensor:
         """The value of the metric, (...), for counts (..., k)."""
 
+    def per_class(self, counts: Counts) -> Tensor:
+        """The value of every class, (..., k), of which the metric is an average."""
+        raise ValueError(f"`metric` {self} is not an average over classes, so it has no values per class.")
+
 
 def needs_counts_only(metric: Metric) -> TypeGuard[CountsMetric]:
     """Whether ``of_counts`` says all; a subclass that writes ``value`` anew has its own formula of the matrix."""
-    return isinstance(metric, CountsMetric) and type(metric).value is CountsMetric.value
+    return isinstance(metric, CountsMetric) and metric.counts_suffice
 
 
 @dataclass(frozen=True)
@@ -151,10 +161,10 @@ class Custom(Metric):
         others = matrix.flip((0, 1)), matrix[exchanged][:, exchanged]
         return not all(torch.isclose(self.value(matrix), self.value(other), rtol=1e-9) for other in others)
 
-    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
-        if sorted(places) != list(range(n_classes)):
-            raise ValueError(f"`metric` is a function of {n_classes} classes, but {len(places)} of them occur in the data.")
-        back = torch.tensor(places).argsort()
+    def reordered(self, index: Sequence[int], n_classes: int) -> Metric:
+        if sorted(index) != list(range(n_classes)):
+            raise ValueError(f"`metric` is a function of {n_classes} classes, but {len(index)} of them occur in the data.")
+        back = torch.tensor(index).argsort()
         return replace(self, function=_Reordered(self.function, back))
 
     def value(self, matrix: Tensor) -> Tensor:
@@ -170,15 +180,15 @@ class _Reordered:
     """A function of the matrix with its classes in the function's own order."""
 
     function: Callable[[Tensor], Tensor]
-    places: Tensor
+    index: Tensor
 
     @property
     def __name__(self) -> str:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def __call__(self, matrix: Tensor) -> Tensor:
-        places = self.places.to(matrix.device)
-        return self.function(matrix[..., places, :][..., places])
+        index = self.index.to(matrix.device)
+        return self.function(matrix[..., index, :][..., index])
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:

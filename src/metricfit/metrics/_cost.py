@@ -87,10 +87,10 @@ class Cost(Metric):
     def depends_on_order(self, n_classes: int) -> bool:
         return not self.by_names and not bool((self.gains == self.gains.flip((0, 1))).all() and n_classes == 2)
 
-    def reordered(self, places: Sequence[int], n_classes: int) -> Metric:
+    def reordered(self, index: Sequence[int], n_classes: int) -> Metric:
         if n_classes != len(self.gains):
             raise ValueError(f"`Cost` has a matrix for {len(self.gains)} classes, but there are {n_classes} in their order.")
-        return replace(self, matrix=-self.gains[list(places)][:, list(places)])
+        return replace(self, matrix=-self.gains[list(index)][:, list(index)])
 
     def for_classes(self, classes: Sequence[Any], known: Sequence[Any] | None = None) -> Cost:
         """Costs by names as a matrix for the classes in this order; ``known`` may name classes that do not occur."""

@@ -35,6 +35,7 @@ _IN_WORDS = {
     "micro": "all classes together",
     "weighted": "mean weighted by size",
 }
+_ALIASES = {"iou": "jaccard", "dice": "f1"}  # of images
 _F_BETA = re.compile(r"f(\d+(?:\.\d+)?)(_macro|_micro|_weighted)?")
 _OF_RANKS = ("roc_auc", "auc", "auroc", "pr_auc", "average_precision", "gini", "ndcg", "top_k_accuracy", "ks")
 _OF_PROBABILITIES = ("log_loss", "neg_log_loss", "cross_entropy", "brier", "brier_score", "neg_brier_score", "ece")
@@ -101,8 +102,10 @@ def names() -> list[str]:
 def get(metric: MetricLike) -> Metric:
     """The metric of that name. A metric is returned unchanged, a function of the matrix as :class:`Custom`.
 
-    >>> get("f1_macro")
-    FBeta(beta=1.0, average='macro', positive=1)
+    ``"iou"`` is another name of ``"jaccard"`` and ``"dice"`` of ``"f1"``, with or without a suffix.
+
+    >>> get("dice_macro")
+    FBeta(beta=1.0, average='macro', positive=1, ignore_classes=())
     >>> get("f3").beta
     3.0
     """
@@ -137,6 +140,9 @@ def name_of(metric: MetricLike) -> str:
 
 
 def _by_name(name: str) -> Metric:
+    for alias, meant in _ALIASES.items():
+        if name == alias or name.startswith(f"{alias}_"):
+            name = meant + name.removeprefix(alias)
     if name in REGISTRY:
         return REGISTRY[name].metric
     if found := _F_BETA.fullmatch(name):

@@ -59,14 +59,14 @@ def resolve_metric(
     if isinstance(found, Cost) and found.by_names:
         found = found.for_classes(classes.tolist(), order)
     elif order is not None:
-        places = [order.index(label) for label in classes.tolist()]
-        if places != list(range(len(order))):
-            found = found.reordered(places, len(order))
+        index = [order.index(label) for label in classes.tolist()]
+        if index != list(range(len(order))):
+            found = found.reordered(index, len(order))
     if isinstance(found, Averaged) and len(classes) == 2:
-        place = _positive(metric, pos_label, classes, counts if class_order is None else None)
-        found = found if place is None else dataclasses.replace(found, positive=place)  # type: ignore[type-var]
+        positive = _positive(metric, pos_label, classes, counts if class_order is None else None)
+        found = found if positive is None else dataclasses.replace(found, positive=positive)  # type: ignore[type-var]
     elif pos_label is not None:
-        _place_of(pos_label, classes)
+        _index_of(pos_label, classes)
     try:
         found.check_classes(len(classes))
     except ValueError as error:
@@ -133,9 +133,9 @@ def _order(metric: Metric, classes: NDArray[Any], given: Sequence[Any] | None) -
 
 
 def _positive(metric: Any, pos_label: Any, classes: NDArray[Any], counts: NDArray[Any] | None) -> int | None:
-    """The place of the positive class; None leaves it as the metric has it."""
+    """The index of the positive class; None leaves it as the metric has it."""
     if pos_label is not None:
-        return _place_of(pos_label, classes)
+        return _index_of(pos_label, classes)
     return positive_of(classes, counts)[0] if isinstance(metric, str) and counts is not None else None
 
 
@@ -152,7 +152,7 @@ def positive_of(classes: NDArray[Any], counts: NDArray[Any]) -> tuple[int, str]:
     return int(counts[1] < counts[0]), "the rarer one"
 
 
-def _place_of(pos_label: Any, classes: NDArray[Any]) -> int:
+def _index_of(pos_label: Any, classes: NDArray[Any]) -> int:
     matches = np.flatnonzero(classes == pos_label)
     if len(matches) != 1:
         near = did_you_mean(pos_label, map(str, classes))

@@ -13,23 +13,23 @@ import torch
 from torch import Tensor
 
 from metricfit.numerics import _pair, _race, fused
-from metricfit.scores import label_gaps, saturate
+from metricfit.scores import has_memory, label_gaps, saturate
 
 
-@torch.library.custom_op("metricfit::normal_log_win", mutates_args=())
-def _log_win(
+def _log_win_now(
     scores: Tensor, labels: Tensor, scale: Tensor, margin: float | None, order: int, with_gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """log p (n,), its derivative by the scores (n, k) and by the scale (n,); both are empty without ``with_gradient``.
 
     An ``order`` of 0 means the default number of nodes, or a fused kernel if one covers the scores.
     """
-    if order == 0 and fused.covers(scores):
+    is_pair = order == 0 and scores.shape[1] == 2
+    if order == 0 and not is_pair and fused.covers(scores):
         return fused.kernels().log_win(scores, labels, scale, margin, with_gradient)
     gaps = label_gaps(scores, labels)
     least = -math.inf if margin is None else -margin
     standard = _race.clip_gaps(gaps.clamp(min=least) / scale[:, None])
-    if order == 0 and scores.shape[1] == 2:
+    if is_pair:
         log_p, slope = _pair.log_win(standard, labels, with_gradient)
     else:
         log_p, slope = _race.log_win(standard, labels, order or _race.default_order(scores.dtype), with_gradient)
@@ -41,20 +41,26 @@ def _log_win(
     return log_p, by_scores, by_scale
 
 
+_log_win = torch.library.custom_op("metricfit::normal_log_win", _log_win_now, mutates_args=())
+
+
 @_log_win.register_fake
 def _(scores, labels, scale, margin, order, with_gradient):  # type: ignore[no-untyped-def]
     by_scores, by_scale = (torch.empty_like(scores), torch.empty_like(scale)) if with_gradient else (scores.new_empty(0),) * 2
     return scores.new_empty(scores.shape[:1]), by_scores, by_scale.clone()
 
 
-@torch.library.custom_op("metricfit::normal_win_all", mutates_args=())
-def _win_all(scores: Tensor, scale: Tensor, order: int) -> Tensor:
-    if order == 0 and fused.covers(scores):
+def _win_all_now(scores: Tensor, scale: Tensor, order: int) -> Tensor:
+    is_pair = order == 0 and scores.shape[1] == 2
+    if order == 0 and not is_pair and fused.covers(scores):
         return fused.kernels().win_all(scores, scale)
     centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
-    if order == 0 and scores.shape[1] == 2:
+    if is_pair:
         return _pair.win_all(centred)
     return _race.win_all(centred, order or _race.default_order(scores.dtype))
+
+
+_win_all = torch.library.custom_op("metricfit::normal_win_all", _win_all_now, mutates_args=())
 
 
 @_win_all.register_fake
@@ -62,16 +68,19 @@ def _(scores, scale, order):  # type: ignore[no-untyped-def]
     return torch.empty_like(scores)
 
 
-@torch.library.custom_op("metricfit::normal_win_all_backward", mutates_args=())
-def _win_all_backward(incoming: Tensor, scores: Tensor, scale: Tensor, order: int) -> tuple[Tensor, Tensor]:
-    if order == 0 and fused.covers(scores):
+def _win_all_backward_now(incoming: Tensor, scores: Tensor, scale: Tensor, order: int) -> tuple[Tensor, Tensor]:
+    is_pair = order == 0 and scores.shape[1] == 2
+    if order == 0 and not is_pair and fused.covers(scores):
         return fused.kernels().win_all_gradient(incoming, scores, scale)
     centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
-    if order == 0 and scores.shape[1] == 2:
+    if is_pair:
         by_standard = _pair.win_all_gradient(centred, incoming)
     else:
         by_standard = _race.win_all_gradient(centred, incoming, order or _race.default_order(scores.dtype))
     return by_standard / scale[:, None], -(by_standard * centred).sum(1) / scale
+
+
+_win_all_backward = torch.library.custom_op("metricfit::normal_win_all_backward", _win_all_backward_now, mutates_args=())
 
 
 @_win_all_backward.register_fake
@@ -84,12 +93,18 @@ def _(info, in_dims, *args):  # type: ignore[no-untyped-def]
     return _fold_rows(_win_all_backward, info, in_dims, args)
 
 
+def _has_values(scores: Tensor) -> bool:
+    """Whether to run at once: an operator takes 50 µs to dispatch, and its first call imports a thousand modules."""
+    plain = type(scores) in (Tensor, torch.nn.Parameter) and not scores.is_meta and not torch.compiler.is_compiling()
+    return plain and has_memory(scores)
+
+
 class NormalLogWin(torch.autograd.Function):
     """``apply(scores (n, k), labels (n,), scale (n,), margin, order, with_gradient)``: log p (n,) and its two derivatives."""
 
     @staticmethod
     def forward(*args: Any) -> Any:
-        return _log_win(*args)
+        return (_log_win_now if _has_values(args[0]) else _log_win)(*args)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -112,12 +127,20 @@ class NormalLogWin(torch.autograd.Function):
         return _fold_rows(NormalLogWin.apply, info, in_dims, args)
 
 
+def normal_log_win(scores: Tensor, labels: Tensor, scale: Tensor, margin: float | None, order: int) -> Tensor:
+    """log p (n,) of the labels, with its gradient if one is needed."""
+    with_gradient = torch.is_grad_enabled() and (scores.requires_grad or scale.requires_grad)
+    if torch.compiler.is_compiling() and not with_gradient:  # which compiles no function whose outputs have no gradient
+        return _log_win(scores, labels, scale, margin, order, False)[0]
+    return NormalLogWin.apply(scores, labels, scale, margin, order, with_gradient)[0]
+
+
 class NormalWinAll(torch.autograd.Function):
     """``apply(scores (n, k), scale (n,), order)``: the probability of winning for every class (n, k)."""
 
     @staticmethod
     def forward(scores: Tensor, scale: Tensor, order: int) -> Tensor:
-        return _win_all(scores, scale, order)
+        return (_win_all_now if _has_values(scores) else _win_all)(scores, scale, order)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -127,7 +150,8 @@ class NormalWinAll(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, incoming: Tensor) -> Any:
         scores, scale = ctx.saved_tensors
-        grads = _win_all_backward(incoming.detach(), scores.detach(), scale.detach(), ctx.order)
+        backward = _win_all_backward_now if _has_values(incoming) and _has_values(scores) else _win_all_backward
+        grads = backward(incoming.detach(), scores.detach(), scale.detach(), ctx.order)
         return *(forbid_second_derivative(grad, incoming, scores, scale) for grad in grads), None
 
     @staticmethod

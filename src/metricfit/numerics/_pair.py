@@ -7,7 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from metricfit.numerics._normal import cdf, log_cdf, pdf, ratio
+from metricfit.numerics._normal import cdf, pdf
+from metricfit.numerics._normal_parts import log_cdf_and_ratio
 
 _SQRT_HALF = math.sqrt(0.5)
 
@@ -20,9 +21,10 @@ def log_win(gaps: Tensor, labels: Tensor, with_gradient: bool) -> tuple[Tensor, 
     """
     rival = 1 - labels[:, None]
     ahead = -_SQRT_HALF * gaps.gather(1, rival)
+    log_p, slope = log_cdf_and_ratio(ahead)
     if not with_gradient:
-        return log_cdf(ahead).squeeze(1), gaps.new_empty(0)
-    return log_cdf(ahead).squeeze(1), torch.zeros_like(gaps).scatter(1, rival, -_SQRT_HALF * ratio(ahead))
+        return log_p.squeeze(1), gaps.new_empty(0)
+    return log_p.squeeze(1), torch.zeros_like(gaps).scatter(1, rival, -_SQRT_HALF * slope)
 
 
 def win_all(scores: Tensor) -> Tensor:

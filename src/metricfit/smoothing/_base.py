@@ -24,7 +24,8 @@ class Smoothing(nn.Module, ABC):
     entry or one per row, which may require a gradient.
 
     A subclass defines ``_log_assign``, and overrides ``_assign`` or ``_log_label`` if it has a better formula for them. They
-    receive checked scores in float32 or float64 and a width: a number, or a tensor (1, 1) or (n, 1).
+    receive checked scores in float32 or float64, (n, k) or (n, k, ...) with the classes in dimension 1, and a width: a number,
+    or a tensor (1, 1, ...) or (n, 1, ...).
     """
 
     width_name: str = "scale"
@@ -56,7 +57,7 @@ class Smoothing(nn.Module, ABC):
         return getattr(self, self.width_name)
 
     def assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
-        """Soft assignment of every sample to the classes, (n, k); rows sum to one."""
+        """Soft assignment of every sample to the classes, (n, k); rows sum to one. Also for pixels, (n, k, d1, ...)."""
         return self.assign_checked(scores, check_scores(scores), scale)
 
     def log_assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
@@ -74,7 +75,7 @@ class Smoothing(nn.Module, ABC):
     ) -> Tensor:
         """Logarithm of :meth:`label_probability`; its gradient does not vanish for confidently wrong samples."""
         ends = check_scores(scores)
-        check_labels(labels, scores.shape[1], scores.shape[:1])
+        check_labels(labels, scores.shape[1], scores.shape[:1] + scores.shape[2:])
         if margin is not None:
             check_number(margin, "margin", 0.0)
         return self.log_label_checked(scores, ends, labels.long(), margin, scale)
@@ -130,7 +131,8 @@ class Smoothing(nn.Module, ABC):
         if width_ends is not None and width.numel() == 1 and not width.requires_grad:
             number = min(max(width_ends[0], least), limits.max)
             return bounded_scores(scores, ends, number if self.divides_by_width else 1.0), number
-        column = width.to(scores).reshape(-1, 1).clamp(least, limits.max)
+        column = width.to(scores).clamp(least, limits.max)
+        column = column.reshape([1] * scores.ndim) if width.numel() == 1 else column.unsqueeze(1)
         return bounded_scores(scores, ends, column if self.divides_by_width else 1.0), column
 
     def _checked_width(self, scores: Tensor, scale: Width | None) -> tuple[Tensor, Ends]:
@@ -139,8 +141,9 @@ class Smoothing(nn.Module, ABC):
         if not isinstance(width, Tensor):
             width = torch.tensor(check_number(width, name, -math.inf), dtype=torch.float64)
         check_floating(width, name)
-        if width.numel() != 1 and width.shape != scores.shape[:1]:
-            raise ValueError(f"`{name}` should be a number or have shape ({len(scores)},), got {tuple(width.shape)}.")
+        per_row = scores.shape[:1] + scores.shape[2:]
+        if width.numel() != 1 and width.shape != per_row:
+            raise ValueError(f"`{name}` should be a number or have shape {tuple(per_row)}, got {tuple(width.shape)}.")
         return width, check_width(width, name, self.width_limit)
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
@@ -157,8 +160,8 @@ class Smoothing(nn.Module, ABC):
 
 
 def as_column(width: Width, scores: Tensor) -> Tensor:
-    """The width as a tensor (1, 1) or (n, 1)."""
-    return width if isinstance(width, Tensor) else scores.new_full((1, 1), width)
+    """The width as a tensor (1, 1, ...) or (n, 1, ...)."""
+    return width if isinstance(width, Tensor) else scores.new_full([1] * scores.ndim, width)
 
 
 def subtract_best(scores: Tensor) -> Tensor:

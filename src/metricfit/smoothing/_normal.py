@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import check_option
-from metricfit.numerics import NormalLogWin, NormalWinAll, safe_log
-from metricfit.scores import label_gaps
+from metricfit.numerics import NormalWinAll, normal_log_win, safe_log
+from metricfit.scores import flat_rows, label_gaps
 from metricfit.smoothing._base import Smoothing, Width, as_column, subtract_best
 from metricfit.smoothing._sampled import genz_log_label, monte_carlo_assign
 
@@ -68,6 +68,8 @@ class Normal(Smoothing):
         return super().extra_repr() + ("" if self.method == "quadrature" else f", method={self.method!r}")
 
     def _assign(self, scores: Tensor, width: Width) -> Tensor:
+        if scores.ndim > 2:
+            return _from_rows(self._assign(*_as_rows(scores, width)), scores)
         if self.method == "quadrature":
             return NormalWinAll.apply(scores, _per_row(width, scores), self._nodes(scores))
         if self.method == "monte_carlo":
@@ -75,6 +77,8 @@ class Normal(Smoothing):
         return self._log_assign(scores, width).softmax(1)  # k independent estimates do not sum to one
 
     def _log_assign(self, scores: Tensor, width: Width) -> Tensor:
+        if scores.ndim > 2:
+            return _from_rows(self._log_assign(*_as_rows(scores, width)), scores)
         if self.method == "monte_carlo":
             return safe_log(self._assign(scores, width))
         # one integral per class, with nodes where that class wins: no other way is accurate in all tails
@@ -84,11 +88,11 @@ class Normal(Smoothing):
         return self._log_label(rows, labels, None, _per_row(width, scores).repeat_interleave(k)[:, None]).view(n, k)
 
     def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Width) -> Tensor:
+        if scores.ndim > 2:
+            rows, column = _as_rows(scores, width)
+            return self._log_label(rows, labels.flatten(), margin, column).view(labels.shape)
         if self.method == "quadrature":
-            scale = _per_row(width, scores)
-            with_gradient = _needs_gradient(scores, scale)
-            log_p, _, _ = NormalLogWin.apply(scores, labels, scale, margin, self._nodes(scores), with_gradient)
-            return log_p
+            return normal_log_win(scores, labels, _per_row(width, scores), margin, self._nodes(scores))
         gaps = label_gaps(scores, labels, margin) / width
         if self.method == "genz":
             return genz_log_label(gaps, labels, self.samples, self.generator)
@@ -99,9 +103,15 @@ class Normal(Smoothing):
         return self.order or 0  # 0: the default of the dtype
 
 
+def _as_rows(scores: Tensor, width: Width) -> tuple[Tensor, Width]:
+    """Scores (n, k, ...) as rows (m, k), and their width as (1, 1) or (m, 1): the integrals are row by row."""
+    return flat_rows(scores).contiguous(), width.reshape(-1, 1) if isinstance(width, Tensor) else width
+
+
+def _from_rows(rows: Tensor, like: Tensor) -> Tensor:
+    """Rows (m, k) in the layout (n, k, ...) of their scores."""
+    return rows.view(*like.shape[:1], *like.shape[2:], -1).movedim(-1, 1)
+
+
 def _per_row(width: Width, scores: Tensor) -> Tensor:
     return as_column(width, scores).squeeze(1).expand(scores.shape[0])
-
-
-def _needs_gradient(scores: Tensor, scale: Tensor) -> bool:
-    return torch.is_grad_enabled() and (scores.requires_grad or scale.requires_grad)

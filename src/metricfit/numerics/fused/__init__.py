@@ -57,11 +57,16 @@ def kernels() -> Any:
 
 @contextlib.contextmanager
 def message_if_slow() -> Iterator[None]:
-    """Print a line on stderr if the block takes more than two seconds; reading the cache takes one."""
-    timer = threading.Timer(2.0, print, [_COMPILING], {"file": sys.stderr, "flush": True})
+    """Print a line on stderr, once, if the block takes more than two seconds; reading the cache takes one."""
+    timer = threading.Timer(2.0, _announce)
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+
+
+@cache
+def _announce() -> None:
+    print(_COMPILING, file=sys.stderr, flush=True)
