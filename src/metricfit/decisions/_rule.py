@@ -173,7 +173,8 @@ class DecisionRule:
     def adapt(self, scores: Any) -> DecisionRule:
         """The rule for the shares of the classes in these rows, which need no labels.
 
-        It assumes that only the shares have changed: within each class, rows look as they did.
+        It assumes that only the shares have changed: within each class, rows look as they did. Where they do not, the estimate
+        is wrong and the rule can become worse than before, which no check of unlabelled rows can rule out.
         """
         if not self.shares_.all():
             label = self.classes_.tolist()[int(self.shares_.argmin())]
