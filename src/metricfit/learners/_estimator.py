@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from metricfit.learners._estimator_model import EstimatorModel
+from metricfit.learners._estimator_model import EstimatorModel, as_input
 from metricfit.learners._learner import Learner
 from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, TrainingRows
 from metricfit.learners._task import Fold, Task, Trained
@@ -67,7 +67,7 @@ def fit_estimator(estimator: Any, name: str, rows: TrainingRows, seed: int, **op
             f"`model` {name} takes no sample_weight, but weights of rows or classes were given. "
             "Leave `sample_weight` and `class_weight` out, or pass another model."
         )
-    estimator.fit(rows.features, labels, **weighted, **options)
+    estimator.fit(as_input(estimator, rows.features), labels, **weighted, **options)
     return EstimatorModel(estimator, np.asarray(seen, np.int64), np.zeros(rows.n_classes))
 
 

@@ -54,6 +54,7 @@ def class_scores(estimator: Any, features: Any) -> Floats:
     Whatever ``joblib.parallel_config`` says, only an estimator with ``n_jobs`` of its own uses several threads: a forest would
     sum over its trees in another order each time.
     """
+    features = as_input(estimator, features)
     with parallel_config(backend="threading", n_jobs=1):
         if hasattr(estimator, "predict_proba"):
             return log_probabilities(np.asarray(estimator.predict_proba(features), np.float64))
@@ -64,6 +65,12 @@ def class_scores(estimator: Any, features: Any) -> Floats:
     if (scores.ndim == 2 and scores.shape[1] != len(estimator.classes_)) or pairs:
         raise ValueError("`estimator` should have one score per class; try decision_function_shape='ovr'.")
     return spread_columns(scores[:, None]) if scores.ndim == 1 else scores
+
+
+def as_input(estimator: Any, features: Any) -> Any:
+    """The features as the estimator takes them: a network of skorch needs float32, like its weights."""
+    is_skorch = any(kind.__module__.partition(".")[0] == "skorch" for kind in type(estimator).__mro__)
+    return features.astype(np.float32) if is_skorch and isinstance(features, np.ndarray) else features
 
 
 def spread_classes(scores: Floats, seen: Ints, n_classes: int) -> Floats:
