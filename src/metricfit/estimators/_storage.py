@@ -7,7 +7,6 @@ a file, and builds only types that it knows or that the user trusts.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import warnings
 from collections.abc import Collection, Mapping
@@ -46,7 +45,7 @@ from metricfit.estimators._forms import FormReader
 from metricfit.estimators._plain import keep_transformer, restore_transformer
 from metricfit.learners import COLUMNS, GIVEN, MATRIX, LinearModel, Network, NotInFileError, Restorer
 from metricfit.methods import Choice, Method
-from metricfit.metrics import Custom, Metric, resolve_metric
+from metricfit.metrics import Metric, resolve_metric
 
 ARRAYS_FILE, SKOPS_SUFFIX = "arrays.safetensors", ".skops"
 ARRAY, SKOPS = "array", "skops"  # keys in place of an array and of an object
@@ -61,9 +60,6 @@ TYPES: dict[str, tuple[type, ...]] = {  # of the entries that are read to build 
     "feature_names_in": (list, type(None)),
     "n_features_in": (int,),
     "temperature": (float,),
-}
-METRICS = {  # that are their class and its fields; a Custom one is a function
-    name: one for name, one in vars(metrics).items() if isinstance(one, type) and issubclass(one, Metric) and one is not Custom
 }
 
 
@@ -130,7 +126,7 @@ def _describe(estimator: Any) -> dict[str, Any]:
         "torch": torch.__version__,
         "params": _describe_params(estimator),
         "metric_name": metrics.name_of(estimator.metric),
-        "metric": _to_json(estimator.metric_) if _is_stored(estimator.metric_) else None,
+        "metric": metrics.metric_to_plain(estimator.metric_),
         "pos_label": _to_json(estimator.pos_label_),
         "class_order": _to_json(estimator.class_order_),
         "classes": {"dtype": estimator.classes_.dtype.str, "values": estimator.classes_.tolist()},
@@ -263,10 +259,6 @@ def _in_words(model: Any) -> Any:
     return " ".join(repr(model).split()) if hasattr(model, "get_params") else Network(model).name
 
 
-def _is_stored(metric: Any) -> bool:
-    return METRICS.get(type(metric).__name__) is type(metric)
-
-
 def _to_json(value: Any) -> Any:
     """A parameter or label as JSON holds it; a TypeError for one that it cannot hold."""
     if isinstance(value, np.generic):
@@ -279,15 +271,11 @@ def _to_json(value: Any) -> Any:
         return {"pairs": [[_to_json(key), _to_json(item)] for key, item in value.items()]}
     if isinstance(value, Network):
         return {"network": {name: _to_json(item) for name, item in value.get_params(deep=False).items()}}
-    if _is_stored(value):
-        return {"type": type(value).__name__, "fields": {name: _to_json(item) for name, item in _fields(value).items()}}
+    if isinstance(value, Metric) and (plain := metrics.metric_to_plain(value)):
+        return plain
     if isinstance(value, Method | Choice) and methods.is_registered(value):
         return value.name
     raise TypeError(f"{value!r} cannot be stored as JSON.")
-
-
-def _fields(metric: Any) -> dict[str, Any]:
-    return {field.name: getattr(metric, field.name) for field in dataclasses.fields(metric) if field.init}
 
 
 def _from_json(plain: Any, sequence: type = list) -> Any:
@@ -300,7 +288,7 @@ def _from_json(plain: Any, sequence: type = list) -> Any:
         return {_from_json(key): _from_json(item) for key, item in plain["pairs"]}
     if "network" in plain:
         return Network(**{name: _from_json(item, tuple) for name, item in plain["network"].items()})
-    return METRICS[plain["type"]](**{name: _from_json(item, tuple) for name, item in plain["fields"].items()})
+    return metrics.metric_from_plain(plain)
 
 
 def _split(value: Any, name: str, arrays: dict[str, Tensor], objects: dict[str, Any]) -> Any:

@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from metricfit.metrics._accuracy import Accuracy, BalancedAccuracy, GMean
-from metricfit.metrics._agreement import CohenKappa, MatthewsCorrelation
-from metricfit.metrics._averaged import FBeta, FowlkesMallows, Jaccard, Precision, Recall
-from metricfit.metrics._base import Metric
-from metricfit.metrics._cost import Cost
-
-_TYPES: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        Accuracy,
-        BalancedAccuracy,
-        CohenKappa,
-        Cost,
-        FBeta,
-        FowlkesMallows,
-        GMean,
-        Jaccard,
-        MatthewsCorrelation,
-        Precision,
-        Recall,
-    )
-}
+from metricfit.metrics._base import Custom, Metric
 
 
 def metric_to_plain(metric: Metric) -> dict[str, Any] | None:
     """What a file says of a metric; None for a function, which no file can hold.
 
+    >>> from metricfit.metrics import Precision
     >>> metric_to_plain(Precision("binary"))
-    {'type': 'Precision', 'fields': {'average': 'binary', 'positive': 1}}
+    {'type': 'Precision', 'fields': {'average': 'binary', 'positive': 1, 'ignore_classes': []}}
     """
-    if type(metric).__name__ not in _TYPES:
+    if _types().get(type(metric).__name__) is not type(metric):
         return None
     fields = [field for field in dataclasses.fields(metric) if field.init]  # type: ignore[arg-type]
     return {"type": type(metric).__name__, "fields": {field.name: _to_json(getattr(metric, field.name)) for field in fields}}
@@ -45,13 +26,29 @@ def metric_to_plain(metric: Metric) -> dict[str, Any] | None:
 
 def metric_from_plain(plain: dict[str, Any]) -> Metric:
     """The metric of such a description; a ValueError if no metric has this name."""
-    if plain["type"] not in _TYPES:
+    if (kind := _types().get(plain["type"])) is None:
         raise ValueError(f"the metric {plain['type']!r} is not known")
-    return _TYPES[plain["type"]](**{name: _from_json(value) for name, value in plain["fields"].items()})
+    return kind(**{name: _from_json(value) for name, value in plain["fields"].items()})
+
+
+def _types() -> dict[str, Any]:
+    """The metrics of this package that are their class and its fields, by name; a Custom one is a function."""
+    return {
+        kind.__name__: kind for kind in _subclasses(Metric) if kind.__module__.startswith(__package__) and kind is not Custom
+    }
+
+
+def _subclasses(kind: Any) -> Iterator[Any]:
+    for one in kind.__subclasses__():
+        if dataclasses.is_dataclass(one):
+            yield one
+        yield from _subclasses(one)
 
 
 def _to_json(value: Any) -> Any:
-    """Numbers, texts, sequences and dictionaries as JSON holds them."""
+    """Numbers, texts, sequences, dictionaries and metrics as JSON holds them."""
+    if isinstance(value, Metric):
+        return metric_to_plain(value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, tuple | list):
@@ -64,6 +61,8 @@ def _to_json(value: Any) -> Any:
 def _from_json(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_from_json(item) for item in value)
+    if isinstance(value, dict) and "type" in value:
+        return metric_from_plain(value)
     if isinstance(value, dict):
         return {_from_json(key): _from_json(item) for key, item in value["pairs"]}
     return value
