@@ -88,8 +88,9 @@ def gain_interval(
     mean, pseudo = float(weight.mean()), pseudo_rows(matrices)
     _, (first, second) = values_and_slopes(metric, matrices + pseudo * mean)
     squares = _sum_of_squares(weight * (first[labels, one] - second[labels, other]), groups)
-    pairs = (first[:, :, None] - second[:, None, :]) ** 2  # (k, k, k)
-    squares += mean**2 * float((pseudo[0][:, :, None] * pairs).sum()) / n_classes
+    # the sum of (first[y, a] - second[y, b])^2 over all pairs of decisions, for every class y
+    pairs = n_classes * ((first**2).sum(1) + (second**2).sum(1)) - 2.0 * first.sum(1) * second.sum(1)
+    squares += mean**2 * float(pseudo[0][:, 0] @ pairs) / n_classes
     gain, error = float(np.subtract(*np.nan_to_num(metric_values(metric, matrices)))), float(np.sqrt(squares))
     return gain - Z * error, gain + Z * error
 
