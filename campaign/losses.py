@@ -284,8 +284,6 @@ def _bad_inputs(random: np.random.Generator, case: Case) -> list[Callable[[], Ca
     return [
         lambda: with_score(np.nan),
         lambda: with_score(np.inf),
-        lambda: with_score(-np.inf),
-        lambda: case.changed(scores=case.scores[:, :1]),
         lambda: case.changed(target=labels + k),
         lambda: case.changed(target=labels - 1),
         lambda: case.changed(target=torch.zeros(n + 1, dtype=torch.long)),
