@@ -1,4 +1,4 @@
-"""What do offsets lose if the shares of the classes change, and how much of it comes back?
+"""How much do offsets lose if the shares of the classes change, and how much of it comes back?
 
     python -m benchmarks.prevalence [--draws 2] [--out benchmarks/results]
     python -m benchmarks.prevalence --tables adult magic --out here     # some of the tables
