@@ -259,6 +259,7 @@ def test_a_cache_folder_that_cannot_be_written_to(tmp_path):
 @pytest.mark.slow
 def test_no_cache_folder_at_all():
     nowhere = "from numba.core import caching; caching.CacheImpl._locator_classes = []; "
+    nowhere += "from metricfit.numerics import fused; fused.SLOW = 0.0; "  # a quick machine compiles within two seconds
     printed, messages = python(nowhere + USE, NUMBA_OPT="0")  # it compiles faster
     assert_value(printed)
     assert "compiling its fast kernels, once" in messages

@@ -22,6 +22,7 @@ __all__ = ["covers", "disable", "kernels", "message_if_slow"]
 
 _logger = logging.getLogger("metricfit")
 _off = threading.local()
+SLOW = 2.0  # seconds before a message; reading the cache takes one
 _COMPILING = "metricfit: compiling its fast kernels, once; `python -m metricfit.warmup` does it ahead of time"
 
 
@@ -57,8 +58,8 @@ def kernels() -> Any:
 
 @contextlib.contextmanager
 def message_if_slow() -> Iterator[None]:
-    """Print a line on stderr, once, if the block takes more than two seconds; reading the cache takes one."""
-    timer = threading.Timer(2.0, _announce)
+    """Print a line on stderr, once, if the block takes more than two seconds."""
+    timer = threading.Timer(SLOW, _announce)
     timer.daemon = True
     timer.start()
     try:
