@@ -211,7 +211,7 @@ def _missing_module(error: BaseException | None) -> str | None:
 
 
 def _cancelled(client: Any) -> ClusterError:
-    """What a cancelled task means: either all workers that had the data ended, or the scheduler did."""
+    """The error of a cancelled task: all workers that had the data ended, or the scheduler did."""
     return ClusterError(LOST_DATA if client.status == "running" else WENT_AWAY)
 
 

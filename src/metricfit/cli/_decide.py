@@ -198,7 +198,7 @@ class _Inputs:
 
 
 def _check(options: DecideOptions) -> None:
-    """What can be refused before the file is read."""
+    """Refuse wrong options before the file is read."""
     if options.cost is not None and options.metric is not None:
         raise UsageError("--cost is a metric of its own: pass --cost or --metric, not both.")
     if options.prevalence is not None and options.adapt is not None:

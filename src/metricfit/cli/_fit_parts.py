@@ -47,7 +47,7 @@ def fit_in_parts(given: FitOptions) -> None:
 
     _check_given(given)
     check_free(given.out)
-    with workers(given.jobs, given.cluster) as n_jobs:  # a cluster that is not there is no reason to read all labels
+    with workers(given.jobs, given.cluster) as n_jobs:  # connect before reading all labels: the cluster may be down
         files, classifier = _fit(given, n_jobs)
     table = {"target": files.target, **files.schema.as_json()}
     with options.ignore_warnings():
