@@ -13,6 +13,7 @@ Where labels are wrong, networks are chosen by the accuracy of held-out rows ins
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +29,7 @@ from metricfit.decisions import Guard, cross_fit_offsets, fit_offsets, fit_smoot
 from metricfit.learners import EnsembleLearner, Fold, History, Learner, MeanModel, MetricLearner, Task, Trained
 from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method
 
-__all__ = ["Fitted", "FoldSplits", "fit_method", "starts_at_cross_entropy", "stratified_folds"]
+__all__ = ["Fitted", "FoldSplits", "fit_method", "mean_of_fits", "starts_at_cross_entropy", "stratified_folds"]
 
 OffsetSearch = Callable[..., Floats]  # of scores, labels, metric and weights
 OFFSET_FOLDS = 5  # parts of the held-out rows of a single split, to judge offsets
@@ -83,6 +84,26 @@ def fit_method(task: Task, learner: Learner, method: Method | Choice, start: Tra
     held_out = {row["candidate"]: row["metric"] for row in fitted.candidates}
     task.progress.step("done", held_out.get(fitted.method.name))
     return fitted
+
+
+def mean_of_fits(fits: Sequence[Fitted]) -> Fitted:
+    """The mean of models that were fitted to parts of the rows; of one, the fit itself.
+
+    The method is the most frequent one, temperature and C are geometric means, and tables say which part a row is about.
+    """
+    if len(fits) == 1:
+        return fits[0]
+    names = Counter(one.method.name for one in fits)
+    method = next(one.method for one in fits if one.method.name == names.most_common(1)[0][0])
+    temperature, C = (  # noqa: N806 - scikit-learn's name
+        float(np.exp(np.mean([np.log(getattr(one, name)) for one in fits]))) for name in ("temperature", "C")
+    )
+    candidates, history = (
+        [{"fold": fold, **row} for fold, one in enumerate(fits) for row in getattr(one, name)]
+        for name in ("candidates", "history")
+    )
+    notes = dict.fromkeys(note for one in fits for note in one.notes)
+    return Fitted(MeanModel.of([one.model for one in fits]), method, C, temperature, candidates, history, tuple(notes))
 
 
 def starts_at_cross_entropy(learner: Learner, method: Method | Choice) -> bool:

@@ -47,6 +47,7 @@ def expected(estimator):
         MetricClassifier(model="linear"),
         MetricClassifier(model="boosting", cv=2),  # it is in the default model, too, with five folds
         MetricClassifier(model=Network(n_members=2, max_epochs=10, lr=0.05, hidden_layer_sizes=(16,))),
+        MetricClassifier(model="linear", subject_to="accuracy >= 0.1", cv=2),
         OffsetClassifier(LogisticRegression(), "accuracy"),
     ],
     expected_failed_checks=expected,

@@ -7,6 +7,7 @@ from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import cross_fit_offsets, fit_offsets, fit_smooth_offsets
 from metricfit.decisions._reliability import Reliability
 from metricfit.decisions._rule import DecisionRule, NotAttainableError
+from metricfit.decisions._rule_file import rule_from_plain, rule_to_plain
 from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores
 from metricfit.decisions._smoothed import NoisyMetric, NormalOfTwo, softmax_and_normalizer, softmax_of_any
 from metricfit.decisions._tuning import decide, fit_calibrated_offsets, tune_offsets
@@ -35,6 +36,8 @@ __all__ = [
     "metric_values",
     "read_constraints",
     "read_scores",
+    "rule_from_plain",
+    "rule_to_plain",
     "softmax_and_normalizer",
     "softmax_of_any",
     "tune_offsets",

@@ -28,8 +28,15 @@ _FOUND = (
 def save(rule: Any, file: Path, overwrite: bool = False) -> None:
     if not hasattr(rule, "offsets_"):
         raise ValueError("`save` needs a rule that is fitted: call fit first.")
+    content = rule_to_plain(rule)
+    with new_file(file, overwrite) as temporary:
+        temporary.write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def rule_to_plain(rule: Any) -> dict[str, Any]:
+    """A fitted rule as JSON values."""
     rows: Rows = rule._rows
-    content = {
+    return {
         "format": FORMAT,
         "version": VERSION,
         "metricfit": version("metricfit"),
@@ -44,8 +51,6 @@ def save(rule: Any, file: Path, overwrite: bool = False) -> None:
         "found": {name: _plain(getattr(rule, name)) for name in _FOUND if hasattr(rule, name)},
         "rows": {name: _pack(getattr(rows, name), kind) for name, kind in _ROWS.items()},
     }
-    with new_file(file, overwrite) as temporary:
-        temporary.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 def load(cls: Any, file: Path, metric: Any) -> Any:
@@ -59,12 +64,13 @@ def load(cls: Any, file: Path, metric: Any) -> Any:
     if found.get("version") != VERSION:
         raise ValueError(f"{file} was written by another metricfit ({found.get('metricfit')}). Fit the rule again.")
     try:
-        return _restore(cls, found, metric)
+        return rule_from_plain(cls, found, metric)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise ValueError(f"{file} is damaged: {error}.") from error
 
 
-def _restore(cls: Any, found: dict[str, Any], given: Any) -> Any:
+def rule_from_plain(cls: Any, found: dict[str, Any], given: Any) -> Any:
+    """The rule; a metric that was a function is passed again as ``given``."""
     metric = metric_from_plain(found["metric"]) if found["metric"] else Custom(_not_stored if given is None else given)
     rule = cls(metric, subject_to=found["subject_to"], **found["options"])
     rule.metric_, rule.classes_, rule._positive = metric, np.array(found["classes"]), found["positive"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +20,10 @@ from metricfit._checks import check_option
 from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
+from metricfit.decisions import Constraint, log_probabilities
 from metricfit.estimators._checks import check_target, check_weight
 from metricfit.estimators._decision import DecisionMixin
-from metricfit.estimators._folds import build_splits, count_folds, network_splits
+from metricfit.estimators._folds import build_splits, calibration_splits, count_folds, network_splits, splits_within
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._kinds import check_size
 from metricfit.estimators._out_of_reach import check_computed, check_float32
@@ -37,11 +38,12 @@ from metricfit.learners import (
     Task,
     TrainingRows,
     build_learner,
+    take_rows,
     takes_gaps,
     takes_sparse,
 )
 from metricfit.metrics import order_of
-from metricfit.selection import Fitted, fit_method
+from metricfit.selection import Fitted, fit_method, mean_of_fits
 
 SMOOTHINGS = ("auto", "normal", "softmax")
 
@@ -59,6 +61,18 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     probabilities. The best decision is not always the most probable class, so ``predict_proba`` with ``argmax`` is not
     ``predict``. ``decision_function`` has the scores of ``predict``.
 
+    **Constraints.** ``subject_to="precision >= 0.9"`` limits the decision, as in :class:`metricfit.DecisionRule`, and
+    ``confidence=0.9`` promises that the limit holds. The rule is ``rule_``, and :meth:`summary` has its sentences. Rows that
+    the whole procedure has not seen, members and head included, set it. ``method="auto"`` then trains cross-entropy, because
+    the rule decides by probabilities.
+
+    - By default the procedure is fitted to each fold, so it takes ``cv`` times as long. The mean of the fold models predicts.
+      Each of them was judged on rows it had not seen, but their mean was not, so a promise is approximate.
+    - ``calibration=0.25`` holds out this share of the rows, and the others train one model. The promise is exact.
+
+    Where the constraints cannot be kept, ``attainable_`` is False, and ``predict`` raises a ``NotAttainableError`` unless
+    ``fallback="best"``.
+
     Args:
         metric: a name (``metricfit.metrics.names()``), a metric such as ``metrics.FBeta([1, 1, 0.25])`` or
             ``metrics.Cost(matrix)``, or a function of the confusion matrix (rows are true classes).
@@ -71,6 +85,11 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
             numbers, as 1 of 0 and 1, and the rarer of two names.
         class_order: the classes in their order, for metrics that depend on it: "quadratic_kappa", ``Cost`` with a matrix, one
             beta per class, functions. Numbers and ordered categoricals have an order. Names have none, so it has to be given.
+        subject_to: limits of the decision: a sentence, a ``metricfit.Constraint`` or several of them.
+        confidence: of the promise that the limits hold in the population that the rows came from, such as 0.9.
+        calibration: the share of rows that set the rule and train nothing. With your own splits as ``cv``, the test rows of as
+            many of the last splits are held out. None sets the rule out of fold.
+        fallback: None, or "best" to decide by the best limit that can be promised where the one in ``subject_to`` cannot.
         average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
         class_weight: None, ``"balanced"`` or a dictionary: weights of classes in cross-entropy and hinge, never in the metric.
         cv: number of folds, a splitter, or a list of splits.
@@ -109,6 +128,10 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         pos_label: Any = None,
         class_order: Sequence[Any] | None = None,
         average: str | None = None,
+        subject_to: str | Constraint | Iterable[Constraint] | None = None,
+        confidence: float | None = None,
+        calibration: float | None = None,
+        fallback: str | None = None,
         class_weight: Any = None,
         cv: Any = 5,
         method: methods.MethodLike = "auto",
@@ -125,6 +148,10 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         self.pos_label = pos_label
         self.class_order = class_order
         self.average = average
+        self.subject_to = subject_to
+        self.confidence = confidence
+        self.calibration = calibration
+        self.fallback = fallback
         self.class_weight = class_weight
         self.cv = cv
         self.method = method
@@ -143,10 +170,15 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         """
         warm = getattr(self, "model_", None) if self.warm_start else None
         table = self._read(X, y, sample_weight)
-        learner = self._learner(table)
+        parts = self._parts(table)
+        learner = self._learner(table, parts)
         with bar_or_lines(metrics.name_of(self.metric)) if self.verbose else Progress() as progress:
-            task = self._task(table, learner, self._fit_forms(table, learner.forms()), warm, progress)
-            self._keep(fit_method(task, learner, self._method()), learner)
+            all_rows = self._fit_forms(table, parts, learner.forms())
+            fitted = []
+            for part, rows in zip(parts, all_rows, strict=True):
+                task = self._task(table.take(part), learner, rows, warm, progress)
+                fitted.append(fit_method(task, learner, self._method()))
+            self._keep_parts(fitted, learner, table, parts)
         return self
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
@@ -168,17 +200,27 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
                     check_float32(self.preprocessor_, data)
                 raise
             scores, probabilities = logits + self.offsets_, softmax(logits / self.temperature_, 1)
+            if hasattr(self, "rule_"):
+                scores = log_probabilities(probabilities) + self.rule_.offsets_
         check_computed(scores, probabilities, self.preprocessor_, data, self.forms_)
         return scores, probabilities
 
     def _scores(self, X: Any) -> Floats:  # noqa: N803
         return self.scores_and_probabilities(X)[0]
 
+    def _rule_input(self, X: Any) -> Floats:  # noqa: N803
+        return self.predict_proba(X)
+
     def summary(self) -> str:
-        """One line: the model, the chosen method, and its metric on held-out rows; then a line for each automatic decision."""
+        """One line: the model, the chosen method, and its metric on held-out rows; then a line for each automatic decision.
+
+        With constraints, the sentences of ``rule_`` take the place of the metric.
+        """
         check_is_fitted(self)
         line = f"{self.learner_}, {self.chosen_} for {metrics.name_of(self.metric)}"
-        if self.candidates_:
+        if hasattr(self, "rule_"):
+            line += f"\n{self.rule_.summary()}"
+        elif self.candidates_:
             rows = {row["candidate"]: row["metric"] for row in self.candidates_}
             others = "; ".join(f"{name} {value:.4f}" for name, value in rows.items() if name != self.chosen_)
             line += f": {rows[self.chosen_]:.4f} on held-out rows ({others})"
@@ -216,15 +258,40 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     def _read(self, X: Any, y: Any, sample_weight: Any) -> _FitData:  # noqa: N803
         """Check, and find classes and metric."""
         methods.get(self.method)
+        self._check_options()
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
         order = order_of(y) if self.class_order is None else self.class_order
         return self._table(*self._training_data(X, y, sample_weight), order)
 
     def _table(self, data: Any, labels: Any, weight: Any, used: NDArray[np.bool_], order: Sequence[Any] | None) -> _FitData:
         seed = check_random_state(self.random_state).randint(2**31)
-        table = _FitData(data, labels, weight, self._class_weights(labels), used, seed, order)
+        table = _FitData(data, labels, weight, self._class_weights(labels), used, seed, order, self.cv)
         self._find_metric(labels, order)
         return table
+
+    def _check_options(self) -> None:
+        self._check_constraints()
+        if self.subject_to is None:
+            return
+        if self.warm_start:
+            raise ValueError(
+                "`warm_start` should stay False with `subject_to`: the last model may know the rows that set the rule."
+            )
+        own = self.preprocess is not None and not isinstance(self.preprocess, str)
+        if own and self.confidence is not None and self.calibration is None:
+            raise ValueError(
+                "`preprocess` is fitted to all rows, also to those that set the rule. For a promise pass calibration=0.25, or "
+                "put the transformer into a Pipeline with your model."
+            )
+
+    def _parts(self, table: _FitData) -> list[_Part]:
+        """The rows that models are trained on, and those that set the rule: all and none without constraints."""
+        if self.subject_to is None:
+            return [_Part(None, np.empty(0, np.int64), self.cv)]
+        draws = self.calibration is not None and isinstance(self.cv, int | np.integer)
+        given = [] if draws else build_splits(self.cv, table.labels, table.used, self.classes_, table.seed)
+        splits = calibration_splits(self.cv, given, table.labels, table.seed, self.calibration, self.confidence is not None)
+        return [_Part(train, test, splits_within(train, self.cv, given)) for train, test in splits]
 
     def _decisions(self) -> tuple[str, ...]:
         """A sentence for each automatic decision about the classes."""
@@ -235,15 +302,20 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
             found.append(f"The order of the classes is {', '.join(map(str, self.class_order_))}, as the labels have it.")
         return tuple(found)
 
-    def _learner(self, table: _FitData) -> Learner:
-        given = DataFacts(len(table.labels), len(self.classes_), issparse(table.data), count_folds(self.cv, table.labels))
+    def _learner(self, table: _FitData, parts: Sequence[_Part]) -> Learner:
+        """One learner that can take every part."""
+        least = min((table.take(part) for part in parts), key=lambda one: len(one.labels))
+        given = DataFacts(len(least.labels), len(self.classes_), issparse(least.data), count_folds(least.cv, least.labels))
         return build_learner(self.get_params(deep=False), self._method(), table.seed, given)
 
-    def _fit_forms(self, table: _FitData, forms: set[str]) -> TrainingRows:
-        """Fit the preprocessing, and read the rows in these forms."""
-        self._fit_preprocessor(table.data, table.labels, table.weight, forms)
-        features = self.preprocessor_.read(table.data, forms)
-        return TrainingRows(features, table.labels, table.weight, table.class_weight, self.preprocessor_.n_codes)
+    def _fit_forms(self, table: _FitData, parts: Sequence[_Part], forms: set[str]) -> Iterator[TrainingRows]:
+        """Fit the preprocessing, which knows no labels, and read the rows of each part in these forms."""
+        whole = table if len(parts) > 1 else table.take(parts[0])
+        self._fit_preprocessor(whole.data, whole.labels, whole.weight, forms)
+        for part in parts:
+            one = table.take(part)
+            features = self.preprocessor_.read(one.data, forms)
+            yield TrainingRows(features, one.labels, one.weight, table.class_weight, self.preprocessor_.n_codes)
 
     def _fit_preprocessor(self, data: Any, labels: Ints, weight: Floats, forms: set[str]) -> None:
         self.reads_frames_ = is_frame(data)
@@ -258,15 +330,17 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         """The rows, and the splits that methods are judged by."""
         given = table.labels, table.used, self.classes_, table.seed
         if isinstance(learner, MetricLearner) and not learner.refits:
-            splits = network_splits(learner.n_members, self.cv, *given)
+            splits = network_splits(learner.n_members, table.cv, *given)
         elif self.C is not None and isinstance(learner, LinearLearner) and not methods.has_choice(self._method()):
             splits = []
         else:
-            splits = build_splits(self.cv, *given)
+            splits = build_splits(table.cv, *given)
         return Task(rows, self.metric_, splits, self.n_jobs, warm, table.seed, progress or Progress())
 
     def _method(self) -> methods.Method | methods.Choice:
-        return methods.get(self.method).with_smoothing(self.smoothing)
+        """With constraints the automatic method is cross-entropy, because the rule decides by probabilities."""
+        plain = self.subject_to is not None and isinstance(self.method, str) and self.method == methods.AUTO
+        return methods.get(methods.CROSS_ENTROPY if plain else self.method).with_smoothing(self.smoothing)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Ints, Floats, NDArray[np.bool_]]:  # noqa: N803
         """Checked features, labels 0 ... k - 1 and weights of the rows with a positive weight; and which rows these are."""
@@ -319,6 +393,21 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
                 raise ValueError(f"`class_weight` should name classes of y, got {unknown[0]!r}, which is not one of them.")
         return compute_class_weight(given, classes=self.classes_, y=self.classes_[labels])
 
+    def _keep_parts(self, fitted: Sequence[Fitted], learner: Learner, table: _FitData, parts: Sequence[_Part]) -> None:
+        """Keep the model, or the mean of the parts' models, and set the rule by the rows that these have not seen."""
+        together = mean_of_fits(fitted)
+        self._keep(together, learner)
+        if self.subject_to is None:
+            return
+        scores = []
+        for one, part in zip(fitted, parts, strict=True):
+            features = self.preprocessor_.read(take_rows(table.data, part.held_out), self.forms_)
+            scores.append(softmax(one.model.logits(features) / together.temperature, 1))
+        rows = np.concatenate([part.held_out for part in parts])
+        self._fit_rule(np.concatenate(scores), table.labels[rows], table.weight[rows], table.order, "probability", len(parts))
+        self.model_ = together.model.with_offsets(together.temperature * self.rule_.offsets_)
+        self.offsets_ = self.model_.offsets
+
     def _keep(self, fitted: Fitted, learner: Learner) -> None:
         self.learner_, self.forms_ = learner.name, sorted(learner.forms())
         self.notes_ = (*self._decisions(), *learner.notes, *fitted.notes)
@@ -330,7 +419,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         self.chosen_, self.method_ = fitted.method.name, fitted.method
         self.n_iter_ = max(len(fitted.history), 1)
         self.C_ = fitted.C
-        for name in ("coef_", "intercept_"):
+        for name in ("coef_", "intercept_", "rule_"):
             self.__dict__.pop(name, None)  # left by an earlier fit with another model
         if isinstance(fitted.model, LinearModel):
             self.coef_, self.intercept_ = fitted.model.weight.T, fitted.model.intercept
@@ -347,3 +436,20 @@ class _FitData:
     used: NDArray[np.bool_]
     seed: int
     order: Sequence[Any] | None  # of the classes, if it is known
+    cv: Any
+
+    def take(self, part: _Part) -> _FitData:
+        """The rows that a part trains on."""
+        if part.train is None:
+            return self
+        data, used = take_rows(self.data, part.train), np.ones(len(part.train), np.bool_)
+        labels, weight = self.labels[part.train], self.weight[part.train]
+        return replace(self, data=data, labels=labels, weight=weight, used=used, cv=part.cv)
+
+
+class _Part(NamedTuple):
+    """The rows that a model is trained on, or None for all; those that set the rule; and ``cv`` for the training rows."""
+
+    train: Ints | None
+    held_out: Ints
+    cv: Any

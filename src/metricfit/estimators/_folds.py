@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,43 @@ def network_splits(
     return _hold_out(labels, seed)
 
 
+def calibration_splits(
+    cv: Any, splits: Sequence[Split], labels: Ints, seed: int, share: float | None, promises: bool
+) -> Sequence[Split]:
+    """The rows that train a model, and those that set its rule: the splits of ``cv``, or one that holds out a share.
+
+    Of the user's splits, which may keep groups or an order in time, the last ones are held out.
+    """
+    if share is not None and isinstance(cv, int | np.integer):
+        return _hold_out(labels, seed, share)
+    if not splits:
+        raise ValueError("`subject_to` needs two rows in at least two classes to hold any out.")
+    if share is not None:
+        last = splits[-max(1, round(share * len(splits))) :]
+        splits = [
+            (reduce(np.intersect1d, (train for train, _ in last)), np.unique(np.concatenate([test for _, test in last])))
+        ]
+    if promises and np.bincount(np.concatenate([test for _, test in splits])).max() > 1:
+        raise ValueError("`confidence` needs splits that hold out every row once at most. Try cv=5.")
+    return splits
+
+
+def splits_within(rows: Ints, cv: Any, splits: Sequence[Split]) -> Any:
+    """``cv`` for some of the rows alone: a number of folds stays, and of the user's splits the rows among these remain."""
+    if isinstance(cv, int | np.integer):
+        return cv
+    index = np.full(1 + max(int(np.max(part)) for split in [*splits, (rows,)] for part in split), -1)
+    index[rows] = np.arange(len(rows))
+    parts = ([index[part][index[part] >= 0] for part in split] for split in splits)
+    found = [(train, test) for train, test in parts if len(train) and len(test)]
+    if not found:
+        raise ValueError(
+            "`cv` should have splits among the training rows of each of its splits where constraints are set, got none. Try "
+            "cv=5, or pass calibration=0.25."
+        )
+    return found
+
+
 def _given_splits(cv: Any, labels: Ints, used: NDArray[np.bool_]) -> list[Split]:
     """The user's splits of the table, as splits of the rows that are used."""
     given = np.zeros(len(used), np.int64)
@@ -68,12 +106,12 @@ def _given_splits(cv: Any, labels: Ints, used: NDArray[np.bool_]) -> list[Split]
     return splits
 
 
-def _hold_out(labels: Ints, seed: int) -> list[Split]:
+def _hold_out(labels: Ints, seed: int, share: float = HELD_OUT) -> list[Split]:
     """One split into training and held-out rows; by class where every class has two rows or more."""
     counts = np.bincount(labels)
-    stratified = counts.min() >= 2 and len(labels) * HELD_OUT >= len(counts)
+    stratified = counts.min() >= 2 and len(labels) * share >= len(counts)
     splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
-    return list(splitter(1, test_size=HELD_OUT, random_state=seed).split(np.empty((len(labels), 1)), labels))
+    return list(splitter(1, test_size=share, random_state=seed).split(np.empty((len(labels), 1)), labels))
 
 
 def check_cv_argument(cv: Any) -> None:

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -16,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from metricfit import metrics
 from metricfit._parallel import parallel
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import LEAST_PROBABILITY, Constraint, DecisionRule, fit_calibrated_offsets, fit_offsets
+from metricfit.decisions import LEAST_PROBABILITY, Constraint, fit_calibrated_offsets, fit_offsets
 from metricfit.estimators._checks import check_target, check_weight
 from metricfit.estimators._decision import DecisionMixin
 from metricfit.estimators._fold_mean import FoldMean
-from metricfit.estimators._folds import check_cv_argument, count_folds, read_splits
+from metricfit.estimators._folds import calibration_splits, check_cv_argument, count_folds, read_splits
 from metricfit.learners import class_scores, spread_classes
 from metricfit.metrics import order_of
 from metricfit.selection import stratified_folds
@@ -120,8 +119,11 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
             else:
                 self.estimator_ = _fit(clone(self.estimator), X, labels_given, weights)
         self._find_metric(labels, order)
+        self.__dict__.pop("rule_", None)  # left by an earlier fit
         if self.subject_to is not None:
-            self.rule_ = self._fit_rule(scores, labels_given[rows], None if weights is None else weight[rows], order)
+            kind = "probability" if hasattr(self.estimator_, "predict_proba") else "logit"
+            n_models = len(self.estimator_.estimators_) if isinstance(self.estimator_, FoldMean) else 1
+            self._fit_rule(self._for_rule(scores), labels[rows], weight[rows], order, kind, n_models)
             self.offsets_ = self.rule_.offsets_
         else:
             fit_to = fit_calibrated_offsets if self.smooth else fit_offsets
@@ -132,27 +134,17 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
             self.feature_names_in_ = self.estimator_.feature_names_in_
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The decision that is best for the metric; an error if the constraints cannot be kept."""
-        check_is_fitted(self)
-        if self.subject_to is None:
-            return super().predict(X)
-        return self.rule_.predict(self._for_rule(class_scores(self.estimator_, X)))
+    def _rule_input(self, X: Any) -> Floats:  # noqa: N803
+        return self._for_rule(class_scores(self.estimator_, X))
 
     def _scores(self, X: Any) -> Floats:  # noqa: N803
         check_is_fitted(self)
         return class_scores(self.estimator_, X) + self.offsets_
 
     def _check_options(self) -> None:
-        if self.subject_to is None:
-            for name in ("confidence", "calibration", "fallback"):
-                if getattr(self, name) is not None:
-                    raise ValueError(f"`{name}` is for constraints: pass `subject_to` too, such as 'precision >= 0.9'.")
-            return
-        if not self.smooth:
+        self._check_constraints()
+        if self.subject_to is not None and not self.smooth:
             raise ValueError("`smooth` should stay True with `subject_to`: constraints are kept exactly, without noise.")
-        if self.calibration is not None and not 0.0 < self.calibration < 1.0:
-            raise ValueError(f"`calibration` should be a share of the rows such as 0.25, got {self.calibration!r}.")
         if self.calibration is not None and isinstance(self.cv, str) and self.cv == "prefit":
             raise ValueError("`calibration` holds rows out of training: leave it out with cv='prefit'.")
 
@@ -167,27 +159,6 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
             models.append(model)
             scores.append(part)
         return models, scores
-
-    def _fit_rule(self, scores: Floats, y: NDArray[Any], weight: Floats | None, order: Sequence[Any] | None) -> DecisionRule:
-        """The rule for the constraints; a note says how exact its promise is."""
-        rule = DecisionRule(
-            metrics.with_average(self.metric, self.average),
-            subject_to=self.subject_to,
-            confidence=self.confidence,
-            pos_label=self.pos_label,
-            class_order=order,
-            classes=self.classes_.tolist(),
-            kind="probability" if hasattr(self.estimator_, "predict_proba") else "logit",
-            fallback=self.fallback,
-        ).fit(self._for_rule(scores), y, weight)
-        if isinstance(self.estimator_, FoldMean):
-            rule.notes_ += (
-                f"The promise is approximate: it was tested on out-of-fold scores, and the mean of the "
-                f"{len(self.estimator_.estimators_)} fold models predicts. Pass calibration=0.25 for an exact one.",
-            )
-        elif self.calibration is not None:
-            rule.notes_ += (f"The model was trained on other rows than the {len(y):,} that set the rule.",)
-        return rule
 
     def _for_rule(self, scores: Floats) -> Floats:
         """Probabilities where the estimator has them, so that the rule can be used with those of ``predict_proba``."""
@@ -215,24 +186,20 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.allow_nan = own.input_tags.allow_nan
         return tags
 
-    def _splits(self, labels: Ints) -> list[tuple[Any, Any]]:
-        if self.calibration is not None:
-            seed = check_random_state(self.random_state).randint(2**31)
-            splitter = StratifiedShuffleSplit(1, test_size=self.calibration, random_state=seed)
-            return list(splitter.split(np.empty((len(labels), 1)), labels))
-        splits = self._cv_splits(labels)
-        if self.confidence is not None and np.bincount(np.concatenate([test for _, test in splits])).max() > 1:
-            raise ValueError("`confidence` needs splits that hold out every row once at most. Try cv=5.")
-        return splits
+    def _splits(self, labels: Ints) -> Sequence[tuple[Any, Any]]:
+        seed = check_random_state(self.random_state).randint(2**31)
+        draws = self.calibration is not None and isinstance(self.cv, int | np.integer)
+        splits = [] if draws else self._cv_splits(labels, seed)
+        return calibration_splits(self.cv, splits, labels, seed, self.calibration, self.confidence is not None)
 
-    def _cv_splits(self, labels: Ints) -> list[tuple[Any, Any]]:
+    def _cv_splits(self, labels: Ints, seed: int) -> list[tuple[Any, Any]]:
         if not isinstance(self.cv, int | np.integer):
             check_cv_argument(self.cv)
             return read_splits(self.cv, labels)
         n_folds = count_folds(self.cv, labels)
         if not n_folds:
             raise ValueError("OffsetClassifier needs two rows in at least two classes to hold any out.")
-        return list(stratified_folds(labels, n_folds, check_random_state(self.random_state).randint(2**31), warn=True))
+        return list(stratified_folds(labels, n_folds, seed, warn=True))
 
 
 def _fit_fold(data: tuple[Any, ...], train: Ints, test: Ints) -> tuple[Any, Floats]:

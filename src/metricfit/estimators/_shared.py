@@ -12,7 +12,7 @@ from metricfit.estimators._classifier import MetricClassifier
 from metricfit.learners import EnsembleLearner, History, Learner, Task, Trained
 from metricfit.methods import MethodLike
 from metricfit.metrics import Metric, MetricLike, Resolved
-from metricfit.selection import fit_method, starts_at_cross_entropy
+from metricfit.selection import Fitted, fit_method, starts_at_cross_entropy
 
 
 @dataclass(frozen=True)
@@ -40,42 +40,45 @@ class SharedFits:
 
     def __init__(self, classifier: MetricClassifier, X: Any, y: Any, specs: Iterable[FitSpec]) -> None:  # noqa: N803
         begin = time.perf_counter()
-        self._classifier, self._trainings = classifier, dict[tuple[Learner, int], _Training]()
+        self._classifier, self._trainings = classifier, dict[tuple[Learner, int, int], _Training]()
         self._table = classifier._read(X, y, None)
+        self._parts = classifier._parts(self._table)
         forms = set[str]().union(*(self._prepare(spec)[1].forms() for spec in specs))
-        self._rows = classifier._fit_forms(self._table, forms)
+        self._rows = list(classifier._fit_forms(self._table, self._parts, forms))
         self._reading = time.perf_counter() - begin
 
     def fit(self, spec: FitSpec) -> tuple[MetricClassifier, float]:
         """The fitted classifier, and the seconds that it would take alone."""
-        one, learner = self._prepare(spec)
-        task = one._task(self._table, learner, self._rows)
-        method = one._method()
-        shared, seconds = None, 0.0
-        if starts_at_cross_entropy(learner, method):
-            shared, seconds, metric = self._train(task, learner)
-            shared = shared if metric is task.metric else replace(shared, history=History())  # that is of another metric
-        begin = time.perf_counter()
-        one._keep(fit_method(task, learner, method, shared), learner)
-        return one, self._reading + seconds + time.perf_counter() - begin
+        (one, learner), fitted, before = self._prepare(spec), list[Fitted](), 0.0
+        method, begin = one._method(), time.perf_counter()
+        for index, (part, rows) in enumerate(zip(self._parts, self._rows, strict=True)):
+            task, shared = one._task(self._table.take(part), learner, rows), None
+            if starts_at_cross_entropy(learner, method):
+                start = time.perf_counter()
+                shared, seconds, metric = self._train(task, learner, index)
+                before += seconds - (time.perf_counter() - start)
+                shared = shared if metric is task.metric else replace(shared, history=History())  # that is of another metric
+            fitted.append(fit_method(task, learner, method, shared))
+        one._keep_parts(fitted, learner, self._table, self._parts)
+        return one, self._reading + before + time.perf_counter() - begin
 
     def _prepare(self, spec: FitSpec) -> tuple[MetricClassifier, Learner]:
         one = copy.copy(self._classifier).set_params(model=spec.model, method=spec.method, metric=spec.metric)
         one._find_metric(self._table.labels, self._table.order)
-        return one, one._learner(self._table)
+        return one, one._learner(self._table, self._parts)
 
-    def _train(self, task: Task, learner: Learner) -> _Training:
+    def _train(self, task: Task, learner: Learner, part: int) -> _Training:
         """The learner trained by cross-entropy; the seconds of its members are counted in.
 
         A network alone has other splits than one in an ensemble. In one table, as many splits are the same splits.
         """
-        known = learner, len(task.splits)
+        known = learner, len(task.splits), part
         if known in self._trainings:
             return self._trainings[known]
         before, members = 0.0, list[Trained]()
         if isinstance(learner, EnsembleLearner):
             for member in learner.members:
-                trained, seconds, _ = self._train(task, member)
+                trained, seconds, _ = self._train(task, member, part)
                 members.append(trained)
                 before += seconds
         begin = time.perf_counter()

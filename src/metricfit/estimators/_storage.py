@@ -41,6 +41,7 @@ from metricfit._description import (
 from metricfit._extras import require
 from metricfit._files import new_folder
 from metricfit._table import Table
+from metricfit.decisions import DecisionRule, read_constraints, rule_from_plain, rule_to_plain
 from metricfit.estimators._forms import FormReader
 from metricfit.estimators._plain import keep_transformer, restore_transformer
 from metricfit.learners import COLUMNS, GIVEN, MATRIX, LinearModel, Network, NotInFileError, Restorer
@@ -150,6 +151,7 @@ def _describe(estimator: Any) -> dict[str, Any]:
         "candidates": list(estimator.candidates_),
         "history": list(estimator.history_),
         "model": estimator.model_.to_plain(),
+        "rule": rule_to_plain(estimator.rule_) if hasattr(estimator, "rule_") else None,
     }
 
 
@@ -185,6 +187,10 @@ def _restore(cls: Any, found: dict[str, Any], model: Any, metric: Any) -> Any:
     estimator.preprocessor_ = _restore_reader(found)
     estimator.model_ = Restorer(found["n_inputs"], found["forms"][0], len(known), model).model(found["model"])
     estimator.offsets_ = estimator.model_.offsets
+    if found.get("rule") is not None:  # files of earlier versions have none
+        estimator.rule_ = rule_from_plain(DecisionRule, found["rule"], metric)
+        check(estimator.rule_.classes_.tolist() == known, "the rule has other classes")
+        estimator.rule_.classes_ = estimator.classes_
     if isinstance(estimator.model_, LinearModel):
         estimator.coef_, estimator.intercept_ = estimator.model_.weight.T, estimator.model_.intercept
     estimator.method_ = _restore_method(found["method"], estimator.method)
@@ -239,7 +245,9 @@ def _describe_params(estimator: Any) -> dict[str, Any]:
     params, left_out = {}, []
     for name, value in estimator.get_params(deep=False).items():
         try:
-            params[name] = _to_json(_in_words(value) if name == "model" else value)
+            value = _in_words(value) if name == "model" else value
+            value = " and ".join(map(str, read_constraints(value))) or None if name == "subject_to" else value
+            params[name] = _to_json(value)
         except TypeError:
             if name != "metric":  # a function, which the user passes again
                 left_out.append(name)

@@ -32,7 +32,14 @@ HELD_OUT_NOTE = (
     "Offsets and probabilities come from one of {} folds, whose rows a first model held out. The model that predicts was "
     "trained on all rows."
 )
-NOT_READ = ("preprocess", "warm_start")  # options that keep their defaults here
+NOT_READ = (
+    "preprocess",
+    "warm_start",
+    "subject_to",
+    "confidence",
+    "calibration",
+    "fallback",
+)  # options that keep their defaults here
 
 
 def fit_shards(
