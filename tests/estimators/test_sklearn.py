@@ -37,6 +37,9 @@ SINGLE_PRECISION = dict.fromkeys(
 def expected(estimator):
     if isinstance(estimator, OffsetClassifier):
         return DECIDES_OTHERWISE
+    if estimator.subject_to is not None:
+        weights = "weights of classes count in training, and the rule decides for the metric alone"
+        return {**DECIDES_OTHERWISE, "check_class_weight_classifiers": weights}
     return SINGLE_PRECISION if isinstance(estimator.model, Network) else {}
 
 
