@@ -10,9 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 from metricfit import methods, metrics
 from metricfit.learners import Block, Blocks, LinearModel, Task, TrainingRows, _rows
-from metricfit.learners._cross_entropy import fit_path
 from metricfit.learners._descent import RowsObjective
-from metricfit.learners._linear import _build
+from metricfit.learners._linear import _build, fit_path
 from metricfit.selection import stratified_folds
 
 

@@ -21,7 +21,7 @@ import metricfit as mf
 from metricfit.decisions import NEVER, cross_fit_offsets, fit_smooth_offsets
 from metricfit.learners import _forest
 from metricfit.learners._ensemble import LEAST_LOG
-from metricfit.learners._mean_model import MeanModel
+from metricfit.learners._models import MeanModel
 
 LGBM = LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1)
 XGB = XGBClassifier(n_estimators=20, n_jobs=1)

@@ -2,17 +2,21 @@
 
 from metricfit.learners._catalogue import MODELS, DataFacts, build_learner, members_left_out, takes_gaps, takes_sparse
 from metricfit.learners._ensemble import EnsembleLearner
-from metricfit.learners._estimator import EstimatorLearner, with_seed
-from metricfit.learners._estimator_model import EstimatorModel, class_scores, spread_classes
-from metricfit.learners._learner import Learner, MetricLearner
+from metricfit.learners._estimators import EstimatorLearner, with_seed
+from metricfit.learners._learner import Fold, History, Learner, MetricLearner, Model, Task, Trained
 from metricfit.learners._linear import LinearLearner
-from metricfit.learners._linear_model import LinearModel
-from metricfit.learners._mean_model import MAX_MEMBERS, MeanModel
-from metricfit.learners._network_options import Network
-from metricfit.learners._restore import NotInFileError, Restorer
+from metricfit.learners._models import (
+    EstimatorModel,
+    LinearModel,
+    MeanModel,
+    NotInFileError,
+    Restorer,
+    class_scores,
+    spread_classes,
+)
+from metricfit.learners._network_options import MAX_MEMBERS, Network
 from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, Block, Blocks, Forms, TrainingRows, spread_rows, take_rows
 from metricfit.learners._surrogates import is_summed
-from metricfit.learners._task import Fold, History, Model, Task, Trained
 
 __all__ = [
     "COLUMNS",

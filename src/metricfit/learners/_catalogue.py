@@ -12,10 +12,8 @@ from torch import nn
 
 from metricfit._checks import check_option
 from metricfit._extras import require
-from metricfit.learners._boosting import BoostingLearner
 from metricfit.learners._ensemble import EnsembleLearner
-from metricfit.learners._estimator import EstimatorLearner
-from metricfit.learners._forest import MAX_ROWS, ForestLearner
+from metricfit.learners._estimators import MAX_ROWS, BoostingLearner, EstimatorLearner, ForestLearner
 from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._network_options import Network

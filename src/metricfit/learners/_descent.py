@@ -18,7 +18,7 @@ from scipy.sparse import hstack, issparse
 from scipy.special import softmax
 
 from metricfit._typing import Floats
-from metricfit.learners._linear_model import LinearModel, gather_columns
+from metricfit.learners._models import LinearModel, gather_columns
 from metricfit.learners._rows import TrainingRows
 from metricfit.learners._surrogates import Surrogate
 

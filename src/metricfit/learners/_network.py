@@ -28,11 +28,9 @@ from metricfit._threads import free_threads, single_threaded
 from metricfit._typing import Floats
 from metricfit.decisions import Guard, cross_entropy, fit_smooth_offsets
 from metricfit.gradients import GradientNormalizer
-from metricfit.learners._learner import MetricLearner
-from metricfit.learners._mean_model import MeanModel
-from metricfit.learners._network_model import NetworkModel, as_tensor, build_module
+from metricfit.learners._learner import Fold, MetricLearner
+from metricfit.learners._models import MeanModel, NetworkModel, as_tensor, build_module
 from metricfit.learners._rows import TrainingRows
-from metricfit.learners._task import Fold
 from metricfit.methods import CROSS_ENTROPY, SCRATCH, Method, find
 from metricfit.smoothing import Hard, Normal, Softmax, SoftSet
 from metricfit.training import Batches, Fabric, Trainer, anneal

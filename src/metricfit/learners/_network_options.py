@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from metricfit._checks import check_count, check_number
-from metricfit.learners._mean_model import MAX_MEMBERS
 
 MAX_WIDTH = 2**20  # units of a layer
+MAX_MEMBERS = 1000
 
 
 class Network(BaseEstimator):  # type: ignore[misc] # scikit-learn is not typed

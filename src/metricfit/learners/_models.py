@@ -1,0 +1,354 @@
+"""Trained models: their scores, one offset per class for the decision, and the plain data that files keep of them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from joblib import parallel_config
+from scipy.sparse import issparse
+from scipy.special import log_softmax
+from torch import Tensor, nn
+
+from metricfit._checks import check_option
+from metricfit._description import Foreign, check, check_tensor, checked_array
+from metricfit._typing import Floats, Ints
+from metricfit.decisions import NEVER, log_probabilities
+from metricfit.learners._network_options import Network
+from metricfit.learners._rows import Forms
+from metricfit.learners._tree_arrays import trees_from_plain, trees_to_plain
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Weights (p, m), intercepts (m,) and offsets (k,) of the decision; m is 1 for two classes and k for more."""
+
+    weight: Floats
+    intercept: Floats
+    offsets: Floats
+
+    def logits(self, features: Any) -> Floats:
+        """Scores (n, k), in logit units, without the offsets."""
+        return spread_columns(np.asarray(features @ self.weight) + self.intercept)
+
+    def with_offsets(self, offsets: Floats) -> LinearModel:
+        return LinearModel(self.weight, self.intercept, offsets - offsets.mean())
+
+    def to_plain(self) -> dict[str, Any]:
+        return {"kind": "linear", "weight": self.weight, "intercept": self.intercept, "offsets": self.offsets}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any], to: Restorer) -> LinearModel:
+        n_columns = 1 if to.n_classes == 2 else to.n_classes
+        shapes = {"weight": (to.width, n_columns), "intercept": (n_columns,), "offsets": (to.n_classes,)}
+        return cls(*(checked_array(plain[name], "float64", shape) for name, shape in shapes.items()))
+
+    @classmethod
+    def random(cls, n_features: int, n_classes: int, seed: int) -> LinearModel:
+        """Where the papers' linear models start: uniform within 1 / sqrt(p), as ``nn.Linear`` draws."""
+        n_columns, bound = 1 if n_classes == 2 else n_classes, 1.0 / np.sqrt(max(n_features, 1))
+        drawn = np.random.default_rng(seed).uniform(-bound, bound, (n_features + 1, n_columns))
+        return cls(drawn[:-1], drawn[-1], np.zeros(n_classes))
+
+
+def spread_columns(columns: Floats) -> Floats:
+    """One column (n, 1) becomes two that differ by it; k columns stay."""
+    return np.concatenate([-0.5 * columns, 0.5 * columns], 1) if columns.shape[1] == 1 else columns
+
+
+def gather_columns(slopes: Floats) -> Floats:
+    """The gradient by the columns from that by the scores."""
+    return 0.5 * (slopes[:, 1:] - slopes[:, :1]) if slopes.shape[1] == 2 else slopes
+
+
+@dataclass(frozen=True)
+class MeanModel:
+    """Models of the folds of one learner: their mean is steadier than each, and needs no further training.
+
+    Offsets and temperature come from out-of-fold scores, and each of these is of one model. They are taken as they are: the
+    logarithm of a mean probability has the same units, and is close to a model's own wherever the models agree. Where they
+    disagree the mean is nearer to a tie, so an offset changes more of these rows. The mean of networks' logits, which keeps
+    their scale, did as well on metrics.
+    """
+
+    models: tuple[Any, ...]
+    offsets: Floats
+
+    @classmethod
+    def of(cls, models: Sequence[Any]) -> Any:
+        """The mean, also of the offsets; of one model, the model itself."""
+        return models[0] if len(models) == 1 else cls(tuple(models), np.mean([model.offsets for model in models], 0))
+
+    def logits(self, features: Any) -> Floats:
+        """Logarithms of the mean probabilities."""
+        total = np.exp(log_softmax(self.models[0].logits(features), 1))
+        for model in self.models[1:]:
+            total += np.exp(log_softmax(model.logits(features), 1))
+        with np.errstate(divide="ignore"):
+            return np.maximum(np.log(total / len(self.models)), NEVER)
+
+    def with_offsets(self, offsets: Floats) -> MeanModel:
+        return replace(self, offsets=offsets - offsets.mean())
+
+    def to_plain(self) -> dict[str, Any]:
+        return {"kind": "mean", "models": [model.to_plain() for model in self.models], "offsets": self.offsets}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any], to: Restorer) -> MeanModel:
+        check(plain["models"], "it has no models")
+        return cls(tuple(to.model(one) for one in plain["models"]), to.offsets(plain))
+
+
+@dataclass(frozen=True)
+class EstimatorModel:
+    """An estimator that was fitted to the classes ``seen`` of k, under the labels 0, 1, ...; and one offset per class."""
+
+    estimator: Any
+    seen: Ints
+    offsets: Floats
+
+    def logits(self, features: Any) -> Floats:
+        """Log-probabilities, or the decision function where there are none; a class that was not seen never wins."""
+        return spread_classes(class_scores(self.estimator, features), self.seen, len(self.offsets))
+
+    def with_offsets(self, offsets: Floats) -> EstimatorModel:
+        return replace(self, offsets=offsets - offsets.mean())
+
+    def to_plain(self) -> dict[str, Any]:
+        """The trees that we build are arrays; skops keeps the estimators of users."""
+        estimator = trees_to_plain(self.estimator) or Foreign(self.estimator)
+        return {"kind": "estimator", "estimator": estimator, "seen": self.seen, "offsets": self.offsets}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any], to: Restorer) -> EstimatorModel:
+        seen, estimator = checked_array(plain["seen"], "int64", (None,)), plain["estimator"]
+        fits = len(seen) > 0 and seen[0] >= 0 and seen[-1] < to.n_classes and (np.diff(seen) > 0).all()
+        check(fits, "the classes of a model do not fit")
+        if isinstance(estimator, dict):
+            estimator = trees_from_plain(estimator, to.width, len(seen))
+        return cls(estimator, seen, to.offsets(plain))
+
+
+def class_scores(estimator: Any, features: Any) -> Floats:
+    """Log-probabilities, or the decision function where there are no probabilities; (n, k).
+
+    Whatever ``joblib.parallel_config`` says, only an estimator with ``n_jobs`` of its own uses several threads: a forest would
+    sum over its trees in another order each time.
+    """
+    features = as_input(estimator, features)
+    with parallel_config(backend="threading", n_jobs=1):
+        if hasattr(estimator, "predict_proba"):
+            return log_probabilities(np.asarray(estimator.predict_proba(features), np.float64))
+        if not hasattr(estimator, "decision_function"):
+            raise TypeError(f"`estimator` should have predict_proba or decision_function, {estimator!r} has neither.")
+        scores = np.asarray(estimator.decision_function(features), np.float64)
+    pairs = getattr(estimator, "decision_function_shape", "ovr") == "ovo"
+    if (scores.ndim == 2 and scores.shape[1] != len(estimator.classes_)) or pairs:
+        raise ValueError("`estimator` should have one score per class; try decision_function_shape='ovr'.")
+    return spread_columns(scores[:, None]) if scores.ndim == 1 else scores
+
+
+def as_input(estimator: Any, features: Any) -> Any:
+    """The features as the estimator takes them: a network of skorch needs float32, like its weights."""
+    is_skorch = any(kind.__module__.partition(".")[0] == "skorch" for kind in type(estimator).__mro__)
+    return features.astype(np.float32) if is_skorch and isinstance(features, np.ndarray) else features
+
+
+def spread_classes(scores: Floats, seen: Ints, n_classes: int) -> Floats:
+    """Scores of the classes that were seen as those of all classes; the others never win."""
+    if len(seen) == n_classes:
+        return scores
+    spread = np.full((len(scores), n_classes), NEVER)
+    spread[:, seen] = scores
+    return spread
+
+
+LEAST_LOG = float(np.log(1e-4))  # log-probability that a head reads: trees say 0 and 1 too easily
+
+
+@dataclass(frozen=True)
+class EnsembleModel:
+    """The members' models, the form of rows that each reads, and the head."""
+
+    members: tuple[Any, ...]
+    names: tuple[str, ...]
+    forms: tuple[str, ...]
+    head: LinearModel
+
+    @property
+    def offsets(self) -> Floats:
+        return self.head.offsets
+
+    def logits(self, features: Any) -> Floats:
+        parts = zip(self.members, self.forms, strict=True)
+        return self.head.logits(head_inputs([member.logits(_in_form(features, form)) for member, form in parts]))
+
+    def with_offsets(self, offsets: Floats) -> EnsembleModel:
+        return replace(self, head=self.head.with_offsets(offsets))
+
+    def to_plain(self) -> dict[str, Any]:
+        members = [model.to_plain() for model in self.members]
+        described = {"names": list(self.names), "forms": list(self.forms)}
+        return {"kind": "ensemble", **described, "members": members, "head": self.head.to_plain()}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any], to: Restorer) -> EnsembleModel:
+        names, forms, members = plain["names"], plain["forms"], plain["members"]
+        check(len(names) == len(forms) == len(members), "the names of its members do not fit")
+        models = [
+            to.member(index, len(members), form).model(one)
+            for index, (form, one) in enumerate(zip(forms, members, strict=True))
+        ]
+        n_scores = len(members) * (1 if to.n_classes == 2 else to.n_classes)
+        head = LinearModel.from_plain(plain["head"], replace(to, n_inputs={"": n_scores}, form=""))
+        return cls(tuple(models), tuple(names), tuple(forms), head)
+
+
+def _in_form(features: Any, form: str) -> Any:
+    return features.read(form) if isinstance(features, Forms) else features
+
+
+def head_inputs(logits: Sequence[Floats]) -> Floats:
+    """What the head reads: each member's log-probabilities less their mean; for two classes one difference per member."""
+    columns = []
+    for scores in logits:
+        log_p = np.maximum(log_softmax(scores, 1), LEAST_LOG)
+        columns.append(log_p[:, 1:] - log_p[:, :1] if log_p.shape[1] == 2 else log_p - log_p.mean(1, keepdims=True))
+    return np.concatenate(columns, 1)
+
+
+@dataclass(frozen=True)
+class NetworkModel:
+    """A module, and one offset per class for the decision."""
+
+    module: nn.Module
+    offsets: Floats
+    hidden_layer_sizes: tuple[int, ...] | None = None  # of a module from `build_mlp`; None for a user's own
+
+    def logits(self, features: Any) -> Floats:
+        """Scores (n, k) in evaluation mode, by blocks of rows.
+
+        Those of a module from `build_mlp` are computed in double precision, so that a row has the same score alone and among
+        others up to 1e-13. A user's module computes in its own precision.
+        """
+        own = self.hidden_layer_sizes is None
+        module = self.module.eval() if own else self._double_module
+        with torch.no_grad():
+            found = [module(block if own else block.double()) for block in _blocks(features)]
+        scores = [one[0] if isinstance(one, tuple) else one for one in found]  # mu; sigma is for training alone
+        return np.concatenate([spread_columns(one.double().numpy()) for one in scores])
+
+    @cached_property
+    def _double_module(self) -> nn.Module:
+        return copy.deepcopy(self.module).double().eval()
+
+    def with_offsets(self, offsets: Floats) -> NetworkModel:
+        return replace(self, offsets=offsets)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The numbers of the module. A user's own module has to be passed again."""
+        sizes = None if self.hidden_layer_sizes is None else list(self.hidden_layer_sizes)
+        module = dict(self.module.state_dict())
+        return {"kind": "network", "hidden_layer_sizes": sizes, "module": module, "offsets": self.offsets}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any], to: Restorer) -> NetworkModel:
+        """A network from :func:`build_mlp`, or the user's own module, with these numbers."""
+        sizes, numbers = plain["hidden_layer_sizes"], plain["module"]
+        if sizes is None:
+            module = build_module(to.given_network(), to.width, to.n_classes, ())
+        else:
+            check(len(numbers) == 2 * len(sizes) + 2, "layers of the network are missing")
+            with torch.device("meta"):  # no memory, and no random numbers
+                module = build_mlp(to.width, to.n_classes, tuple(sizes))
+        expected = module.state_dict()
+        check(expected.keys() == numbers.keys(), "the parts of the network do not fit `model`")
+        for name, tensor in expected.items():
+            check_tensor(numbers[name], str(tensor.dtype).removeprefix("torch."), tensor.shape, finite=sizes is not None)
+        module.load_state_dict(numbers, assign=sizes is not None)
+        return cls(module.eval(), to.offsets(plain), None if sizes is None else tuple(sizes))
+
+
+def build_mlp(n_features: int, n_classes: int, hidden_layer_sizes: tuple[int, ...]) -> nn.Sequential:
+    """Linear layers with ReLU between them."""
+    layers: list[nn.Module] = []
+    for width in hidden_layer_sizes:
+        layers += [nn.Linear(n_features, width), nn.ReLU()]
+        n_features = width
+    return nn.Sequential(*layers, nn.Linear(n_features, n_classes))
+
+
+def build_module(model: Any, n_features: int, n_classes: int, hidden_layer_sizes: tuple[int, ...]) -> nn.Module:
+    """A fresh module from its name, a module to copy, or a function."""
+    if isinstance(model, str):
+        check_option(model, "model", ("linear", "mlp"))
+        return build_mlp(n_features, n_classes, hidden_layer_sizes)
+    if isinstance(model, nn.Module):
+        return copy.deepcopy(model)
+    module = model(n_features, n_classes) if callable(model) else model
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"`model` should be 'linear', 'mlp', an nn.Module or a function that returns one, got {module!r}.")
+    return module
+
+
+def _blocks(features: Any, size: int = 4096) -> Iterator[Tensor]:
+    for start in range(0, features.shape[0], size):
+        yield as_tensor(features[start : start + size])
+
+
+def as_tensor(features: Any) -> Tensor:
+    """Features as a dense float32 tensor."""
+    return torch.from_numpy(np.asarray(features.toarray() if issparse(features) else features, np.float32))
+
+
+KINDS: dict[str, Any] = {
+    "linear": LinearModel,
+    "network": NetworkModel,
+    "mean": MeanModel,
+    "estimator": EstimatorModel,
+    "ensemble": EnsembleModel,
+}
+
+
+class NotInFileError(ValueError):
+    """Something that a file cannot hold has to be passed again."""
+
+
+@dataclass(frozen=True)
+class Restorer:
+    """Builds models for these rows and classes; their arrays are tensors by now, and objects of other libraries are built."""
+
+    n_inputs: Mapping[str, int]  # columns by form
+    form: str  # the form that the model reads
+    n_classes: int
+    given: Any = None  # the user's ``model``, for networks
+
+    @property
+    def width(self) -> int:
+        return self.n_inputs[self.form]
+
+    def model(self, plain: dict[str, Any]) -> Any:
+        """A model; a DamagedError if its parts do not fit the rows, the classes or each other."""
+        check(plain["kind"] in KINDS, f"models of the kind {plain['kind']!r} are not known")
+        return KINDS[plain["kind"]].from_plain(plain, self)
+
+    def member(self, index: int, n_members: int, form: str) -> Restorer:
+        """For a member of an ensemble; a list of as many models has the user's network at its index."""
+        in_list = isinstance(self.given, list | tuple) and len(self.given) == n_members
+        return replace(self, form=form, given=self.given[index] if in_list else self.given)
+
+    def offsets(self, plain: dict[str, Any]) -> Floats:
+        return checked_array(plain["offsets"], "float64", (self.n_classes,))
+
+    def given_network(self) -> Any:
+        module = self.given.module if isinstance(self.given, Network) else self.given
+        if module is None or isinstance(module, str):
+            raise NotInFileError(
+                "This model is a user's own network: pass it to load as `model=`, as it was passed to the estimator."
+            )
+        return module
