@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 
 import metricfit as mf
 from metricfit import MetricClassifier, Network, OffsetClassifier
-from metricfit.estimators._checks import check_weight
+from metricfit.estimators._base import check_weight
 
 X, Y = make_classification(120, 5, n_informative=3, n_redundant=0, n_classes=3, random_state=0)
 FIRST = np.arange(len(Y)) == 3

@@ -21,12 +21,10 @@ from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import Constraint, log_probabilities
-from metricfit.estimators._checks import check_target, check_weight
-from metricfit.estimators._decision import DecisionMixin
+from metricfit.estimators._base import DecisionMixin, check_target, check_weight
 from metricfit.estimators._folds import build_splits, calibration_splits, count_folds, network_splits, splits_within
-from metricfit.estimators._forms import FormReader
+from metricfit.estimators._forms import FormReader, check_computed, check_float32
 from metricfit.estimators._kinds import check_size
-from metricfit.estimators._out_of_reach import check_computed, check_float32
 from metricfit.estimators._preprocess import as_frame, is_frame, library_of
 from metricfit.learners import (
     COLUMNS,

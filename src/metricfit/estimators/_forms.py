@@ -1,8 +1,8 @@
-"""From a user's table to the forms of it that learners read."""
+"""From a user's table to the forms of it that learners read, and errors for numbers that no model has a score for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array
 
 from metricfit._checks import check_option
 from metricfit._typing import Floats, Ints
-from metricfit.estimators._feature_names import feature_names
-from metricfit.estimators._preprocess import build_preprocessor, count_codes, is_frame
+from metricfit.estimators._preprocess import build_preprocessor, count_codes, feature_names, is_frame
 from metricfit.learners import COLUMNS, GIVEN, MATRIX, Forms, spread_rows, take_rows
 
 MOST_ROWS = 20_000  # of an array that medians and scales are learned from
@@ -112,3 +112,37 @@ def _rows_to_learn_from(data: Any) -> Ints | None:
         return None
     gaps = [np.flatnonzero(np.isnan(column))[:1] for column in data.T]
     return np.unique(np.concatenate([spread_rows(len(data), MOST_ROWS), *gaps]))
+
+
+class OutOfReachError(ValueError):
+    """Rows whose numbers overflow in the model; ``rows`` has the index of each, and what is wrong with it."""
+
+    def __init__(self, rows: Mapping[int, str]) -> None:
+        first = min(rows)
+        super().__init__(f"Row {first} of X, counted from 0, {rows[first]}.")
+        self.rows = dict(rows)
+
+
+def check_computed(scores: Floats, probabilities: Floats, reader: FormReader, data: Any, forms: list[str]) -> None:
+    """Raise an error for rows without a number; it names the column that is farthest from the rows of the fit."""
+    wrong = np.flatnonzero(~np.isfinite(probabilities).all(1) | np.isnan(scores).any(1))
+    if not len(wrong):
+        return
+    if MATRIX not in forms:  # trees have a score for every number
+        raise OutOfReachError(dict.fromkeys(wrong.tolist(), "has no score: the numbers of the model are too large"))
+    table, names = reader.read_numbers(_safe_indexing(data, wrong), MATRIX)
+    found = {}
+    for row, numbers in zip(wrong.tolist(), table, strict=True):
+        index = int(np.abs(numbers).argmax())
+        far = f"{numbers[index]:.1e} standard deviations"
+        found[row] = f"column {names[index]!r} is too far from the rows of the fit ({far})"
+    raise OutOfReachError(found)
+
+
+def check_float32(reader: FormReader, data: Any) -> None:
+    """Raise an error for numbers that the float32 of trees cannot hold."""
+    table, names = reader.read_numbers(data, COLUMNS)
+    cells = np.argwhere(np.abs(table) > np.finfo(np.float32).max)[::-1]  # the first of a row wins
+    if len(cells):
+        said = "column {!r} has {:.3g}, too much for trees"
+        raise OutOfReachError({int(row): said.format(names[index], table[row, index]) for row, index in cells})

@@ -18,10 +18,10 @@ from sklearn.preprocessing import StandardScaler
 
 from metricfit._description import check
 from metricfit._typing import Floats, Ints
-from metricfit.estimators._feature_names import DATE_PARTS
 from metricfit.estimators._kinds import CATEGORIES, DATES, MAX_NUMBER, NUMBERS, TEXT
 from metricfit.estimators._preprocess import (
     CODES,
+    DATE_PARTS,
     Part,
     TableTransformer,
     code_encoder,

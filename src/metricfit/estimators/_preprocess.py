@@ -2,7 +2,8 @@
 
 There are two forms. In the matrix, numbers are imputed by the median (with a column that says where) and standardised,
 categories become one column each, dates their parts, text the weights of its words. In the columns, which trees read, numbers
-stay as they are, NaN where they are missing, and categories become codes. What was learned sits in the transformers.
+stay as they are, NaN where they are missing, and categories become codes. What was learned sits in the transformers. Features
+have names: "age", "colour = red", "income is missing".
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from metricfit.estimators._kinds import (
     as_numbers,
     as_text,
     columns_of,
+    is_missing,
     kind_of,
 )
 from metricfit.learners import COLUMNS, MATRIX
@@ -169,3 +171,43 @@ def as_frame(data: Any, library: str, names: Any) -> Any:
     table = np.asarray(data)
     schema = list(names) if names is not None else [str(place) for place in range(table.shape[1])]
     return nw.from_numpy(table, schema=schema, backend=library).to_native()  # type: ignore[arg-type]
+
+
+DATE_PARTS = ("year", "month", "day", "weekday", "hour", "time")
+
+
+def feature_names(transformer: Any, columns: Sequence[str]) -> list[str]:
+    """One name per feature, in the order of the transformer's output; ``columns`` are those of the table."""
+    if transformer is None:
+        return list(columns)
+    if isinstance(transformer, TableTransformer):
+        return [name for part in transformer.parts for name in _of_part(part, [columns[place] for place in part.places])]
+    if isinstance(transformer, Pipeline) and {"impute", "scale"} >= set(transformer.named_steps):
+        return _with_gaps(transformer.named_steps.get("impute"), columns)
+    return [str(name) for name in transformer.get_feature_names_out()]  # the user's own
+
+
+def _of_part(part: Part, columns: list[str]) -> list[str]:
+    if part.kind == TEXT:
+        return [f"{columns[0]}: {word}" for word in part.steps[0].get_feature_names_out()]
+    if part.kind == CATEGORIES:
+        return _of_categories(part.steps[0], columns)
+    if part.kind == DATES:
+        columns = [f"{name} of {column}" for column in columns for name in DATE_PARTS]
+    return _with_gaps(part.steps[0] if part.steps and hasattr(part.steps[0], "indicator_") else None, columns)
+
+
+def _with_gaps(imputer: Any, columns: Sequence[str]) -> list[str]:
+    """The columns, and one more for each that had gaps."""
+    gaps = [] if imputer is None or imputer.indicator_ is None else imputer.indicator_.features_.tolist()
+    return [*columns, *(f"{columns[place]} is missing" for place in gaps)]
+
+
+def _of_categories(encoder: Any, columns: list[str]) -> list[str]:
+    names = []
+    for column, values, rare in zip(columns, encoder.categories_, encoder.infrequent_categories_, strict=True):
+        rare = set() if rare is None else set(rare.tolist())
+        frequent = [value for value in values.tolist() if value not in rare]
+        names += [f"{column} is missing" if is_missing(value) else f"{column} = {value}" for value in frequent]
+        names += [f"{column} is rare"] if rare else []
+    return names

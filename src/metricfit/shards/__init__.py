@@ -4,9 +4,8 @@ from metricfit._extras import require
 
 require("pyarrow", "cli", "metricfit.shards")
 
-from metricfit.shards._files import Files, check_scratch, find_files, open_files
+from metricfit.shards._files import Files, check_scratch, find_files, open_files, read_all_labels
 from metricfit.shards._fit import fit_files, fit_shards
-from metricfit.shards._labels import read_all_labels
 
 __all__ = [
     "Files",

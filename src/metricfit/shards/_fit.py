@@ -21,8 +21,7 @@ from metricfit.learners import Blocks, DataFacts, Learner, LinearLearner, Traini
 from metricfit.methods import Choice, Method
 from metricfit.selection import fit_method
 from metricfit.shards._blocks import ParquetBlock, fits_on_disk, read_rows, write_blocks
-from metricfit.shards._files import Files, check_scratch, find_files, open_files
-from metricfit.shards._labels import NO_LABEL, Labels, read_all_labels
+from metricfit.shards._files import NO_LABEL, Files, Labels, check_scratch, find_files, open_files, read_all_labels
 
 ONLY_LINEAR = (
     "The model is linear: ensembles and networks are not trained on files that are read in parts. For boosted trees pass "
