@@ -19,9 +19,8 @@ from xgboost import XGBClassifier
 
 import metricfit as mf
 from metricfit.decisions import NEVER, cross_fit_offsets, fit_smooth_offsets
-from metricfit.learners import _forest
-from metricfit.learners._ensemble import LEAST_LOG
-from metricfit.learners._models import MeanModel
+from metricfit.learners import _catalogue, _estimators
+from metricfit.learners._models import LEAST_LOG, MeanModel
 
 LGBM = LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1)
 XGB = XGBClassifier(n_estimators=20, n_jobs=1)
@@ -237,9 +236,7 @@ def test_members_that_cannot_take_the_data_are_left_out_and_named(data, kept, no
 
 
 def test_a_cap_on_rows_is_named(monkeypatch):
-    from metricfit.learners import _catalogue
-
-    monkeypatch.setattr(_forest, "MAX_ROWS", 150)
+    monkeypatch.setattr(_estimators, "MAX_ROWS", 150)
     monkeypatch.setattr(_catalogue, "MAX_ROWS", 150)
     fitted = fit("auto", table(300), cv=3)
     assert fitted.notes_ == ("extra_trees: each tree sees 150 of 300 rows.",)
