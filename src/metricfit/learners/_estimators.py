@@ -98,13 +98,13 @@ class BoostingLearner(Learner):
 
     def train(self, task: Task) -> Trained:
         if not task.splits:
-            return Trained(self, _fit(self.seed, Fold(task.rows, task.metric), None))
-        models = task.over_splits(self, partial(_fit, self.seed), self.name)
+            return Trained(self, _boost(self.seed, Fold(task.rows, task.metric), None))
+        models = task.over_splits(self, partial(_boost, self.seed), self.name)
         folds = _with_equal_rounds(models)
         return Trained(self, MeanModel.of(folds), folds, task.held_out_logits(folds))
 
 
-def _fit(seed: int, fold: Fold, start: None) -> EstimatorModel:
+def _boost(seed: int, fold: Fold, start: None) -> EstimatorModel:
     rows, test = _without_empty_columns(fold.rows), fold.held_out
     stops, few = test is not None, len(fold.rows.labels) < FEW_ROWS
     estimator = HistGradientBoostingClassifier(

@@ -104,8 +104,15 @@ class Task:
 
     def held_out_logits(self, models: Sequence[Any]) -> Floats:
         """The scores of the held-out rows, each by the model that has not seen it."""
-        scored = zip(models, self.test_rows, strict=True)
-        return np.concatenate([self.rows.take(test).logits(model) for model, test in scored])
+        return self.held_out_paths([[model] for model in models])[0]
+
+    def held_out_paths(self, paths: Sequence[Sequence[Any]]) -> list[Floats]:
+        """The scores of the held-out rows for every setting; ``paths`` has the models of all settings, split by split."""
+        parts = []
+        for path, test in zip(paths, self.test_rows, strict=True):
+            rows = self.rows.take(test)
+            parts.append([rows.logits(model) for model in path])
+        return [np.concatenate(setting) for setting in zip(*parts, strict=True)]
 
     def in_form(self, name: str) -> Task:
         """With the rows in the form that a learner reads."""
@@ -229,7 +236,7 @@ class MetricLearner(Learner):
             return Trained(learner, learner.fit_cross_entropy(_all_rows(task))[-1])
         history = History()
         paths = task.over_splits(self, partial(_fit_path, self), CROSS_ENTROPY, history)
-        settings = [task.held_out_logits(models) for models in zip(*paths, strict=True)]
+        settings = task.held_out_paths(paths)
         labels, weight = task.held_out.labels, task.held_out.training_weight
         losses = [cross_entropy(*known_rows(logits, labels, weight)) for logits in settings] if len(settings) > 1 else [0.0]
         best = int(np.argmin(losses))

@@ -96,7 +96,8 @@ def _fit_cross_entropy(
     start: LinearModel | None = None,
 ) -> list[LinearModel]:
     """Logistic regression by scikit-learn for every inverse penalty C, from the strongest penalty to the weakest."""
-    n_columns = 1 if rows.n_classes == 2 else rows.n_classes
+    n_classes = rows.n_classes
+    n_columns = 1 if n_classes == 2 else n_classes
     newton = (rows.features.shape[1] + 1) * n_columns <= MAX_NEWTON
     solver = LogisticRegression(solver="newton-cholesky" if newton else "lbfgs", warm_start=True, max_iter=MAX_STEPS)
     if start is not None and start.weight.shape == (rows.features.shape[1], n_columns):
@@ -104,14 +105,14 @@ def _fit_cross_entropy(
     if len(np.unique(rows.labels)) < 2:
         raise ValueError("`cv` should leave at least two classes in every training fold, got one class.")
     if rows.in_blocks:
-        zero = LinearModel(np.zeros((rows.features.shape[1], n_columns)), np.zeros(n_columns), np.zeros(rows.n_classes))
+        zero = LinearModel(np.zeros((rows.features.shape[1], n_columns)), np.zeros(n_columns), np.zeros(n_classes))
         return fit_path(rows, Cs, zero, newton)
     fitted = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge the result
         for C in Cs:  # noqa: N806
             solver.set_params(C=C).fit(rows.features, rows.labels, rows.training_weight)
-            fitted.append(_as_linear(solver, rows.n_classes))
+            fitted.append(_as_linear(solver, n_classes))
     return fitted
 
 

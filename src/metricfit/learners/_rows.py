@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from metricfit._parallel import parallel
+from metricfit._parallel import parallel, runs_here
 from metricfit._threads import single_threaded
 from metricfit._typing import Floats, Ints
 
@@ -181,6 +181,8 @@ class TrainingRows:
 
     def over_blocks(self, look: Callable[[TrainingRows], Any]) -> Iterator[Any]:
         """``look`` of every block, in order; some run at the same time."""
+        if runs_here(self.features.n_jobs):  # where the fit has limited the threads
+            return map(look, self.parts())
         return parallel(_look, look, [(part,) for part in self.parts()], self.features.n_jobs)
 
     def total(self, look: Callable[[TrainingRows], Any]) -> Any:
