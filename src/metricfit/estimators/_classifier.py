@@ -189,10 +189,12 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         A number so far from those of the fit that the model has no score for it is a ValueError, which names its row.
         """
         check_is_fitted(self)
-        data = self._check_features(X, reset=False)
+        data, reader = self._check_features(X, reset=False), self.preprocessor_
+        if hasattr(self, "rule_") and reader.memory is None:
+            reader = reader.remembering()  # every fold model reads the same forms
         with np.errstate(over="ignore", invalid="ignore"):  # rows without a number are an error below
             try:
-                logits = self.model_.logits(self.preprocessor_.read(data, self.forms_))
+                logits = self.model_.logits(reader.read(data, self.forms_))
             except ValueError as error:
                 if "float32" in str(error):
                     check_float32(self.preprocessor_, data)
@@ -275,8 +277,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
             raise ValueError(
                 "`warm_start` should stay False with `subject_to`: the last model may know the rows that set the rule."
             )
-        own = self.preprocess is not None and not isinstance(self.preprocess, str)
-        if own and self.confidence is not None and self.calibration is None:
+        if hasattr(self.preprocess, "fit") and self.confidence is not None and self.calibration is None:
             raise ValueError(
                 "`preprocess` is fitted to all rows, also to those that set the rule. For a promise pass calibration=0.25, or "
                 "put the transformer into a Pipeline with your model."
@@ -361,7 +362,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
 
     def _check_features(self, X: Any, reset: bool) -> Any:  # noqa: N803
         """A DataFrame unchanged, anything else as a matrix of floats."""
-        if is_frame(X) and self._reads_frames(reset):
+        if is_frame(X) and (self.preprocess is not None if reset else self.reads_frames_):
             validate_data(self, X, skip_check_array=True, reset=reset)
             if not len(X):
                 raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
@@ -377,9 +378,6 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
 
     def _takes_gaps(self) -> bool:
         return self.preprocess is not None or takes_gaps(self.model)
-
-    def _reads_frames(self, reset: bool) -> bool:
-        return self.preprocess is not None if reset else self.reads_frames_
 
     def _class_weights(self, labels: Ints) -> Floats:
         if self.class_weight is None:
