@@ -15,7 +15,7 @@ from pyarrow import csv, parquet
 import metricfit as mf
 from metricfit.cli import _predictor
 from metricfit.cli._predict import output_name
-from metricfit.data import _raw as reading
+from metricfit.data import _read as reading
 from tests.cli.conftest import HEADER, NEW, SHORT, rows
 from tests.data.workbook import write_workbook
 from tests.estimators.forged import seal
