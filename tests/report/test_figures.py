@@ -7,7 +7,7 @@ from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_
 
 from metricfit import methods
 from metricfit.report import _figures as curves
-from metricfit.report._features import column_importances
+from metricfit.report._strips import column_importances
 from metricfit.report._svg import Chart, log_ticks, span, ticks
 
 

@@ -14,9 +14,9 @@ from metricfit.metrics import Cost
 from metricfit.report import _thresholds as own
 from metricfit.report import page
 from metricfit.report._figures import confusion
-from metricfit.report._lines import Line
 from metricfit.report._svg import Chart
 from metricfit.report._thresholds import _gains, _precision_recall, review
+from metricfit.report._words import Line
 from tests.comparison.made import around, compare_scores
 from tests.report.conftest import RUN
 

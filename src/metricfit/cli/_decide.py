@@ -250,7 +250,7 @@ def _read(options: DecideOptions) -> _Inputs:
         scores = read_score_rows(path, layout, score_schema(columns, layout), rows.known)
     metric: Any = options.metric or ("f1" if len(classes) == 2 else "f1_macro")
     if options.cost is not None:
-        from metricfit.cli._costs import parse_cost
+        from metricfit.cli._metric import parse_cost
 
         metric = parse_cost(options.cost, classes)
     return _Inputs(name, target, layout, rows, columns, scores, metric, pos_label, order)

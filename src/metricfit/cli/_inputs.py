@@ -1,4 +1,8 @@
-"""The inputs of ``compare`` and ``fit``: a table, its target, a metric, and which rows are held out; all of it checked."""
+"""The inputs of ``compare`` and ``fit``: a table, its target, a metric, and which rows are held out.
+
+All of it is checked before any training: also that the rows of ``--test`` are not training rows, and that there are enough
+rows, groups and moments for the splits that a verdict needs.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metricfit._errors import DataError, UsageError
+from metricfit._printable import quoted
 from metricfit.cli import _options
-from metricfit.cli._evaluation_rows import read_test
-from metricfit.cli._metric_choice import DEFAULT_METRIC, MetricChoice, choose_metric, order_to_keep
+from metricfit.cli._metric import DEFAULT_METRIC, MetricChoice, choose_metric, order_to_keep
 from metricfit.cli._options import TableOptions, say
-from metricfit.cli._split_checks import check_splits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from metricfit.comparison import Comparison
     from metricfit.data import LabelledTable, Layout, TableSchema
     from metricfit.profile import TableProfile
+
+    Rows = tuple[pa.Table, NDArray[Any]]  # features and labels
 
 MOST_CLASSES_SHOWN = 10
 
@@ -214,3 +219,137 @@ def _describe_columns(schema: TableSchema) -> str:
     words = {"number": "number", "string": "categorical or text", "boolean": "boolean", "date": "date", "time": "time of day"}
     parts = ", ".join(f"{counts[kind]} {word}" for kind, word in words.items() if counts[kind])
     return f"{len(schema.columns)} columns ({parts})"
+
+
+def read_test(path: Path, layout: Layout, schema: TableSchema, table: LabelledTable, keep_shared: bool) -> tuple[Rows, str]:
+    """The rows of ``--test``, with the types of the table; and a warning if they are rows of the table."""
+    import numpy as np
+    import pyarrow as pa
+
+    from metricfit import data
+
+    target = data.column_named(table.target, layout.names, "--target")
+    chunks = list(data.read_chunks(path, layout, schema, [target], say=say))
+    if not chunks:
+        raise DataError(f"{path} has no rows.")
+    features = pa.concat_tables([chunk.features for chunk in chunks])
+    known, labels = data.read_labels(pa.concat_tables([chunk.kept for chunk in chunks])[target], target, path)
+    features = features.filter(known)
+    dropped = f"; {len(known) - len(labels):,} without a label are dropped" if len(labels) < len(known) else ""
+    if table.renamed:
+        new = {str(label): name for label, name in table.renamed.items()}
+        names = [new.get(str(label), label) for label in labels.tolist()]
+        rows = np.array([name is not None for name in names])
+        features, labels = features.filter(pa.array(rows)), np.array([name for name in names if name is not None])
+        dropped += f"; {(~rows).sum():,} of dropped classes are dropped" if not rows.all() else ""
+    if labels.dtype.kind != table.labels.dtype.kind:
+        labels = labels.astype(str).astype(table.labels.dtype.type)
+    say(f"{path.name}: {len(labels):,} rows to judge by{dropped}.")
+    return _leave_out_shared(path, table, features, labels, keep_shared)
+
+
+def _leave_out_shared(
+    path: Path, table: LabelledTable, features: pa.Table, labels: NDArray[Any], keep_shared: bool
+) -> tuple[Rows, str]:
+    """The test rows that are not in the table, and a warning about the others."""
+    import pyarrow as pa
+
+    from metricfit.profile import find_shared
+
+    shared = find_shared(table.features, table.labels, features, labels)
+    n_rows, n_shared = len(labels), int(shared.rows.sum())
+    if n_shared and shared.by_chance:
+        say(f"{path.name}: {n_shared:,} rows equal a training row, as often as training rows repeat. They are judged.")
+    if not n_shared or shared.by_chance:
+        return (features, labels), ""
+    more = f" {shared.n_other_label:,} more have the features of such a row and another label." if shared.n_other_label else ""
+    found = f"{n_shared:,} of {n_rows:,} rows of {path.name} are rows of the training file, with the same label"
+    if keep_shared:
+        return (features, labels), f"{found}. They are judged because of --keep-shared, so scores are too good.{more}"
+    if n_shared == n_rows:
+        raise DataError(
+            f"All {n_rows:,} rows of {path} are rows of the training file, with the same label: nothing is left to "
+            "judge by. Pass a file of other rows, leave out --test to cross-validate, or pass --keep-shared to judge them."
+        )
+    left = pa.array(~shared.rows)
+    return (
+        (features.filter(left), labels[~shared.rows]),
+        f"{found}. They are left out: scores are those of the other {n_rows - n_shared:,} rows. "
+        f"Pass --keep-shared to judge them, too.{more}",
+    )
+
+
+def check_splits(
+    labels: NDArray[Any], folds: int, repeats: int, groups: NDArray[Any] | None = None, time: NDArray[Any] | None = None
+) -> None:
+    """Raise a DataError with what to type, if a class or a group is too rare for the splits that a verdict needs."""
+    import numpy as np
+
+    if groups is not None:
+        _check_groups(labels, groups, folds, repeats)
+    elif time is not None:
+        _check_time(labels, time, folds)
+    else:
+        classes, counts = np.unique(labels, return_counts=True)
+        rarest, name = int(counts.min()), quoted(classes.tolist()[counts.argmin()])
+        enough, more = _ceil(_fewest_scores(), repeats), _ceil(_fewest_scores(), rarest)
+        if _are_too_few(min(folds, rarest) * repeats, folds * repeats):
+            raise DataError(
+                f"Class {name} has {rarest} rows, which allow {rarest} folds and {rarest * repeats} scores with --repeats "
+                f"{repeats}; a verdict needs {_fewest_scores()}. {_help_rare(enough)}, or --repeats {more}."
+            )
+
+
+def _check_groups(labels: NDArray[Any], groups: NDArray[Any], folds: int, repeats: int) -> None:
+    import numpy as np
+
+    n_groups = len(np.unique(groups))
+    for label in np.unique(labels).tolist():
+        if len(np.unique(groups[labels == label])) < 2:
+            n_rows = int((labels == label).sum())
+            raise DataError(
+                f"Class {quoted(label)} ({n_rows:,} rows) occurs in one value of --group only, so it is missing from training "
+                f"if that is held out. {_help_rare(n_rows + 1)}, or leave out --group."
+            )
+    if _are_too_few(min(folds, n_groups) * repeats, folds * repeats):
+        raise DataError(
+            f"--group has {n_groups} values, which allow {n_groups} folds; a verdict needs {_fewest_scores()} scores. Pass "
+            f"--repeats {_ceil(_fewest_scores(), n_groups)}, or leave out --group."
+        )
+
+
+def _check_time(labels: NDArray[Any], time: NDArray[Any], folds: int) -> None:
+    import numpy as np
+
+    from metricfit.comparison import check_training_classes, plan_time
+
+    classes, codes = np.unique(labels, return_inverse=True)
+    try:
+        plan = plan_time(time, len(labels), folds, 1)
+        check_training_classes(plan, codes.astype(np.int64), classes)
+    except ValueError as error:
+        raise DataError(str(error)) from error
+    if _are_too_few(len(plan.splits), folds):
+        raise DataError(
+            f"--time has so many rows of the same moment that there are {len(plan.splits)} forward splits; a verdict needs "
+            f"{_fewest_scores()}. Pass a finer column, or leave out --time."
+        )
+
+
+def _help_rare(enough: int) -> str:
+    return f"Pass --drop-rare {enough} to leave the rows of rare classes out, --merge-rare {enough} to join them with others"
+
+
+def _are_too_few(possible: int, wanted: int) -> bool:
+    """Whether the data, and not the options, are the reason for too few scores."""
+    return possible < _fewest_scores() <= wanted
+
+
+def _fewest_scores() -> int:
+    from metricfit.comparison import FEWEST_SCORES
+
+    return FEWEST_SCORES
+
+
+def _ceil(number: int, divisor: int) -> int:
+    return -(-number // divisor)

@@ -18,8 +18,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from metricfit._errors import UsageError
-from metricfit._printable import printable
-from metricfit._words import did_you_mean
+from metricfit._printable import did_you_mean, printable
 
 MODELS = ("linear", "boosting", "extra_trees", "mlp", "ensemble")  # that have a name, from simple to complex
 FORMATS = "CSV, TSV, ARFF, JSON Lines (also gzipped), Parquet or Excel file; - reads stdin."
@@ -241,3 +240,25 @@ def parse_delimiter(text: str | None) -> str | None:
             f"--delimiter should be one ASCII character, or tab, space, whitespace, comma, semicolon or pipe; got {text!r}."
         )
     return delimiter
+
+
+@contextmanager
+def workers(jobs: int, cluster: str | None, one_thread: bool = False) -> Iterator[int | None]:
+    """Yield the ``n_jobs`` of everything that runs meanwhile: ``--jobs``, or None for all threads of the cluster.
+
+    An estimator with ``n_jobs=None`` takes them too.
+    """
+    if cluster is None:
+        from joblib import parallel_config
+
+        with parallel_config(n_jobs=jobs):
+            yield jobs
+        return
+    if jobs != 1:
+        raise UsageError(f"--jobs {jobs} and --cluster exclude each other: a cluster does as much at once as it has threads.")
+    from metricfit._cluster import connected
+
+    with connected(cluster, one_thread) as client:
+        threads = client.nthreads()
+        say(f"Cluster {cluster}: {len(threads)} workers with {sum(threads.values())} threads.")
+        yield None

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from metricfit._errors import ClusterError, DataError, UsageError
-from metricfit.cli._options import Cluster, Delimiter, Encoding, Overwrite, parse_delimiter, say, split_names
-from metricfit.cli._workers import workers
+from metricfit.cli._options import Cluster, Delimiter, Encoding, Overwrite, parse_delimiter, say, split_names, workers
 
 if TYPE_CHECKING:
     from metricfit.cli._predictor import Predictor
@@ -85,9 +84,8 @@ def predict(options: PredictOptions) -> None:
     The label is chosen for the metric. It is not always the most probable class.
     """
     from metricfit._files import check_free
-    from metricfit.cli._model import open_model
+    from metricfit.cli._model import open_model, open_rule
     from metricfit.cli._predictor import Predictor, output_format, say_moved
-    from metricfit.cli._rule_model import open_rule
     from metricfit.data import Drift
 
     into_folder = len(options.data) > 1 or options.cluster or (options.out is not None and options.out.is_dir())

@@ -18,7 +18,7 @@ from metricfit._typing import Ints
 from metricfit.comparison._contenders import CONSTANT_NAME, DEFAULT_MODELS, REFERENCE, list_contenders
 from metricfit.comparison._features import strongest_effects
 from metricfit.comparison._result import Comparison, collect_results, score_statistics
-from metricfit.comparison._run import Job, Outcomes, run_splits
+from metricfit.comparison._run import Job, Outcomes, announce_time, run_splits
 from metricfit.comparison._splits import (
     Plan,
     check_training_classes,
@@ -29,8 +29,7 @@ from metricfit.comparison._splits import (
     plan_time,
 )
 from metricfit.comparison._statistics import margin_in_units
-from metricfit.comparison._trial import announce_time
-from metricfit.comparison._warnings import list_warnings
+from metricfit.comparison._verdict import list_warnings
 from metricfit.comparison._words import join_labels
 from metricfit.estimators import MetricClassifier, check_label_types, check_target
 from metricfit.learners import DataFacts, members_left_out

@@ -160,8 +160,8 @@ class ArffHeader:
 def read_arff_header(lines: Iterable[str], path: Path) -> ArffHeader:
     """Read up to the first row. Sparse rows are refused.
 
-    >>> read_arff_header(["@relation r", "@attribute 'my size' real", "@attribute sort {a, b}", "@data", "1.5, a"], Path("r.arff"))
-    ArffHeader(names=('my size', 'sort'), types=('number', 'string'), n_lines=3)
+    >>> read_arff_header(["@attribute 'my size' real", "@attribute sort {a, b}", "@data", "1.5, a"], Path("r.arff"))
+    ArffHeader(names=('my size', 'sort'), types=('number', 'string'), n_lines=2)
     """
     columns: list[tuple[str, str]] = []
     numbered = enumerate(map(str.strip, lines), 1)

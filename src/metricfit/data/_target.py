@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from metricfit._errors import DataError, UsageError
-from metricfit._printable import listed, quoted
-from metricfit._words import did_you_mean
+from metricfit._printable import did_you_mean, listed, quoted
 from metricfit.data._layout import Layout
 from metricfit.data._numbers import MISSING, is_number
 from metricfit.data._source import Say

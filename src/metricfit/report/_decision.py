@@ -13,12 +13,10 @@ from metricfit._printable import shorten
 from metricfit._typing import Floats
 from metricfit.decisions import hard_confusion, read_constraints
 from metricfit.metrics import Cost, name_of
-from metricfit.report._gain import Change, base_of, class_changes, positive_changes, rows_right, total_cost
-from metricfit.report._heatmap import LEVEL_WORDS
-from metricfit.report._lines import N_COLOURS
+from metricfit.report._confusion import LEVEL_WORDS, Change, base_of, class_changes, positive_changes, rows_right, total_cost
 from metricfit.report._page import Run, matrix_values, render
 from metricfit.report._svg import Chart, span
-from metricfit.report._words import MetricWords, interval, score
+from metricfit.report._words import N_COLOURS, MetricWords, interval, score
 
 if TYPE_CHECKING:
     from metricfit.decisions import DecisionRule, Reliability

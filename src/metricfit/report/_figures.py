@@ -16,9 +16,8 @@ from metricfit._printable import shorten
 from metricfit._typing import Floats, Ints
 from metricfit.comparison import Comparison, Result
 from metricfit.decisions import hard_confusion, metric_values
-from metricfit.report._lines import class_of_interest, compared_lines, plain_line
 from metricfit.report._svg import Chart, span
-from metricfit.report._words import MetricWords
+from metricfit.report._words import MetricWords, class_of_interest, compared_lines, plain_line
 
 THRESHOLDS = np.linspace(0.0, 1.0, 401)
 SHIFTS = np.linspace(-3.0, 3.0, 61)

@@ -16,11 +16,10 @@ from metricfit._printable import shorten
 from metricfit._typing import Floats, Ints
 from metricfit.comparison import Comparison, Result
 from metricfit.decisions import hard_confusion, metric_values
+from metricfit.report._confusion import base_of
 from metricfit.report._figures import Legend, chosen_threshold
-from metricfit.report._gain import base_of
-from metricfit.report._lines import Line, class_of_interest, compared_lines
 from metricfit.report._svg import Chart
-from metricfit.report._words import rows
+from metricfit.report._words import Line, class_of_interest, compared_lines, rows
 
 Bools = NDArray[np.bool_]
 
