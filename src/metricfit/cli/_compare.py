@@ -89,7 +89,7 @@ def compare(options: CompareOptions) -> None:
                 options, n_jobs, models=models, methods=methods, importance=importance, margin=options.margin
             )
         except InterruptedComparison as error:  # the splits that are done are shown
-            interrupt, (found,) = error, error.partial.values()
+            interrupt, found = error, error.partial
     next_command = after_compare(options, found) if interrupt is None else ""
     if options.report is not None and interrupt is None:
         from metricfit.report import Run, page

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from metricfit._description import DamagedError, SavedFiles, check, read_description
 from metricfit._errors import DataError, UsageError
 from metricfit._extras import MissingExtraError
 from metricfit._printable import quoted
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from metricfit.data import Column, TableSchema
@@ -116,6 +115,8 @@ class RuleClassifier:
         return self.rule.classes_
 
     def scores_and_probabilities(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        import numpy as np
+
         from metricfit.estimators import OutOfReachError
 
         if (empty := np.isnan(scores)).any():

@@ -70,7 +70,7 @@ class Outcome:
     importance: Floats | None = None  # (columns,): what the metric loses where a column is shuffled
 
 
-Outcomes = dict[str, dict[str, Outcome]]  # metric: contender: outcome
+Outcomes = dict[str, Outcome]  # of a split, by contender
 
 
 @dataclass(frozen=True)
@@ -84,14 +84,14 @@ class Job:
     test_data: Any
     test_labels: Ints
     n_classes: int
-    metrics: dict[str, Resolved]
+    metric: Resolved
     contenders: Sequence[Contender]
     plan: Plan
     n_explained: int  # the first splits, whose columns are shuffled
 
     @property
     def n_fits(self) -> int:
-        return len(self.plan.splits) * len(self.contenders) * len(self.metrics)
+        return len(self.plan.splits) * len(self.contenders)
 
 
 def run_splits(job: Job, n_jobs: int | None, progress: Progress) -> Iterator[Outcomes]:
@@ -108,7 +108,7 @@ def run_splits(job: Job, n_jobs: int | None, progress: Progress) -> Iterator[Out
         with hold_interrupts():
             found = parallel(run_split, job, ((index,) for index in range(n_splits)), n_jobs)  # starts the workers
         for index, outcomes in enumerate(found, 1):
-            for _ in range(len(job.contenders) * len(job.metrics)):
+            for _ in job.contenders:
                 progress.step(f"{index} of {n_splits} splits", None)
             progress.split_done(index, n_splits, n_workers)
             yield outcomes
@@ -136,33 +136,30 @@ def stop_workers(found: Any) -> None:
 
 def run_split(job: Job, index: int, progress: Progress | None = None) -> Outcomes:
     """Fit every contender to the training rows of a split, and judge it on the test rows."""
-    outcomes: Outcomes = {metric: {} for metric in job.metrics}
+    outcomes: Outcomes = {}
     train, test = job.plan.splits[index]
     train_rows, test_rows = _safe_indexing(job.data, train), _safe_indexing(job.test_data, test)
     test_labels = job.test_labels[test]
-    fitted = [one for one in job.contenders if one.model != TRIVIAL]
-    specs = [FitSpec(one.given, one.method, metric) for one in fitted for metric in job.metrics.values()]
+    specs = {one.name: FitSpec(one.given, one.method, job.metric) for one in job.contenders if one.model != TRIVIAL}
     folds = job.plan.inner_folds(index, job.labels, job.classifier.random_state)
     classifier = copy.copy(job.classifier).set_params(cv=folds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rare classes and incomplete convergence show in the score
-        shared = SharedFits(classifier, train_rows, job.target[train], specs)
+        shared = SharedFits(classifier, train_rows, job.target[train], list(specs.values()))
         classifier.preprocessor_ = classifier.preprocessor_.remembering()  # all contenders predict the same rows
         for contender in job.contenders:
-            for name, measure in job.metrics.items():
-                if contender.model == TRIVIAL:
-                    outcome = _constant_outcome(measure.metric, job.labels[train], test_labels, job.n_classes)
-                else:
-                    one, seconds = shared.fit(FitSpec(contender.given, contender.method, measure))
-                    outcome = _outcome(one, seconds, test_rows, test_labels)
-                    if contender.name == REFERENCE:
-                        outcome = replace(outcome, coefficients=coefficients_of(one))
-                    if index < job.n_explained and _is_explained(contender, job.contenders):
-                        columns = importance_of(one, test_rows, test_labels, index)
-                        outcome = replace(outcome, importance=columns)
-                outcomes[name][contender.name] = outcome
-                if progress is not None:
-                    progress.step(f"split {index + 1} of {len(job.plan.splits)}: {contender.name}", None)
+            if contender.model == TRIVIAL:
+                outcome = _constant_outcome(job.metric.metric, job.labels[train], test_labels, job.n_classes)
+            else:
+                one, seconds = shared.fit(specs[contender.name])
+                outcome = _outcome(one, seconds, test_rows, test_labels)
+                if contender.name == REFERENCE:
+                    outcome = replace(outcome, coefficients=coefficients_of(one))
+                if index < job.n_explained and _is_explained(contender, job.contenders):
+                    outcome = replace(outcome, importance=importance_of(one, test_rows, test_labels, index))
+            outcomes[contender.name] = outcome
+            if progress is not None:
+                progress.step(f"split {index + 1} of {len(job.plan.splits)}: {contender.name}", None)
     return outcomes
 
 
@@ -231,12 +228,11 @@ def run_trial(job: Job, n_rows: int) -> Trial:
     steps = _Steps()
     with parallel_config(backend="sequential"):  # folds inside a fit run in parallel otherwise
         run_split(replace(job, plan=plan), 0, steps)
-    by_contender = np.diff(steps.times).reshape(len(job.contenders), -1).sum(1)
-    return Trial(n_rows, dict(zip((one.name for one in job.contenders), by_contender.tolist(), strict=True)))
+    return Trial(n_rows, dict(zip((one.name for one in job.contenders), np.diff(steps.times).tolist(), strict=True)))
 
 
 class _Steps(Progress):
-    """Notes when each step ends: one for every contender and metric."""
+    """Notes when each step ends: one for every contender."""
 
     def __init__(self) -> None:
         self.times = [clock()]
