@@ -18,10 +18,16 @@ from metricfit._printable import listed, printable, quoted
 from metricfit.cli._options import (
     FORMATS,
     AsJson,
+    Costs,
     Delimiter,
     Encoding,
+    Header,
+    MetricName,
     Overwrite,
+    announced_layout,
     check_metric,
+    file_name,
+    find_columns,
     parse_delimiter,
     say,
     split_names,
@@ -63,17 +69,8 @@ class DecideOptions:
     target: Annotated[
         str | None, typer.Option(help="Column of the labels: name, or number from 1.", show_default="the last column")
     ] = None
-    metric: Annotated[
-        str | None, typer.Option(help="Metric to optimise; `metricfit metrics` lists them.", show_default="f1 or f1_macro")
-    ] = None
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a '
-            "CSV file with a row per true class and a column per predicted class.",
-            show_default=False,
-        ),
-    ] = None
+    metric: MetricName = None
+    cost: Costs = None
     scores: Annotated[
         list[str] | None,
         typer.Option(
@@ -132,10 +129,7 @@ class DecideOptions:
     ] = None
     out: Annotated[Path | None, typer.Option(help="JSON file to write the rule to.", show_default=False)] = None
     report: Annotated[Path | None, typer.Option(help="HTML report to write.", show_default=False)] = None
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected"),
-    ] = None
+    header: Header = None
     delimiter: Delimiter = None
     encoding: Encoding = None
     overwrite: Overwrite = False
@@ -213,12 +207,11 @@ def _check(options: DecideOptions) -> None:
 
 
 def _read(options: DecideOptions) -> _Inputs:
-
     from metricfit import data
     from metricfit.cli._score_files import find_score_columns, read_label_rows, read_score_rows, score_schema
 
     with data.input_file(options.data) as path:
-        layout = _layout(path, options)
+        layout = announced_layout(path, options)
         target = layout.names[-1] if options.target is None else data.column_named(options.target, layout.names, "--target")
         weight, group = (
             None if text is None else data.column_named(text, layout.names, option)
@@ -227,15 +220,11 @@ def _read(options: DecideOptions) -> _Inputs:
         used = [name for name in (target, weight, group) if name is not None]
         if len(set(used)) < len(used):
             raise UsageError("--target, --weight and --groups should be different columns.")
-        passed = [
-            data.column_named(text, layout.names, "--scores")
-            for one in options.scores or ()
-            for text in ([one] if one in layout.names else split_names([one]))
-        ]
+        passed = find_columns(options.scores, layout.names, "--scores")
         if both := [name for name in passed if name in used or passed.count(name) > 1]:
             raise UsageError(f"--scores {quoted(both[0])} is used twice: scores, labels, weights and groups are columns each.")
         rows = read_label_rows(path, layout, target, weight, group)
-        name = "stdin" if str(options.data) == "-" else path.name
+        name = file_name(options.data)
         classes, order = _classes(options, rows.labels, target, name)
         others = [column for column in layout.names if column not in used]
         columns = find_score_columns(others, classes.tolist(), passed, order, layout.header)
@@ -254,16 +243,6 @@ def _read(options: DecideOptions) -> _Inputs:
 
         metric = parse_cost(options.cost, classes)
     return _Inputs(name, target, layout, rows, columns, scores, metric, pos_label, order)
-
-
-def _layout(path: Path, options: DecideOptions) -> Layout:
-    from metricfit.data import layout_of
-
-    delimiter = parse_delimiter(options.delimiter)
-    layout = layout_of(path, delimiter=delimiter, encoding=options.encoding, header=options.header)
-    for note in layout.notes:
-        say(note)
-    return layout
 
 
 def _classes(options: DecideOptions, labels: NDArray[Any], target: str, name: str) -> tuple[NDArray[Any], list[Any] | None]:
@@ -342,7 +321,7 @@ def _adjust(options: DecideOptions, inputs: _Inputs, rule: DecisionRule) -> Deci
     if options.adapt is None:
         return rule
     with data.input_file(options.adapt) as path:
-        layout = _layout(path, replace(options, header=inputs.layout.header))
+        layout = announced_layout(path, replace(options, header=inputs.layout.header))
         schema = replace(score_schema(inputs.columns, inputs.layout), header=layout.header)
         scores = read_score_rows(path, layout, schema)
     with _in_options(f"{options.adapt}: "):

@@ -6,7 +6,6 @@ rows, groups and moments for the splits that a verdict needs.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import quoted
-from metricfit.cli import _options
 from metricfit.cli._metric import DEFAULT_METRIC, MetricChoice, choose_metric, order_to_keep
-from metricfit.cli._options import TableOptions, say
+from metricfit.cli._options import TableOptions, announced_layout, check_metric, file_name, find_columns, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +77,7 @@ def read_inputs(file: Path, options: TableOptions) -> Inputs:
     check_options(options)
     name = file_name(file)
     with data.input_file(file) as path:
-        layout = _find_layout(path, options)
+        layout = announced_layout(path, options)
         target = layout.names[-1] if options.target is None else data.column_named(options.target, layout.names, "--target")
         dropped = _named_columns(options.drop, layout, "--drop", target)
         numeric = _named_columns(options.numeric, layout, "--numeric", target)
@@ -103,7 +101,7 @@ def read_inputs(file: Path, options: TableOptions) -> Inputs:
         left_out[time] = "orders the rows, --time"
     test, shared = None, ""
     if options.test is not None:
-        test, shared = read_test(options.test, _find_layout(options.test, options), schema, table, options.keep_shared)
+        test, shared = read_test(options.test, announced_layout(options.test, options), schema, table, options.keep_shared)
     choice = choose_metric(options, *np.unique(table.labels, return_counts=True), table.order)
     known = {*left_out, target, *(column.name for column in schema.columns)}
     left_out |= {column: "a row index, dropped" for column in layout.names if column not in known}
@@ -119,11 +117,6 @@ def read_inputs(file: Path, options: TableOptions) -> Inputs:
     return Inputs(name, table, schema, profile, choice, groups, times, test)
 
 
-def file_name(path: Path) -> str:
-    """The name of the file; bytes of it that are not text are escapes, because reports are UTF-8."""
-    return "stdin" if str(path) == "-" else os.fsencode(path.name).decode("utf-8", "backslashreplace")
-
-
 def check_options(options: TableOptions) -> None:
     """Everything that can be refused before the file is read."""
     if options.cost is not None and options.metric is not None:
@@ -131,7 +124,7 @@ def check_options(options: TableOptions) -> None:
     if options.positive is not None and options.classes is not None:
         raise UsageError("--positive and --classes exclude each other: of two --classes the last is the positive one.")
     if options.cost is None:
-        _options.check_metric(options.metric or DEFAULT_METRIC)
+        check_metric(options.metric or DEFAULT_METRIC)
     if options.merge_rare and options.drop_rare:
         raise UsageError("--merge-rare and --drop-rare exclude each other: pass one of them.")
     passed = [name for name in ("group", "time", "test") if getattr(options, name) is not None]
@@ -139,22 +132,9 @@ def check_options(options: TableOptions) -> None:
         raise UsageError(f"--{passed[0]} and --{passed[1]} exclude each other: both say which rows are held out.")
 
 
-def _find_layout(path: Path, options: TableOptions) -> Layout:
-    from metricfit import data
-
-    delimiter = _options.parse_delimiter(options.delimiter)
-    layout = data.layout_of(path, delimiter=delimiter, encoding=options.encoding, header=options.header)
-    for note in layout.notes:
-        say(note)
-    return layout
-
-
 def _named_columns(columns: Sequence[str] | None, layout: Layout, option: str, target: str) -> list[str]:
-    """Columns by name or number; an option may be repeated, or have several columns separated by commas."""
-    from metricfit.data import column_named
-
-    wanted = [name for one in columns or () for name in ([one] if one in layout.names else one.split(","))]
-    found = [column_named(name.strip(), layout.names, option) for name in wanted]
+    """Columns of an option that do not include the target."""
+    found = find_columns(columns, layout.names, option)
     if target in found:
         raise UsageError(f"{option} {target!r} is the target. Pass another column to --target or to {option}.")
     return found

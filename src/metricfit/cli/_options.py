@@ -7,23 +7,41 @@ known to typer.
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from metricfit._errors import UsageError
 from metricfit._printable import did_you_mean, printable
 
+if TYPE_CHECKING:
+    from metricfit.data import Layout
+
 MODELS = ("linear", "boosting", "extra_trees", "mlp", "ensemble")  # that have a name, from simple to complex
 FORMATS = "CSV, TSV, ARFF, JSON Lines (also gzipped), Parquet or Excel file; - reads stdin."
 MOST_EXPLAINED = 200  # columns whose importance is computed
 
+MetricName = Annotated[
+    str | None, typer.Option(help="Metric to optimise; `metricfit metrics` lists them.", show_default="f1 or f1_macro")
+]
+Costs = Annotated[
+    str | None,
+    typer.Option(
+        help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a '
+        "CSV file with a row per true class and a column per predicted class.",
+        show_default=False,
+    ),
+]
+Header = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected")
+]
 Delimiter = Annotated[
     str | None, typer.Option(help="Column separator; whitespace is any number of spaces.", show_default="detected")
 ]
@@ -44,18 +62,8 @@ class TableOptions:
     target: Annotated[
         str | None, typer.Option(help="Column to predict: name, or number from 1.", show_default="the last column")
     ] = None
-    metric: Annotated[
-        str | None,
-        typer.Option(help="Metric to optimise; `metricfit metrics` lists them.", show_default="f1 or f1_macro"),
-    ] = None
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a '
-            "CSV file with a row per true class and a column per predicted class.",
-            show_default=False,
-        ),
-    ] = None
+    metric: MetricName = None
+    cost: Costs = None
     positive: Annotated[
         str | None,
         typer.Option(
@@ -99,10 +107,7 @@ class TableOptions:
     keep_shared: Annotated[
         bool, typer.Option("--keep-shared", help="Also judge the rows of --test that are rows of the training file.")
     ] = False
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected"),
-    ] = None
+    header: Header = None
     delimiter: Delimiter = None
     encoding: Encoding = None
     folds: Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")] = 5
@@ -227,6 +232,35 @@ def ignore_warnings() -> Iterator[None]:
 def split_names(values: Sequence[str] | None) -> list[str]:
     """The names of an option that can be repeated, separated by commas."""
     return [name.strip() for one in values or () for name in one.split(",")]
+
+
+def find_columns(values: Sequence[str] | None, names: Sequence[str], option: str) -> list[str]:
+    """The columns of an option that can be repeated, by name or number; a column whose name has commas is given alone."""
+    from metricfit.data import column_named
+
+    texts = [text for one in values or () for text in ([one] if one in names else split_names([one]))]
+    return [column_named(text, names, option) for text in texts if text]
+
+
+def find_layout(path: Path, options: Any, header: bool | None = None) -> Layout:
+    """The layout of a file, by the options of a command; ``header`` is for a command without that option."""
+    from metricfit.data import layout_of
+
+    header = header if options.header is None else options.header
+    return layout_of(path, delimiter=parse_delimiter(options.delimiter), encoding=options.encoding, header=header)
+
+
+def announced_layout(path: Path, options: Any) -> Layout:
+    """The layout of a file; notes on stderr name everything that was detected."""
+    layout = find_layout(path, options)
+    for note in layout.notes:
+        say(note)
+    return layout
+
+
+def file_name(path: Path) -> str:
+    """The name of the file; bytes of it that are not text are escapes, because reports are UTF-8."""
+    return "stdin" if str(path) == "-" else os.fsencode(path.name).decode("utf-8", "backslashreplace")
 
 
 def parse_delimiter(text: str | None) -> str | None:

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metricfit._errors import DataError, UsageError
-from metricfit.cli._options import ignore_warnings, parse_delimiter, say, show_progress
+from metricfit.cli._options import find_columns, find_layout, ignore_warnings, say, show_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from metricfit.cli._model import Model
     from metricfit.cli._predict import PredictOptions
-    from metricfit.data import Chunk, Drift, Layout
+    from metricfit.data import Chunk, Drift
 
 PREDICTION = "prediction"
 MAX_LISTED = 10  # rows without a prediction that are named, and columns that differ
@@ -59,30 +59,22 @@ class Predictor:
     def _skip(self) -> bool:
         return self.options.on_error == "skip"
 
-    def _layout(self, path: Path) -> Layout:
-        from metricfit.data import layout_of
-
-        header = self.model.schema.header if self.options.header is None else self.options.header
-        delimiter = parse_delimiter(self.options.delimiter)
-        return layout_of(path, delimiter=delimiter, encoding=self.options.encoding, header=header)
-
     def _check_moved(self, path: Path, data: Path) -> None:
         """Read the file once, before anything is written."""
         from metricfit.data import Drift, read_chunks
 
-        drift = Drift(self.model.schema)
-        for chunk in read_chunks(path, self._layout(path), self.model.schema, skip=self._skip):
+        drift, layout = Drift(self.model.schema), find_layout(path, self.options, self.model.schema.header)
+        for chunk in read_chunks(path, layout, self.model.schema, skip=self._skip):
             drift.add(readable_rows(chunk))
         if notes := drift.notes():
             shown = " ".join(notes[:MAX_LISTED]) + (f" {len(notes) - MAX_LISTED} more." if len(notes) > MAX_LISTED else "")
-            name = "stdin" if str(data) == "-" else data
-            raise DataError(f"{name} differs from the training table, and --strict is given. {shown}")
+            raise DataError(f"{_shown(data)} differs from the training table, and --strict is given. {shown}")
 
     def _tables(self, path: Path, data: Path, kind: str, problems: _RowProblems, say: Say, drift: Drift) -> Iterator[pa.Table]:
         """The output, chunk by chunk. An error in the first rows is raised here, and leaves no output behind."""
         from metricfit.data import read_chunks
 
-        layout = self._layout(path)
+        layout = find_layout(path, self.options, self.model.schema.header)
         for note in layout.notes:
             say(note)
         if layout.decimal == ",":
@@ -106,7 +98,7 @@ class Predictor:
             readable = [index for index in range(chunk.features.num_rows) if index not in chunk.problems]
             found = {readable[row]: f"row {chunk.first_row + readable[row]}, {what}" for row, what in error.rows.items()}
             if not self._skip:
-                raise DataError(f"{'stdin' if str(data) == '-' else data}, {found[min(found)]}.") from error
+                raise DataError(f"{_shown(data)}, {found[min(found)]}.") from error
             chunk = replace(chunk, problems=dict(sorted({**chunk.problems, **found}.items())))
             return chunk, self._prediction_table(chunk)
 
@@ -141,6 +133,10 @@ class Predictor:
             taken = pa.array(indices, mask=indices < 0)
             found = {name: column.take(taken) for name, column in found.items()}
         return pa.table({**dict(zip(chunk.kept.column_names, chunk.kept.columns, strict=True)), **found})
+
+
+def _shown(data: Path) -> str:
+    return "stdin" if str(data) == "-" else str(data)
 
 
 def _counted(chunks: Iterator[Chunk], drift: Drift) -> Iterator[Chunk]:
@@ -191,11 +187,8 @@ def _empty_table(model: Model, kept: Sequence[str], probabilities: bool) -> pa.T
 
 
 def _kept_names(columns: Sequence[str], names: Sequence[str], outputs: Sequence[str]) -> list[str]:
-    """The columns in ``--keep``; a column whose name has commas is given alone."""
-    from metricfit.data import column_named
-
-    wanted = [part.strip() for item in columns for part in ([item] if item in names else item.split(",")) if part.strip()]
-    kept = list(dict.fromkeys(column_named(name, names, "--keep") for name in wanted))
+    """The columns in ``--keep``."""
+    kept = list(dict.fromkeys(find_columns(columns, names, "--keep")))
     for name in kept:
         if name in outputs:
             raise UsageError(f"--keep {name!r} has the name of a column of the output. Rename it in the file.")

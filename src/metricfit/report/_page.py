@@ -238,7 +238,8 @@ def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[d
 
 def _classes(comparison: Comparison) -> list[dict[str, Any]]:
     """Precision and recall of the reference and of the choice, class by class."""
-    both = (figures.per_class(comparison, result) for result in (comparison.reference, comparison.choice))
+    names, compared = [str(label) for label in comparison.classes], (comparison.reference, comparison.choice)
+    both = (figures.per_class(figures.confusion(comparison, result), names) for result in compared)
     return [
         {"label": base["label"], "rows": base["rows"], "base": base, "choice": choice}
         for base, choice in zip(*both, strict=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
+from metricfit._typing import Floats
 from metricfit.comparison import BETTER, CHANCE, TRIVIAL, UNKNOWN, WORSE, Comparison, Result
 from metricfit.report._svg import Strip, axis, span
 from metricfit.report._words import MetricWords, contender_colours, interval, marks, model_colours, score
@@ -127,17 +128,8 @@ def _reach(results: Sequence[Result]) -> float:
 
 
 @dataclass(frozen=True)
-class ColumnImportance:
-    """What the metric loses if a column is shuffled: mean and standard deviation over the splits."""
-
-    column: str
-    mean: float
-    deviation: float
-
-
-@dataclass(frozen=True)
 class Bar:
-    """A row of a figure: a name, its class where there are several, and a number."""
+    """A row of a figure: a feature or a column, its class where there are several, mean and deviation over the splits."""
 
     name: str
     label: str
@@ -163,13 +155,13 @@ class Effects:
 
 @dataclass(frozen=True)
 class Importance:
-    """Columns by their importance to one model, and the numbers of all models."""
+    """Columns by their importance to one model, and a row of "mean ± deviation" for each column, a cell for every model."""
 
     name: str
     rows: list[Bar]
     axis: Markup
     heads: list[str]
-    table: list[tuple[str, list[ColumnImportance]]]
+    table: list[tuple[str, list[str]]]
     n_more: int
     largest_of_more: float
 
@@ -179,18 +171,10 @@ def effects(comparison: Comparison) -> Effects | None:
     found = comparison.effects[:MAX_EFFECTS]
     if not found:
         return None
-    low, high = span([0.0, *(end for one in found for end in (one.mean - one.deviation, one.mean + one.deviation))], 0.06)
-    rows = []
-    for one in found:
-        tip = f"{one.feature}: {score(one.mean, True)} towards {one.label}, standard deviation {score(one.deviation)}"
-        strip = Strip(low, high, tip)
-        strip.grid(strong=0.0)
-        strip.bar(0.0, one.mean, "towards" if one.mean > 0.0 else "away")
-        strip.whisker(one.mean - one.deviation, one.mean + one.deviation, 6)
-        rows.append(Bar(one.feature, one.label, strip.svg(), one.mean, one.deviation))
+    rows, scale = _bars([(one.feature, one.label, one.mean, one.deviation) for one in found])
     labels = {one.label for one in found}
     only = labels.pop() if len(labels) == 1 else None
-    return Effects(only, rows, axis(low, high), len(comparison.effects) - len(found))
+    return Effects(only, rows, scale, len(comparison.effects) - len(found))
 
 
 def importance(comparison: Comparison, model: MetricClassifier | None) -> Importance | None:
@@ -200,42 +184,47 @@ def importance(comparison: Comparison, model: MetricClassifier | None) -> Import
         return None
     wanted = ["" if model is None else model.learner_, comparison.choice.contender.model, *explained]
     first = explained[next(name for name in wanted if name in explained)]
-    others = [result for result in explained.values() if result is not first]
-    by_model = [column_importances(comparison, result) for result in (first, *others)]
-    order = sorted(range(len(comparison.columns)), key=lambda index: -by_model[0][index].mean)
+    shown = [first, *(result for result in explained.values() if result is not first)]
+    by_model = [column_importances(result) for result in shown]
+    means, deviations = by_model[0]
+    order = np.argsort(-means, kind="stable").tolist()
     top, rest = order[:MAX_COLUMNS], order[MAX_COLUMNS:]
-    shown = [by_model[0][index] for index in top]
-    low, high = span([0.0, *(end for one in shown for end in (one.mean - one.deviation, one.mean + one.deviation))], 0.06)
-    colour = contender_colours(comparison)[first.contender.name]
+    columns = [(comparison.columns[index], "", float(means[index]), float(deviations[index])) for index in top]
+    rows, scale = _bars(columns, contender_colours(comparison)[first.contender.name])
+    cells = [[f"{score(mean[index], True)} ± {score(spread[index])}" for mean, spread in by_model] for index in top]
     return Importance(
         first.contender.name,
-        _importance_rows(shown, low, high, colour),
-        axis(low, high),
-        [result.contender.name for result in (first, *others)],
-        [(comparison.columns[index], [columns[index] for columns in by_model]) for index in top],
+        rows,
+        scale,
+        [result.contender.name for result in shown],
+        list(zip((row.name for row in rows), cells, strict=True)),
         len(rest),
-        by_model[0][rest[0]].mean if rest else 0.0,
+        float(means[rest[0]]) if rest else 0.0,
     )
 
 
-def _importance_rows(columns: Sequence[ColumnImportance], low: float, high: float, colour: int) -> list[Bar]:
+def _bars(values: Sequence[tuple[str, str, float, float]], colour: int | None = None) -> tuple[list[Bar], Markup]:
+    """Rows of name, class, mean and deviation, and their scale: dots in a colour, or bars towards a class or away from it."""
+    ends = [end for _, _, mean, deviation in values for end in (mean - deviation, mean + deviation)]
+    low, high = span([0.0, *ends], 0.06)
     rows = []
-    for one in columns:
-        tip = f"{one.column}: {score(one.mean, True)}, standard deviation {score(one.deviation)}"
-        strip = Strip(low, high, tip)
+    for name, label, mean, deviation in values:
+        towards = f" towards {label}" if label else ""
+        strip = Strip(low, high, f"{name}: {score(mean, True)}{towards}, standard deviation {score(deviation)}")
         strip.grid(strong=0.0)
-        strip.whisker(one.mean - one.deviation, one.mean + one.deviation, colour)
-        strip.dot(one.mean, colour, radius=5.0)
-        rows.append(Bar(one.column, "", strip.svg(), one.mean, one.deviation))
-    return rows
+        if colour is None:
+            strip.bar(0.0, mean, "towards" if mean > 0.0 else "away")
+        strip.whisker(mean - deviation, mean + deviation, 6 if colour is None else colour)
+        if colour is not None:
+            strip.dot(mean, colour, radius=5.0)
+        rows.append(Bar(name, label, strip.svg(), mean, deviation))
+    return rows, axis(low, high)
 
 
-def column_importances(comparison: Comparison, result: Result) -> list[ColumnImportance]:
-    """Every column of the table, in its order; none if importance was not computed."""
-    if result.importance is None:
-        return []
-    means, deviations = result.importance.mean(0), result.importance.std(0, ddof=min(1, len(result.importance) - 1))
-    return [ColumnImportance(*values) for values in zip(comparison.columns, means.tolist(), deviations.tolist(), strict=True)]
+def column_importances(result: Result) -> tuple[Floats, Floats]:
+    """What the metric loses if a column is shuffled, for every column: mean and standard deviation over the splits."""
+    assert result.importance is not None
+    return result.importance.mean(0), result.importance.std(0, ddof=min(1, len(result.importance) - 1))
 
 
 @dataclass(frozen=True)
