@@ -18,6 +18,8 @@ from metricfit._printable import listed, printable, quoted
 from metricfit.cli._options import (
     FORMATS,
     AsJson,
+    Confidence,
+    Constraints,
     Costs,
     Delimiter,
     Encoding,
@@ -81,12 +83,8 @@ class DecideOptions:
     kind: Annotated[Literal["auto", "probability", "log_probability", "logit"], typer.Option(help="What the scores are.")] = (
         "auto"
     )
-    subject_to: Annotated[
-        str | None, typer.Option(help='Constraints, such as "precision >= 0.9 and recall[fraud] >= 50%".', show_default=False)
-    ] = None
-    confidence: Annotated[
-        float | None, typer.Option(help="Promise the constraints with this probability, such as 0.9.", show_default=False)
-    ] = None
+    subject_to: Constraints = None
+    confidence: Confidence = None
     fallback: Annotated[
         Literal["best"] | None,
         typer.Option(

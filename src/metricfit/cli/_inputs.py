@@ -6,6 +6,7 @@ rows, groups and moments for the splits that a verdict needs.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -79,9 +80,11 @@ def read_inputs(file: Path, options: TableOptions) -> Inputs:
     with data.input_file(file) as path:
         layout = announced_layout(path, options)
         target = layout.names[-1] if options.target is None else data.column_named(options.target, layout.names, "--target")
-        dropped = _named_columns(options.drop, layout, "--drop", target)
-        numeric = _named_columns(options.numeric, layout, "--numeric", target)
-        categorical = _named_columns(options.categorical, layout, "--categorical", target)
+        dropped = find_columns(options.drop, layout.names, "--drop")
+        if target in dropped:
+            raise UsageError(f"--drop {target!r} is the target. Pass another column to --target or to --drop.")
+        numeric = find_columns(options.numeric, layout.names, "--numeric")
+        categorical = find_columns(options.categorical, layout.names, "--categorical")
         group = _one_column(options.group, layout, "--group", [target, *dropped])
         time = _one_column(options.time, layout, "--time", [target, *dropped])
         raw, schema = data.read_table(path, layout, target, dropped, say, numeric, categorical)
@@ -130,14 +133,6 @@ def check_options(options: TableOptions) -> None:
     passed = [name for name in ("group", "time", "test") if getattr(options, name) is not None]
     if len(passed) > 1:
         raise UsageError(f"--{passed[0]} and --{passed[1]} exclude each other: both say which rows are held out.")
-
-
-def _named_columns(columns: Sequence[str] | None, layout: Layout, option: str, target: str) -> list[str]:
-    """Columns of an option that do not include the target."""
-    found = find_columns(columns, layout.names, option)
-    if target in found:
-        raise UsageError(f"{option} {target!r} is the target. Pass another column to --target or to {option}.")
-    return found
 
 
 def _one_column(column: str | None, layout: Layout, option: str, others: Sequence[str]) -> str | None:
@@ -262,74 +257,48 @@ def _leave_out_shared(
 def check_splits(
     labels: NDArray[Any], folds: int, repeats: int, groups: NDArray[Any] | None = None, time: NDArray[Any] | None = None
 ) -> None:
-    """Raise a DataError with what to type, if a class or a group is too rare for the splits that a verdict needs."""
+    """Raise a DataError with what to type if a class, a group or a moment is too rare for the splits that a verdict needs.
+
+    Options that ask for too few splits are not a mistake in the data.
+    """
     import numpy as np
 
+    from metricfit.comparison import FEWEST_SCORES, check_training_classes, plan_time
+
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    needs = f"a verdict needs {FEWEST_SCORES}"
+    if time is not None:
+        try:
+            plan = plan_time(time, len(labels), folds, 1)
+            check_training_classes(plan, codes.astype(np.int64), classes)
+        except ValueError as error:
+            raise DataError(str(error)) from error
+        if len(plan.splits) < FEWEST_SCORES <= folds:
+            raise DataError(
+                f"--time has so many rows of the same moment that there are {len(plan.splits)} forward splits; {needs}. Pass "
+                "a finer column, or leave out --time."
+            )
+        return
     if groups is not None:
-        _check_groups(labels, groups, folds, repeats)
-    elif time is not None:
-        _check_time(labels, time, folds)
-    else:
-        classes, counts = np.unique(labels, return_counts=True)
-        rarest, name = int(counts.min()), quoted(classes.tolist()[counts.argmin()])
-        enough, more = _ceil(_fewest_scores(), repeats), _ceil(_fewest_scores(), rarest)
-        if _are_too_few(min(folds, rarest) * repeats, folds * repeats):
-            raise DataError(
-                f"Class {name} has {rarest} rows, which allow {rarest} folds and {rarest * repeats} scores with --repeats "
-                f"{repeats}; a verdict needs {_fewest_scores()}. {_help_rare(enough)}, or --repeats {more}."
-            )
-
-
-def _check_groups(labels: NDArray[Any], groups: NDArray[Any], folds: int, repeats: int) -> None:
-    import numpy as np
-
-    n_groups = len(np.unique(groups))
-    for label in np.unique(labels).tolist():
-        if len(np.unique(groups[labels == label])) < 2:
-            n_rows = int((labels == label).sum())
-            raise DataError(
-                f"Class {quoted(label)} ({n_rows:,} rows) occurs in one value of --group only, so it is missing from training "
-                f"if that is held out. {_help_rare(n_rows + 1)}, or leave out --group."
-            )
-    if _are_too_few(min(folds, n_groups) * repeats, folds * repeats):
-        raise DataError(
-            f"--group has {n_groups} values, which allow {n_groups} folds; a verdict needs {_fewest_scores()} scores. Pass "
-            f"--repeats {_ceil(_fewest_scores(), n_groups)}, or leave out --group."
-        )
-
-
-def _check_time(labels: NDArray[Any], time: NDArray[Any], folds: int) -> None:
-    import numpy as np
-
-    from metricfit.comparison import check_training_classes, plan_time
-
-    classes, codes = np.unique(labels, return_inverse=True)
-    try:
-        plan = plan_time(time, len(labels), folds, 1)
-        check_training_classes(plan, codes.astype(np.int64), classes)
-    except ValueError as error:
-        raise DataError(str(error)) from error
-    if _are_too_few(len(plan.splits), folds):
-        raise DataError(
-            f"--time has so many rows of the same moment that there are {len(plan.splits)} forward splits; a verdict needs "
-            f"{_fewest_scores()}. Pass a finer column, or leave out --time."
-        )
+        for label, n_rows in zip(classes.tolist(), counts.tolist(), strict=True):
+            if len(np.unique(groups[labels == label])) < 2:
+                raise DataError(
+                    f"Class {quoted(label)} ({n_rows:,} rows) occurs in one value of --group only, so it is missing from "
+                    f"training if that is held out. {_help_rare(n_rows + 1)}, or leave out --group."
+                )
+    most = int(counts.min()) if groups is None else len(np.unique(groups))  # folds that the data allow
+    if not min(folds, most) * repeats < FEWEST_SCORES <= folds * repeats:
+        return
+    more = f"--repeats {math.ceil(FEWEST_SCORES / most)}"
+    if groups is not None:
+        allow = f"--group has {most} values, which allow {most} folds"
+        raise DataError(f"{allow}; {needs} scores. Pass {more}, or leave out --group.")
+    name, enough = quoted(classes.tolist()[counts.argmin()]), math.ceil(FEWEST_SCORES / repeats)
+    raise DataError(
+        f"Class {name} has {most} rows, which allow {most} folds and {most * repeats} scores with --repeats {repeats}; "
+        f"{needs}. {_help_rare(enough)}, or {more}."
+    )
 
 
 def _help_rare(enough: int) -> str:
     return f"Pass --drop-rare {enough} to leave the rows of rare classes out, --merge-rare {enough} to join them with others"
-
-
-def _are_too_few(possible: int, wanted: int) -> bool:
-    """Whether the data, and not the options, are the reason for too few scores."""
-    return possible < _fewest_scores() <= wanted
-
-
-def _fewest_scores() -> int:
-    from metricfit.comparison import FEWEST_SCORES
-
-    return FEWEST_SCORES
-
-
-def _ceil(number: int, divisor: int) -> int:
-    return -(-number // divisor)

@@ -39,6 +39,12 @@ Costs = Annotated[
         show_default=False,
     ),
 ]
+Constraints = Annotated[
+    str | None, typer.Option(help='Constraints, such as "precision >= 0.9 and recall[fraud] >= 50%".', show_default=False)
+]
+Confidence = Annotated[
+    float | None, typer.Option(help="Promise the constraints with this probability, such as 0.9.", show_default=False)
+]
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected")
 ]
