@@ -18,7 +18,7 @@ import pandas as pd
 
 import metricfit as mf
 from metricfit._progress import Progress
-from metricfit.comparison import _trial
+from metricfit.comparison import _run
 
 TABLES = {"2 classes, numbers": (2, 0), "2 classes, half categories": (2, 6), "5 classes, numbers": (5, 0)}
 SPLITS = {1000: (5, 1), 10_000: (5, 2), 50_000: (3, 1)}  # rows: folds and repeats
@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--only", choices=TABLES, help="one table instead of all")
     parser.add_argument("--out", type=Path, help="folder for announced.md")
     options = parser.parse_args()
-    _trial.clock = time.process_time
+    _run.clock = time.process_time
     lines = [
         "| rows | table | splits | announced, s | when | used, s | ratio | trial, s |",
         "|---:|---|---:|---:|---|---:|---:|---:|",

@@ -14,8 +14,7 @@ import typer
 
 from metricfit._errors import ClusterError, UsageError
 from metricfit.cli import run_app
-from metricfit.cli._options import Cluster, say
-from metricfit.cli._workers import workers
+from metricfit.cli._options import Cluster, say, workers
 
 if TYPE_CHECKING:
     from reproductions._experiment import Experiment
@@ -49,8 +48,8 @@ def reproduce(
     data: Annotated[Path | None, typer.Option(help="Folder with the papers' data.", show_default="METRICFIT_DATA")] = None,
 ) -> None:
     """Reproduce a paper's table: published numbers and ours."""
+    from metricfit._printable import did_you_mean
     from metricfit._progress import Bar, Lines
-    from metricfit._words import did_you_mean
     from reproductions._experiment import Scope, get_experiment, names
     from reproductions._runner import run
     from reproductions._tables import data_folder
@@ -78,7 +77,7 @@ def reproduce(
 
 def _check_options(experiment: Experiment, datasets: list[str], search: int, quick: bool, full: bool, saved: bool) -> None:
     """Raise UsageError for options that do not apply to the experiment."""
-    from metricfit._words import did_you_mean
+    from metricfit._printable import did_you_mean
 
     name = experiment.name
     if search and not experiment.searches:

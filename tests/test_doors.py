@@ -41,6 +41,6 @@ def test_other_packages_are_entered_by_their_door(package):
 
 def test_it_finds_them():
     assert private_imports("from metricfit.numerics import _race", "smoothing") == ["metricfit.numerics._race"]
-    assert private_imports("import metricfit.data._raw", "shards") == ["metricfit.data._raw"]
+    assert private_imports("import metricfit.data._read", "shards") == ["metricfit.data._read"]
     assert not private_imports("from metricfit._checks import check_number", "cli")
-    assert not private_imports("from metricfit.cli._run import run", "cli")
+    assert not private_imports("from metricfit.cli._main import run", "cli")

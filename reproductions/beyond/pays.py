@@ -2,7 +2,7 @@
 
 Linear models only. The thing to beat is cross-entropy with offsets tuned on held-out rows (``threshold``). Against it stand
 direct training (``direct``), which trains for the metric, and the choice behind a guard (``auto``). All are fitted by
-:func:`metricfit.comparison.compare_metrics` with its defaults, to the same training rows, and judged on the same test rows.
+:func:`metricfit.compare` with its defaults, to the same training rows, and judged on the same test rows.
 
 Each point of the controlled data has independent replications, with 20,000 fresh test rows. Each real table has repeated
 random splits of at most 5,000 rows; intervals account for their overlap.
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.comparison import Comparison, compare_metrics
+from metricfit.comparison import Comparison, compare
 from metricfit.methods import CROSS_ENTROPY
 from reproductions._experiment import Cell, Experiment, Numbers, Scope
 from reproductions.beyond._pays_figure import figure
@@ -75,13 +75,13 @@ def compare_linear(train: Any, test: Any, seed: int) -> list[Comparison]:
     metrics = ["f1_macro" if metric == "f1" and several else metric for metric in METRICS]
     options: dict[str, Any] = {"models": ["linear"], "methods": METHODS, "random_state": seed, "test": test}
     options["pos_label"] = None if several else int(counts.argmin())
-    return list(compare_metrics(train[0], train[1], metrics, **options).values())
+    return [compare(train[0], train[1], metric, **options) for metric in metrics]
 
 
 def compare_trees(train: Any, test: Any, seed: int) -> Comparison:
     """The linear model and boosted trees, both by cross-entropy."""
     options: dict[str, Any] = {"models": ["linear", "boosting"], "methods": [CROSS_ENTROPY], "random_state": seed}
-    return compare_metrics(train[0], train[1], ["accuracy"], test=test, **options)["accuracy"]
+    return compare(train[0], train[1], "accuracy", test=test, **options)
 
 
 def log_losses(comparison: Comparison) -> tuple[float, float]:

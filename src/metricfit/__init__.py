@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from metricfit._extras import is_installed
-from metricfit._words import did_you_mean
+from metricfit._printable import did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import version

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metricfit._words import did_you_mean
+from metricfit._printable import did_you_mean
 
 _validate_values = __debug__
 Ends = tuple[float, float] | None  # smallest and largest value; None if there is none or reading it has a cost

@@ -6,8 +6,10 @@ calls as it has threads, whatever ``n_jobs`` is; only ``n_jobs=1`` keeps the cal
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -62,3 +64,19 @@ def _is_in_a_task() -> bool:
     """Whether this thread runs a task of a Dask cluster. Tasks of a task would wait for a free worker, perhaps for ever."""
     distributed = sys.modules.get("distributed")
     return distributed is not None and hasattr(distributed.utils.thread_state, "execution_state")
+
+
+@contextmanager
+def hold_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C. Processes that start here never see it: it is for this one, which ends them without their tracebacks."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # joblib would start it with the workers, and its start lets Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

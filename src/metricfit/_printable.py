@@ -1,9 +1,14 @@
-"""Text from a file as it may be printed: a control character could change the terminal or hide what stands there."""
+"""Text in messages, without torch, so that a command that only reads a file starts fast.
+
+A control character in text from a file could change the terminal or hide what stands there.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
 
 MAX_LENGTH = 80  # of a value in a message
 # C0, DEL and C1; marks of direction; line and paragraph separators; embeddings, overrides and isolates of direction
@@ -49,6 +54,17 @@ def listed(names: Sequence[str], most: int) -> str:
     'age, city, ...'
     """
     return ", ".join(map(_cut, names[:most])) + (", ..." if len(names) > most else "")
+
+
+def did_you_mean(value: Any, options: Iterable[str]) -> str:
+    """A sentence with the closest option, or nothing if none is close; case does not matter.
+
+    >>> did_you_mean("lineal", ["linear", "boosting"])
+    " Did you mean 'linear'?"
+    """
+    known = {option.lower(): option for option in options}
+    close = get_close_matches(str(value).lower(), known, n=1)
+    return f" Did you mean {known[close[0]]!r}?" if close else ""
 
 
 def _cut(text: str) -> str:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import check_number
-from metricfit._words import did_you_mean
+from metricfit._printable import did_you_mean
 
 __all__ = ["Leaky", "Linear", "Link", "Log", "LogOfMean", "Power", "get"]
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from metricfit._extras import MissingExtraError
-from metricfit.cli import PACKAGES, _run
+from metricfit.cli import PACKAGES, _main
 from tests.cli.conftest import HEADER, LINEAR, SHORT, check_error, rows
 from tests.estimators.forged import seal
 
@@ -237,10 +237,10 @@ def raising(error):
     ("error", "message"),
     [
         (MissingExtraError("this needs the package another: pip install 'metricfit[more]'"), None),
-        (MemoryError(), _run.NO_MEMORY),
+        (MemoryError(), _main.NO_MEMORY),
         (
             type("TerminatedWorkerError", (Exception,), {})("killed"),
-            f"A process of --jobs was ended from outside, perhaps for its memory. {_run.NO_MEMORY}",
+            f"A process of --jobs was ended from outside, perhaps for its memory. {_main.NO_MEMORY}",
         ),
     ],
 )

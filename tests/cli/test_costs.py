@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from metricfit._errors import DataError, UsageError
-from metricfit.cli._costs import parse_cost
+from metricfit.cli._metric import parse_cost
 
 TWO = np.array(["bad", "good"])
 THREE = np.array([1, 2, 3])

@@ -11,8 +11,8 @@ import pytest
 
 from metricfit._errors import DataError, UsageError
 from metricfit.cli._compare import CompareOptions
-from metricfit.cli._demo import QUESTIONS
 from metricfit.cli._inputs import read_inputs
+from metricfit.cli._main import QUESTIONS
 from metricfit.metrics import Cost, resolve_metric
 from metricfit.profile import profile_table
 
@@ -334,8 +334,8 @@ def test_stdin(loans, monkeypatch):
     assert read(Path("-")).name == "stdin"
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.data)
-def test_the_data_of_the_demo_can_be_read(question):
-    path = Path(str(files("metricfit.cli") / "examples" / question.data))
-    assert read(path, metric=question.command["metric"]).table.features.num_rows in (1728, 699)
-    assert question.data in (path.parent / "README.md").read_text()
+@pytest.mark.parametrize(("name", "options"), [question[1:] for question in QUESTIONS])
+def test_the_data_of_the_demo_can_be_read(name, options):
+    path = Path(str(files("metricfit.cli") / "examples" / name))
+    assert read(path, metric=options["metric"]).table.features.num_rows in (1728, 699)
+    assert name in (path.parent / "README.md").read_text()

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import csv
 
 from metricfit import _files
-from metricfit.data import _raw as reading
+from metricfit.data import _read as reading
 from tests.cli.conftest import HEADER, LINEAR, NEW, SHORT, hidden, rows
 
 

@@ -13,9 +13,9 @@ import pytest
 from pyarrow import csv, parquet
 
 import metricfit as mf
-from metricfit.cli import _predictor
+from metricfit.cli import _predict
 from metricfit.cli._predict import output_name
-from metricfit.data import _raw as reading
+from metricfit.data import _read as reading
 from tests.cli.conftest import HEADER, NEW, SHORT, rows
 from tests.data.workbook import write_workbook
 from tests.estimators.forged import seal
@@ -174,7 +174,7 @@ def test_a_model_saved_from_python_predicts_too(run, good):
 
 
 def test_progress_without_a_terminal_is_a_line_now_and_then(run, fitted, good, monkeypatch):
-    monkeypatch.setattr(_predictor, "ROWS_PER_LINE", 50)
+    monkeypatch.setattr(_predict, "ROWS_PER_LINE", 50)
     monkeypatch.setattr(reading, "CHUNK_BYTES", 1000)
     lines = run("predict", fitted, good, "--out", "p.csv")[2].splitlines()
     assert [line.split(maxsplit=1)[1] for line in lines] == ["rows predicted.", "rows predicted.", "rows: p.csv"]

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from metricfit import DecisionRule
-from metricfit.data import _raw as reading
+from metricfit.data import _read as reading
 from tests.cli.test_decide import lines_of, three_classes, two_classes
 
 

@@ -31,7 +31,7 @@ def data():
 def test_the_finished_splits_are_those_of_the_whole_comparison(data, n_done, n_held_out):
     with pytest.raises(InterruptedComparison, match=f"^Interrupted after {n_done} of 6 splits$") as caught:
         mf.compare(*data, "accuracy", **OPTIONS, progress=StopAt(n_done + 1))
-    (partial,), whole = caught.value.partial.values(), mf.compare(*data, "accuracy", **OPTIONS)
+    partial, whole = caught.value.partial, mf.compare(*data, "accuracy", **OPTIONS)
     for name, result in partial.results.items():
         assert result.scores == whole.results[name].scores[:n_done]
         assert len(result.held_out.scores) == len(partial.labels) == n_held_out

@@ -9,7 +9,7 @@ from sklearn.metrics import balanced_accuracy_score, f1_score
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 
-from metricfit.comparison import compare, compare_metrics
+from metricfit.comparison import compare
 from metricfit.comparison._contenders import KNOWN_MODELS, list_contenders
 from metricfit.learners._catalogue import MODELS
 
@@ -86,21 +86,6 @@ def test_models_of_your_own_stand_beside_the_default_ones():
     assert found.results["naive Bayes, cross_entropy"].scores == pytest.approx(expected, abs=0.05)
     assert found.results["naive Bayes, cross_entropy"].method.name == "cross_entropy"
     assert not hasattr(own["naive Bayes"], "theta_")  # the user's own is not fitted
-
-
-def test_several_metrics_at_once_are_the_comparisons_of_each():
-    features, target = data(160)
-    options = {"models": ["boosting"], "methods": ["cross_entropy", "direct"], "importance": True, **SHORT}
-    together = compare_metrics(features, target, ["f1", "mcc"], **options)
-    assert list(together) == ["f1", "mcc"]
-    for metric, found in together.items():
-        alone = compare(features, target, metric, **options)
-        assert (found.metric, list(found.results)) == (metric, list(alone.results))
-        for name, result in found.results.items():
-            assert result.scores == alone.results[name].scores
-            assert result.chosen == alone.results[name].chosen
-            np.testing.assert_array_equal(result.offsets, alone.results[name].offsets)
-            np.testing.assert_equal(result.importance, alone.results[name].importance)
 
 
 def test_a_perfect_model_is_told_from_a_constant_answer():

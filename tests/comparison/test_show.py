@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from metricfit import _progress
-from metricfit.cli import _show
+from metricfit.cli import _compare
 from metricfit.comparison import compare
 from metricfit.metrics import Cost
 from tests.comparison.made import around, compare_scores
@@ -22,8 +22,8 @@ def small():
 
 
 def shown(comparison, width, monkeypatch, capsys):
-    monkeypatch.setattr(_show, "console", lambda: Console(highlight=False, width=width))
-    _show.show_comparison(comparison)
+    monkeypatch.setattr(_compare, "console", lambda: Console(highlight=False, width=width))
+    _compare.show_comparison(comparison)
     return capsys.readouterr().out.rstrip().splitlines()
 
 
@@ -79,7 +79,7 @@ def test_a_verdict_on_costs_has_no_negative_score():
 
 
 def test_the_terminal_shows_costs(capsys):
-    _show.show_comparison(costly())
+    _compare.show_comparison(costly())
     text = capsys.readouterr().out
     assert "cost per case" in text
     assert "minus cost" not in text

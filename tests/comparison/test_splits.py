@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from metricfit.comparison import compare, compare_metrics
+from metricfit.comparison import compare
 from metricfit.comparison._splits import INNER_FOLDS, check_training_classes, plan_folds, plan_groups, plan_time
 
 CLASSES = np.array(["bad", "good"])
@@ -144,8 +144,8 @@ def test_groups_change_the_score_where_rows_of_a_group_are_copies():
     random = np.random.default_rng(0)
     groups = np.repeat(np.arange(60), 4)
     features, target = random.normal(size=(60, 40))[groups], random.permutation(np.arange(60) % 2)[groups]
-    (open_folds,) = compare_metrics(features, target, ["accuracy"], n_repeats=1, **SHORT).values()
-    (whole,) = compare_metrics(features, target, ["accuracy"], n_repeats=1, groups=groups, **SHORT).values()
+    open_folds = compare(features, target, "accuracy", n_repeats=1, **SHORT)
+    whole = compare(features, target, "accuracy", n_repeats=1, groups=groups, **SHORT)
     assert open_folds.reference.estimate.mean > 0.75
     assert whole.reference.estimate.mean < 0.65
     assert whole.evaluation == "5-fold cross-validation over 60 groups, 1 repeat"

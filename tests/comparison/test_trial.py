@@ -7,8 +7,8 @@ import pytest
 
 import metricfit as mf
 from metricfit._progress import Progress
-from metricfit.comparison import _trial
-from metricfit.comparison._trial import Trial, describe_time
+from metricfit.comparison import _run
+from metricfit.comparison._run import Trial, describe_time
 
 
 class Announcement(Progress):
@@ -52,8 +52,8 @@ def test_a_method_that_takes_most_of_the_time_is_named():
 
 @pytest.fixture
 def small_trial(monkeypatch):
-    monkeypatch.setattr(_trial, "TRIAL_ROWS", 100)
-    monkeypatch.setattr(_trial, "cpu_count", lambda: 1)
+    monkeypatch.setattr(_run, "TRIAL_ROWS", 100)
+    monkeypatch.setattr(_run, "cpu_count", lambda: 1)
 
 
 OPTIONS = {"models": ["linear"], "methods": ["threshold", "hinge"], "n_splits": 3, "n_repeats": 3}
@@ -63,7 +63,7 @@ def test_a_trial_is_announced_and_changes_no_result(small_trial, monkeypatch):
     """Nine splits of 400 training rows, from a clock that ticks once for each of three contenders on 100 rows."""
     features, target = made(600)
     progress, ticks = Announcement(), count()
-    monkeypatch.setattr(_trial, "clock", lambda: float(next(ticks)))
+    monkeypatch.setattr(_run, "clock", lambda: float(next(ticks)))
     found = mf.compare(features, target, "f1_macro", **OPTIONS, progress=progress)
     assert progress.text == "9 splits: about 68 s (measured on 100 rows)."  # 9 * 3 * (0.5 + 0.5 * 4),
     plain = mf.compare(features, target, "f1_macro", **OPTIONS)
@@ -78,6 +78,6 @@ def test_a_small_table_is_not_tried(small_trial):
 
 def test_every_class_is_in_the_trial():
     labels = np.array([0] * 5000 + [1] * 4)
-    rows = _trial._pick(labels, 100)
+    rows = _run._pick(labels, 100)
     assert 100 <= len(rows) <= 120
     assert (labels[rows] == 1).sum() == 4

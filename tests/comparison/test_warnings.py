@@ -9,7 +9,7 @@ from metricfit import metrics
 from metricfit.comparison import compare
 from metricfit.comparison._run import HeldOutPrediction
 from metricfit.comparison._statistics import Difference, Estimate
-from metricfit.comparison._warnings import list_warnings
+from metricfit.comparison._verdict import list_warnings
 
 N = 600
 

@@ -17,8 +17,8 @@ from metricfit._errors import DataError, UsageError
 from metricfit._extras import MissingExtraError
 from metricfit.cli._options import parse_delimiter
 from metricfit.data import Column, TableSchema, input_file, layout_of, read_chunks, read_table, split_target
-from metricfit.data import _raw as reading
-from metricfit.data._objects import column_of
+from metricfit.data import _read as reading
+from metricfit.data._formats import column_of
 from tests.data.workbook import write_workbook
 
 FLOWERS = r"""% two flowers

@@ -9,7 +9,7 @@ from pyarrow import csv, parquet
 
 from metricfit._errors import DataError
 from metricfit.data import Column, TableSchema, layout_of, read_chunks
-from metricfit.data import _raw as reading
+from metricfit.data import _read as reading
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

@@ -7,7 +7,7 @@ from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_
 
 from metricfit import methods
 from metricfit.report import _figures as curves
-from metricfit.report._features import column_importances
+from metricfit.report._strips import column_importances
 from metricfit.report._svg import Chart, log_ticks, span, ticks
 
 
@@ -75,7 +75,7 @@ def test_reliability(two):
 def test_per_class(four):
     result = four.results["linear, direct"]
     precision, recall, _, rows = precision_recall_fscore_support(four.labels, result.held_out.predicted)
-    found = curves.per_class(four, result)
+    found = curves.per_class(curves.confusion(four, result), list(map(str, four.classes)))
     assert [row["precision"] for row in found] == pytest.approx(precision.tolist())
     assert [row["recall"] for row in found] == pytest.approx(recall.tolist())
     assert [row["rows"] for row in found] == rows.tolist()
@@ -117,8 +117,7 @@ def test_span_of_nothing_and_of_one_value():
 
 def test_column_importances(two):
     result = two.results["boosting, threshold"]
-    found = column_importances(two, result)
-    assert [one.column for one in found] == two.columns == ["1", "2", "3", "4", "5", "6"]
-    assert [one.mean for one in found] == pytest.approx(result.importance.mean(0).tolist())
-    assert [one.deviation for one in found] == pytest.approx(np.std(result.importance, 0, ddof=1).tolist())
-    assert column_importances(two, two.results["boosting, cross_entropy"]) == []
+    means, deviations = column_importances(result)
+    assert means.tolist() == pytest.approx([np.mean(column) for column in result.importance.T])
+    assert deviations.tolist() == pytest.approx([np.std(column, ddof=1) for column in result.importance.T])
+    assert two.results["boosting, cross_entropy"].importance is None

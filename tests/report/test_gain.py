@@ -9,8 +9,7 @@ import pytest
 from metricfit.comparison import Difference
 from metricfit.metrics import Cost
 from metricfit.report import page
-from metricfit.report._figures import confusion
-from metricfit.report._gain import (
+from metricfit.report._confusion import (
     Change,
     base_of,
     class_changes,
@@ -20,6 +19,7 @@ from metricfit.report._gain import (
     rows_right,
     total_cost,
 )
+from metricfit.report._figures import confusion
 from tests.report.conftest import RUN, bare
 
 BEFORE = np.array([[150.0, 30.0], [12.0, 8.0]])  # 200 rows, 20 of them positive

@@ -9,15 +9,13 @@ import pytest
 
 from metricfit.comparison._features import Effect
 from metricfit.profile import ColumnProfile, TableProfile
-from metricfit.report import _data as data
-from metricfit.report import _heatmap as heatmap
-from metricfit.report._features import effects
-from metricfit.report._forest import forest
-from metricfit.report._gain import gain
-from metricfit.report._lines import marks
+from metricfit.report import _confusion as heatmap
+from metricfit.report import _strips as strips
+from metricfit.report._confusion import gain
 from metricfit.report._page import _cards, _lead
+from metricfit.report._strips import effects, forest
 from metricfit.report._svg import Strip, axis
-from metricfit.report._words import MINUS, MetricWords, score, visible
+from metricfit.report._words import MINUS, MetricWords, marks, score, visible
 from tests.comparison.made import around, compare_scores
 from tests.report.conftest import bare
 
@@ -215,16 +213,16 @@ def column(name, note=""):
 
 def test_of_wide_tables_the_columns_with_notes_come_first():
     wide = TableProfile((*(column(f"c{index}") for index in range(50)), column("odd", "It is odd.")), 10, 0)
-    shown, folded = data.open_and_folded(wide)
+    shown, folded = strips.open_and_folded(wide)
     assert [one.name for one in shown] == ["odd", *(f"c{index}" for index in range(30))]
     assert [one.name for one in folded] == [f"c{index}" for index in range(30, 50)]
     narrow = TableProfile((column("a"), column("b", "It is odd.")), 10, 0)
-    assert data.open_and_folded(narrow) == ([*narrow.columns], [])
+    assert strips.open_and_folded(narrow) == ([*narrow.columns], [])
 
 
 def test_class_sizes(two, four):
-    sizes = data.class_sizes(two)
+    sizes = strips.class_sizes(two)
     assert [size.label for size in sizes] == ["0", "1"]
     assert sum(size.rows for size in sizes) == 400
     assert sum(size.share for size in sizes) == pytest.approx(1.0)
-    assert [size.label for size in data.class_sizes(four)] == [str(label) for label in four.classes]
+    assert [size.label for size in strips.class_sizes(four)] == [str(label) for label in four.classes]

@@ -9,12 +9,10 @@ from metricfit.comparison._words import score_in_words
 from metricfit.estimators import MetricClassifier
 from metricfit.metrics import Cost
 from metricfit.report import page
-from metricfit.report._features import importance
 from metricfit.report._figures import decision_legend, reliability_figure
-from metricfit.report._forest import forest
-from metricfit.report._lines import choice_line, compared_lines, contender_colours, model_colours, plain_line
+from metricfit.report._strips import forest, importance
 from metricfit.report._thresholds import review
-from metricfit.report._words import MINUS
+from metricfit.report._words import MINUS, choice_line, compared_lines, contender_colours, model_colours, plain_line
 from tests.report.conftest import RUN, data
 from tests.report.test_parts import untested
 

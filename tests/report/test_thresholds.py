@@ -14,9 +14,9 @@ from metricfit.metrics import Cost
 from metricfit.report import _thresholds as own
 from metricfit.report import page
 from metricfit.report._figures import confusion
-from metricfit.report._lines import Line
 from metricfit.report._svg import Chart
 from metricfit.report._thresholds import _gains, _precision_recall, review
+from metricfit.report._words import Line
 from tests.comparison.made import around, compare_scores
 from tests.report.conftest import RUN
 
@@ -89,7 +89,7 @@ def points_of(svg):
 def test_the_figure_of_reviewed_cases(eight):
     """Of 1,000 cases 250 reviewed are two rows, both positive: half of all. 500 give three of four."""
     comparison, result = eight
-    figure = _gains([(Line(result, 2), own.operating(comparison, result))], 1000)
+    figure = _gains([(Line(result, 2), own.operating_points(comparison, result))], 1000)
     chart, points = Chart("", x=(0.0, 1000.0), y=(0.0, 1.0)), points_of(figure)
     for reviewed, found in ((0.0, 0.0), (250.0, 0.5), (500.0, 0.75), (750.0, 1.0), (1000.0, 1.0)):
         assert (round(chart.px(reviewed), 1), round(chart.py(found), 1)) in points
@@ -99,7 +99,7 @@ def test_the_figure_of_reviewed_cases(eight):
 
 def test_the_figure_of_precision_and_recall(eight):
     comparison, result = eight
-    figure = _precision_recall([(Line(result, 2), own.operating(comparison, result))])
+    figure = _precision_recall([(Line(result, 2), own.operating_points(comparison, result))])
     chart, points = Chart("", x=(0.0, 1.0), y=(0.0, 1.0)), points_of(figure)
     for recall, precision in ((0.25, 1.0), (0.5, 1.0), (0.5, 2 / 3), (0.75, 0.75), (1.0, 0.5)):
         assert (round(chart.px(recall), 1), round(chart.py(precision), 1)) in points
@@ -156,7 +156,7 @@ def test_more_than_two_classes_or_only_one_have_no_such_section(two, four, eight
     assert review(four) is None
     comparison, result = eight
     comparison.labels = np.zeros(8, dtype=int)
-    assert own.operating(comparison, result) is None
+    assert own.operating_points(comparison, result) is None
     assert 'id="review"' not in page(four, RUN)
     assert 'id="review"' in page(two, RUN)
 

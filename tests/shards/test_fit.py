@@ -170,7 +170,7 @@ def test_a_column_without_values_has_any_type(split, tmp_path, number):
 
 def test_text_that_holds_numbers_is_known_by_as_many_rows_in_wide_files(tmp_path, monkeypatch):
     """Files of many columns are read in chunks of fewer rows."""
-    monkeypatch.setattr("metricfit.data._raw.CHUNK_CELLS", 300)
+    monkeypatch.setattr("metricfit.data._read.CHUNK_CELLS", 300)
     words = [None] * 250 + [f"{row}.5" for row in range(50)]
     columns = {f"x{number}": np.random.default_rng(number).normal(size=300) for number in range(3)}
     table = pa.table({**columns, "colour": ["red", "blue"] * 150, "t": pa.array(words), "y": np.arange(300) % 2})

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from metricfit._extras import MissingExtraError, require
 
 if TYPE_CHECKING:
-    from metricfit.cli._main import app
-    from metricfit.cli._run import run_app
+    from metricfit.cli._main import app, run_app
 
 __all__ = ["app", "main", "run_app"]
 
@@ -27,8 +26,7 @@ def main() -> None:
     except MissingExtraError as error:
         print(f"metricfit: {error}", file=sys.stderr)
         sys.exit(1)
-    from metricfit.cli._main import app
-    from metricfit.cli._run import run_app
+    from metricfit.cli._main import app, run_app
 
     sys.exit(run_app(app, "metricfit"))
 
@@ -42,7 +40,6 @@ def __getattr__(name: str) -> Any:
     if name not in ("app", "run_app"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     _check_extra()
-    from metricfit.cli._main import app
-    from metricfit.cli._run import run_app
+    from metricfit.cli._main import app, run_app
 
     return {"app": app, "run_app": run_app}[name]

@@ -1,18 +1,41 @@
-"""``metricfit compare``: which model and which method for the metric on these data?"""
+"""``metricfit compare``: which model and method for the metric on these data? The results, and the command to type next."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from metricfit._errors import PartialError
+from metricfit._printable import printable_lines, shorten
 from metricfit.cli._inputs import read_inputs
-from metricfit.cli._options import FORMATS, Overwrite, TableOptions, check_importance, parse_methods, parse_models, say
-from metricfit.cli._workers import workers
+from metricfit.cli._options import (
+    FORMATS,
+    Overwrite,
+    TableOptions,
+    check_importance,
+    parse_methods,
+    parse_models,
+    say,
+    workers,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    from metricfit.comparison import Comparison, Estimate, Result
+
+WIDE = 110  # characters, for the intervals of differences
+MAX_LETTERS = 30  # of the name of a model in the table
+MAX_HEAD = 23  # letters of the name of a metric: as many as its cells have
+NOT_REPEATED = ("cluster", "as_json")  # options of `compare` that say nothing about the next command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +75,6 @@ def compare(options: CompareOptions) -> None:
     The report also shows the data, what the gain means in rows, and which columns each model uses.
     """
     from metricfit._files import check_free, new_file
-    from metricfit.cli._next import after_compare
-    from metricfit.cli._show import show_comparison
     from metricfit.comparison import InterruptedComparison
 
     models, methods = parse_models(options.models), parse_methods(options.methods)
@@ -68,7 +89,7 @@ def compare(options: CompareOptions) -> None:
                 options, n_jobs, models=models, methods=methods, importance=importance, margin=options.margin
             )
         except InterruptedComparison as error:  # the splits that are done are shown
-            interrupt, (found,) = error, error.partial.values()
+            interrupt, found = error, error.partial
     next_command = after_compare(options, found) if interrupt is None else ""
     if options.report is not None and interrupt is None:
         from metricfit.report import Run, page
@@ -86,3 +107,123 @@ def compare(options: CompareOptions) -> None:
     if interrupt is not None:
         no_report = " No report was written." if options.report is not None else ""
         raise PartialError(f"{interrupt}: these are partial results.{no_report}")
+
+
+def console() -> Console:
+    """A console as wide as the terminal, or 120 characters wide without one."""
+    from rich.console import Console
+
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=120)
+
+
+def show_comparison(comparison: Comparison, next_command: str = "") -> None:
+    """Print the table of models and methods, how rows were held out, notes, warnings, the verdict and a command."""
+    screen = console()
+    screen.print(_comparison_table(comparison, screen.width))
+    first = comparison.evaluation[:1].upper() + comparison.evaluation[1:]
+    lines = [f"{first}; {_about_intervals(comparison)}seed {comparison.seed}.", *comparison.notes]
+    lines += [*(f"Warning: {warning}" for warning in comparison.warnings), comparison.verdict.sentence]
+    for line in filter(None, (*lines, next_command and f"Next: {next_command}")):
+        # whole lines for a file, whole words for a terminal; a command stays in one piece, so that it can be copied
+        screen.print(_plain(line), soft_wrap=not screen.is_terminal or line.startswith("Next: "))
+
+
+def _comparison_table(comparison: Comparison, width: int) -> RichTable:
+    """The table; a narrow one has no intervals of differences, and folds long names."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    from metricfit.comparison import metric_title, shown_estimate
+
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("model", overflow="fold")
+    table.add_column("method", overflow="fold", min_width=len("cross_entropy"))  # long models leave methods in one line
+    against = "vs linear threshold" if width >= WIDE else "vs linear\nthreshold"
+    metric = metric_title(comparison.metric, comparison.measure)
+    for heading in (shorten(metric, MAX_HEAD), against, "p (Holm)", "fit, s"):
+        table.add_column(Text(heading), justify="right", no_wrap=True)
+    for result in comparison.results.values():
+        other = result.difference
+        cells = [_with_interval(other, "+") if width >= WIDE else f"{other.mean:+.4f}", _p(result)]
+        if result is comparison.reference:
+            cells = ["", ""]
+        names = shorten(result.contender.model, MAX_LETTERS), _method(comparison, result)
+        score = _with_interval(shown_estimate(comparison.measure, result.estimate))
+        table.add_row(*map(_plain, (*names, score, *cells, f"{result.seconds:.2f}")))
+    return table
+
+
+def _plain(text: str) -> Text:
+    """Text without markup, and with escapes for control characters."""
+    from rich.text import Text
+
+    return Text(printable_lines(text))
+
+
+def _method(comparison: Comparison, result: Result) -> str:
+    """The name of the method; of a constant answer what it answers."""
+    is_constant = result.contender.name == comparison.constant_name
+    return comparison.constant_title if is_constant else result.method.name
+
+
+def _about_intervals(comparison: Comparison) -> str:
+    return "95 % intervals; " if comparison.reference.estimate.known else "too few scores for intervals; "
+
+
+def _with_interval(estimate: Estimate, sign: str = "") -> str:
+    """The mean and its interval, if there is one."""
+    mean = f"{estimate.mean:{sign}.4f}"
+    return f"{mean} ({estimate.low:{sign}.3f} to {estimate.high:{sign}.3f})" if estimate.known else mean
+
+
+def _p(result: Result) -> str:
+    from metricfit.comparison import p_in_words
+
+    return p_in_words(result.difference.p_holm) if result.difference.is_tested else "-"
+
+
+def after_compare(options: CompareOptions, comparison: Comparison) -> str:
+    """The command that fits the recommended contender, with the options that were given; empty if there is no such contender.
+
+    A metric that is best for a constant answer chooses nothing: then it is `compare` by another metric.
+    """
+    from metricfit.comparison import better_metric, fit_options
+
+    shared = [field.name for field in fields(TableOptions) if field.name not in NOT_REPEATED]
+    recommended, metric = comparison.verdict.recommended, better_metric(comparison)
+    if metric is not None:
+        return _join("compare", replace(options, metric=metric), [*shared, "models", "methods", "margin"], [])
+    if recommended is None or recommended == comparison.constant_name:
+        return ""
+    contender = comparison.results[recommended].contender
+    return _join("fit", options, shared, [*shlex.split(fit_options(contender, comparison.measure)), "--out", "model"])
+
+
+def after_fit(folder: Path) -> str:
+    """The command that predicts with the model."""
+    return shlex.join(["metricfit", "predict", str(folder), "new.csv", "--out", "predictions.csv"])
+
+
+def _join(name: str, options: CompareOptions, shared: Sequence[str], more: list[str]) -> str:
+    """The command line with those of the shared options that differ from their defaults."""
+    words, defaults = ["metricfit", name, _path(options.data)], {field.name: field.default for field in fields(options)}
+    for option in shared:
+        value = getattr(options, option)
+        if value != defaults[option]:
+            words += _words(f"--{option.replace('_', '-')}", value)
+    return shlex.join([*words, *more])
+
+
+def _words(option: str, value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [option if value else f"--no-{option[2:]}"]
+    values = value if isinstance(value, list) else [value]
+    return [word for one in values for word in (option, str(one))]
+
+
+def _path(path: Path) -> str:
+    """The path as it was given; an absolute one below the current folder is shortened."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path)

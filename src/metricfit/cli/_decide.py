@@ -18,10 +18,18 @@ from metricfit._printable import listed, printable, quoted
 from metricfit.cli._options import (
     FORMATS,
     AsJson,
+    Confidence,
+    Constraints,
+    Costs,
     Delimiter,
     Encoding,
+    Header,
+    MetricName,
     Overwrite,
+    announced_layout,
     check_metric,
+    file_name,
+    find_columns,
     parse_delimiter,
     say,
     split_names,
@@ -63,17 +71,8 @@ class DecideOptions:
     target: Annotated[
         str | None, typer.Option(help="Column of the labels: name, or number from 1.", show_default="the last column")
     ] = None
-    metric: Annotated[
-        str | None, typer.Option(help="Metric to optimise; `metricfit metrics` lists them.", show_default="f1 or f1_macro")
-    ] = None
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a '
-            "CSV file with a row per true class and a column per predicted class.",
-            show_default=False,
-        ),
-    ] = None
+    metric: MetricName = None
+    cost: Costs = None
     scores: Annotated[
         list[str] | None,
         typer.Option(
@@ -84,12 +83,8 @@ class DecideOptions:
     kind: Annotated[Literal["auto", "probability", "log_probability", "logit"], typer.Option(help="What the scores are.")] = (
         "auto"
     )
-    subject_to: Annotated[
-        str | None, typer.Option(help='Constraints, such as "precision >= 0.9 and recall[fraud] >= 50%".', show_default=False)
-    ] = None
-    confidence: Annotated[
-        float | None, typer.Option(help="Promise the constraints with this probability, such as 0.9.", show_default=False)
-    ] = None
+    subject_to: Constraints = None
+    confidence: Confidence = None
     fallback: Annotated[
         Literal["best"] | None,
         typer.Option(
@@ -132,10 +127,7 @@ class DecideOptions:
     ] = None
     out: Annotated[Path | None, typer.Option(help="JSON file to write the rule to.", show_default=False)] = None
     report: Annotated[Path | None, typer.Option(help="HTML report to write.", show_default=False)] = None
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected"),
-    ] = None
+    header: Header = None
     delimiter: Delimiter = None
     encoding: Encoding = None
     overwrite: Overwrite = False
@@ -213,12 +205,11 @@ def _check(options: DecideOptions) -> None:
 
 
 def _read(options: DecideOptions) -> _Inputs:
-
     from metricfit import data
     from metricfit.cli._score_files import find_score_columns, read_label_rows, read_score_rows, score_schema
 
     with data.input_file(options.data) as path:
-        layout = _layout(path, options)
+        layout = announced_layout(path, options)
         target = layout.names[-1] if options.target is None else data.column_named(options.target, layout.names, "--target")
         weight, group = (
             None if text is None else data.column_named(text, layout.names, option)
@@ -227,15 +218,11 @@ def _read(options: DecideOptions) -> _Inputs:
         used = [name for name in (target, weight, group) if name is not None]
         if len(set(used)) < len(used):
             raise UsageError("--target, --weight and --groups should be different columns.")
-        passed = [
-            data.column_named(text, layout.names, "--scores")
-            for one in options.scores or ()
-            for text in ([one] if one in layout.names else split_names([one]))
-        ]
+        passed = find_columns(options.scores, layout.names, "--scores")
         if both := [name for name in passed if name in used or passed.count(name) > 1]:
             raise UsageError(f"--scores {quoted(both[0])} is used twice: scores, labels, weights and groups are columns each.")
         rows = read_label_rows(path, layout, target, weight, group)
-        name = "stdin" if str(options.data) == "-" else path.name
+        name = file_name(options.data)
         classes, order = _classes(options, rows.labels, target, name)
         others = [column for column in layout.names if column not in used]
         columns = find_score_columns(others, classes.tolist(), passed, order, layout.header)
@@ -250,20 +237,10 @@ def _read(options: DecideOptions) -> _Inputs:
         scores = read_score_rows(path, layout, score_schema(columns, layout), rows.known)
     metric: Any = options.metric or ("f1" if len(classes) == 2 else "f1_macro")
     if options.cost is not None:
-        from metricfit.cli._costs import parse_cost
+        from metricfit.cli._metric import parse_cost
 
         metric = parse_cost(options.cost, classes)
     return _Inputs(name, target, layout, rows, columns, scores, metric, pos_label, order)
-
-
-def _layout(path: Path, options: DecideOptions) -> Layout:
-    from metricfit.data import layout_of
-
-    delimiter = parse_delimiter(options.delimiter)
-    layout = layout_of(path, delimiter=delimiter, encoding=options.encoding, header=options.header)
-    for note in layout.notes:
-        say(note)
-    return layout
 
 
 def _classes(options: DecideOptions, labels: NDArray[Any], target: str, name: str) -> tuple[NDArray[Any], list[Any] | None]:
@@ -342,7 +319,7 @@ def _adjust(options: DecideOptions, inputs: _Inputs, rule: DecisionRule) -> Deci
     if options.adapt is None:
         return rule
     with data.input_file(options.adapt) as path:
-        layout = _layout(path, replace(options, header=inputs.layout.header))
+        layout = announced_layout(path, replace(options, header=inputs.layout.header))
         schema = replace(score_schema(inputs.columns, inputs.layout), header=layout.header)
         scores = read_score_rows(path, layout, schema)
     with _in_options(f"{options.adapt}: "):

@@ -1,18 +1,24 @@
-"""``metricfit fit``: write a model and its cross-validated scores to a folder."""
+"""``metricfit fit``: write a model and its cross-validated scores to a folder.
+
+Several Parquet files, or one with ``--stream``, are fitted in parts by :mod:`metricfit.shards`.
+"""
 
 from __future__ import annotations
 
+import glob
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricfit._errors import UsageError
+from metricfit._errors import DataError, UsageError
+from metricfit._extras import require
 from metricfit._printable import printable
-from metricfit.cli._fit_parts import IN_PARTS, fit_in_parts, reads_in_parts
-from metricfit.cli._inputs import Inputs, read_inputs
+from metricfit.cli._inputs import Inputs, check_options, read_inputs, say_contents
+from metricfit.cli._metric import choose_metric
 from metricfit.cli._options import (
     FORMATS,
     MODELS,
@@ -22,10 +28,25 @@ from metricfit.cli._options import (
     check_model,
     ignore_warnings,
     say,
+    split_names,
+    workers,
 )
-from metricfit.cli._workers import workers
+
+if TYPE_CHECKING:
+    from metricfit.estimators import MetricClassifier
+    from metricfit.shards import Files
 
 METHODS = ("cross_entropy", "threshold", "auto")  # for the linear model; fewer than `compare`, to save time
+_COLUMNS = {"dropped": "drop", "numeric": "numeric", "categorical": "categorical"}  # arguments and options
+IN_PARTS = "xgboost"  # the model of trees for files that are read in parts, and for these alone
+NOT_IN_PARTS = {  # options for a single table in memory, and their defaults
+    **dict.fromkeys(("group", "time", "test", "header", "delimiter", "encoding")),
+    "drop_rare": 0,
+    "keep_shared": False,
+    "folds": 5,
+    "repeats": 2,
+    "method": "auto",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +96,8 @@ def fit(options: FitOptions) -> None:
 
 def _fit_table(options: FitOptions) -> None:
     from metricfit._files import check_free
+    from metricfit.cli._compare import after_fit, show_comparison
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
-    from metricfit.cli._next import after_fit
-    from metricfit.cli._show import show_comparison
     from metricfit.comparison import method_of_fit
     from metricfit.estimators import MetricClassifier, save
     from metricfit.report import Run, page
@@ -155,3 +175,82 @@ def _compared_models(model: str) -> list[str] | None:
     if model == "auto":
         return None
     return [model] if model == "linear" else [*DEFAULT_MODELS, model]
+
+
+def reads_in_parts(paths: Sequence[Path]) -> bool:
+    """Whether there are several files: options one by one, by a pattern, or as a folder."""
+    first = paths[0]
+    return len(paths) > 1 or first.is_dir() or (glob.has_magic(str(first)) and not first.exists())
+
+
+def fit_in_parts(options: FitOptions) -> None:
+    """Fit a model and write it to a folder."""
+    from metricfit._files import check_free
+    from metricfit.cli._model import TABLE_FILE
+    from metricfit.estimators import save
+
+    _check_options_in_parts(options)
+    check_free(options.out)
+    with workers(options.jobs, options.cluster) as n_jobs:  # connect before reading all labels: the cluster may be down
+        files, classifier = _fit_files(options, n_jobs)
+    table = {"target": files.target, **files.schema.as_json()}
+    with ignore_warnings():
+        untrusted = save(classifier, options.out, {TABLE_FILE: json.dumps(table, indent=1)})
+    if options.as_json:
+        about = {"learner": classifier.learner_, "chosen": classifier.chosen_, "notes": list(classifier.notes_)}
+        more = {"candidates": list(classifier.candidates_), "trusted": untrusted}
+        print(json.dumps({"model": str(options.out), **about, **more}, indent=1))
+        return
+    for line in f"Fitted to all rows: {classifier.summary()}".splitlines():
+        print(printable(line))
+    print(f"Model, without a report: {options.out}")
+    if untrusted:
+        print(f"To predict with it, pass --trusted {','.join(untrusted)}")
+
+
+def _fit_files(options: FitOptions, n_jobs: int | None) -> tuple[Files, MetricClassifier]:
+    """The files that were read, and the model."""
+    from metricfit.estimators import MetricClassifier
+    from metricfit.shards import check_scratch, find_files, fit_files, open_files, read_all_labels
+
+    check_options(options)
+    check_scratch(options.scratch)
+    columns = {into: split_names(getattr(options, name)) for into, name in _COLUMNS.items()}
+    files = open_files(find_files(options.data), options.target, say=say, **columns)
+    labels = read_all_labels(files, options.merge_rare, say)
+    say_contents(files.name, files.schema, files.target, labels.classes, labels.counts)
+    choice = choose_metric(options, labels.classes, labels.counts)
+    for note in choice.notes:
+        say(note)
+    classifier = MetricClassifier(
+        choice.metric,
+        model=options.model,
+        pos_label=choice.pos_label,
+        class_order=choice.class_order,
+        random_state=options.seed,
+        n_jobs=n_jobs,
+        verbose=1,
+    )
+    try:
+        return files, fit_files(files, labels, classifier, options.scratch)
+    except DataError:
+        raise
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _check_options_in_parts(options: FitOptions) -> None:
+    """Refuse options that need all rows in memory."""
+    if options.model not in ("auto", "linear", IN_PARTS):
+        raise UsageError(
+            f"--model {options.model} is not fitted to files that are read in parts. Pass --model linear or --model "
+            f"{IN_PARTS}, or one file with a sample of the rows."
+        )
+    if options.model == IN_PARTS:
+        for package in ("xgboost", "skops"):  # skops saves it
+            require(package, "trees", f"--model {IN_PARTS}")
+    for name, default in NOT_IN_PARTS.items():
+        if getattr(options, name) != default:
+            raise UsageError(
+                f"--{name.replace('_', '-')} does not apply to files that are read in parts. Leave it out, or pass one file."
+            )

@@ -1,8 +1,12 @@
-"""The inputs of ``compare`` and ``fit``: a table, its target, a metric, and which rows are held out; all of it checked."""
+"""The inputs of ``compare`` and ``fit``: a table, its target, a metric, and which rows are held out.
+
+All of it is checked before any training: also that the rows of ``--test`` are not training rows, and that there are enough
+rows, groups and moments for the splits that a verdict needs.
+"""
 
 from __future__ import annotations
 
-import os
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,11 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metricfit._errors import DataError, UsageError
-from metricfit.cli import _options
-from metricfit.cli._evaluation_rows import read_test
-from metricfit.cli._metric_choice import DEFAULT_METRIC, MetricChoice, choose_metric, order_to_keep
-from metricfit.cli._options import TableOptions, say
-from metricfit.cli._split_checks import check_splits
+from metricfit._printable import quoted
+from metricfit.cli._metric import DEFAULT_METRIC, MetricChoice, choose_metric, order_to_keep
+from metricfit.cli._options import TableOptions, announced_layout, check_metric, file_name, find_columns, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from metricfit.comparison import Comparison
     from metricfit.data import LabelledTable, Layout, TableSchema
     from metricfit.profile import TableProfile
+
+    Rows = tuple[pa.Table, NDArray[Any]]  # features and labels
 
 MOST_CLASSES_SHOWN = 10
 
@@ -74,11 +78,13 @@ def read_inputs(file: Path, options: TableOptions) -> Inputs:
     check_options(options)
     name = file_name(file)
     with data.input_file(file) as path:
-        layout = _find_layout(path, options)
+        layout = announced_layout(path, options)
         target = layout.names[-1] if options.target is None else data.column_named(options.target, layout.names, "--target")
-        dropped = _named_columns(options.drop, layout, "--drop", target)
-        numeric = _named_columns(options.numeric, layout, "--numeric", target)
-        categorical = _named_columns(options.categorical, layout, "--categorical", target)
+        dropped = find_columns(options.drop, layout.names, "--drop")
+        if target in dropped:
+            raise UsageError(f"--drop {target!r} is the target. Pass another column to --target or to --drop.")
+        numeric = find_columns(options.numeric, layout.names, "--numeric")
+        categorical = find_columns(options.categorical, layout.names, "--categorical")
         group = _one_column(options.group, layout, "--group", [target, *dropped])
         time = _one_column(options.time, layout, "--time", [target, *dropped])
         raw, schema = data.read_table(path, layout, target, dropped, say, numeric, categorical)
@@ -98,7 +104,7 @@ def read_inputs(file: Path, options: TableOptions) -> Inputs:
         left_out[time] = "orders the rows, --time"
     test, shared = None, ""
     if options.test is not None:
-        test, shared = read_test(options.test, _find_layout(options.test, options), schema, table, options.keep_shared)
+        test, shared = read_test(options.test, announced_layout(options.test, options), schema, table, options.keep_shared)
     choice = choose_metric(options, *np.unique(table.labels, return_counts=True), table.order)
     known = {*left_out, target, *(column.name for column in schema.columns)}
     left_out |= {column: "a row index, dropped" for column in layout.names if column not in known}
@@ -114,11 +120,6 @@ def read_inputs(file: Path, options: TableOptions) -> Inputs:
     return Inputs(name, table, schema, profile, choice, groups, times, test)
 
 
-def file_name(path: Path) -> str:
-    """The name of the file; bytes of it that are not text are escapes, because reports are UTF-8."""
-    return "stdin" if str(path) == "-" else os.fsencode(path.name).decode("utf-8", "backslashreplace")
-
-
 def check_options(options: TableOptions) -> None:
     """Everything that can be refused before the file is read."""
     if options.cost is not None and options.metric is not None:
@@ -126,33 +127,12 @@ def check_options(options: TableOptions) -> None:
     if options.positive is not None and options.classes is not None:
         raise UsageError("--positive and --classes exclude each other: of two --classes the last is the positive one.")
     if options.cost is None:
-        _options.check_metric(options.metric or DEFAULT_METRIC)
+        check_metric(options.metric or DEFAULT_METRIC)
     if options.merge_rare and options.drop_rare:
         raise UsageError("--merge-rare and --drop-rare exclude each other: pass one of them.")
     passed = [name for name in ("group", "time", "test") if getattr(options, name) is not None]
     if len(passed) > 1:
         raise UsageError(f"--{passed[0]} and --{passed[1]} exclude each other: both say which rows are held out.")
-
-
-def _find_layout(path: Path, options: TableOptions) -> Layout:
-    from metricfit import data
-
-    delimiter = _options.parse_delimiter(options.delimiter)
-    layout = data.layout_of(path, delimiter=delimiter, encoding=options.encoding, header=options.header)
-    for note in layout.notes:
-        say(note)
-    return layout
-
-
-def _named_columns(columns: Sequence[str] | None, layout: Layout, option: str, target: str) -> list[str]:
-    """Columns by name or number; an option may be repeated, or have several columns separated by commas."""
-    from metricfit.data import column_named
-
-    wanted = [name for one in columns or () for name in ([one] if one in layout.names else one.split(","))]
-    found = [column_named(name.strip(), layout.names, option) for name in wanted]
-    if target in found:
-        raise UsageError(f"{option} {target!r} is the target. Pass another column to --target or to {option}.")
-    return found
 
 
 def _one_column(column: str | None, layout: Layout, option: str, others: Sequence[str]) -> str | None:
@@ -214,3 +194,111 @@ def _describe_columns(schema: TableSchema) -> str:
     words = {"number": "number", "string": "categorical or text", "boolean": "boolean", "date": "date", "time": "time of day"}
     parts = ", ".join(f"{counts[kind]} {word}" for kind, word in words.items() if counts[kind])
     return f"{len(schema.columns)} columns ({parts})"
+
+
+def read_test(path: Path, layout: Layout, schema: TableSchema, table: LabelledTable, keep_shared: bool) -> tuple[Rows, str]:
+    """The rows of ``--test``, with the types of the table; and a warning if they are rows of the table."""
+    import numpy as np
+    import pyarrow as pa
+
+    from metricfit import data
+
+    target = data.column_named(table.target, layout.names, "--target")
+    chunks = list(data.read_chunks(path, layout, schema, [target], say=say))
+    if not chunks:
+        raise DataError(f"{path} has no rows.")
+    features = pa.concat_tables([chunk.features for chunk in chunks])
+    known, labels = data.read_labels(pa.concat_tables([chunk.kept for chunk in chunks])[target], target, path)
+    features = features.filter(known)
+    dropped = f"; {len(known) - len(labels):,} without a label are dropped" if len(labels) < len(known) else ""
+    if table.renamed:
+        new = {str(label): name for label, name in table.renamed.items()}
+        names = [new.get(str(label), label) for label in labels.tolist()]
+        rows = np.array([name is not None for name in names])
+        features, labels = features.filter(pa.array(rows)), np.array([name for name in names if name is not None])
+        dropped += f"; {(~rows).sum():,} of dropped classes are dropped" if not rows.all() else ""
+    if labels.dtype.kind != table.labels.dtype.kind:
+        labels = labels.astype(str).astype(table.labels.dtype.type)
+    say(f"{path.name}: {len(labels):,} rows to judge by{dropped}.")
+    return _leave_out_shared(path, table, features, labels, keep_shared)
+
+
+def _leave_out_shared(
+    path: Path, table: LabelledTable, features: pa.Table, labels: NDArray[Any], keep_shared: bool
+) -> tuple[Rows, str]:
+    """The test rows that are not in the table, and a warning about the others."""
+    import pyarrow as pa
+
+    from metricfit.profile import find_shared
+
+    shared = find_shared(table.features, table.labels, features, labels)
+    n_rows, n_shared = len(labels), int(shared.rows.sum())
+    if n_shared and shared.by_chance:
+        say(f"{path.name}: {n_shared:,} rows equal a training row, as often as training rows repeat. They are judged.")
+    if not n_shared or shared.by_chance:
+        return (features, labels), ""
+    more = f" {shared.n_other_label:,} more have the features of such a row and another label." if shared.n_other_label else ""
+    found = f"{n_shared:,} of {n_rows:,} rows of {path.name} are rows of the training file, with the same label"
+    if keep_shared:
+        return (features, labels), f"{found}. They are judged because of --keep-shared, so scores are too good.{more}"
+    if n_shared == n_rows:
+        raise DataError(
+            f"All {n_rows:,} rows of {path} are rows of the training file, with the same label: nothing is left to "
+            "judge by. Pass a file of other rows, leave out --test to cross-validate, or pass --keep-shared to judge them."
+        )
+    left = pa.array(~shared.rows)
+    return (
+        (features.filter(left), labels[~shared.rows]),
+        f"{found}. They are left out: scores are those of the other {n_rows - n_shared:,} rows. "
+        f"Pass --keep-shared to judge them, too.{more}",
+    )
+
+
+def check_splits(
+    labels: NDArray[Any], folds: int, repeats: int, groups: NDArray[Any] | None = None, time: NDArray[Any] | None = None
+) -> None:
+    """Raise a DataError with what to type if a class, a group or a moment is too rare for the splits that a verdict needs.
+
+    Options that ask for too few splits are not a mistake in the data.
+    """
+    import numpy as np
+
+    from metricfit.comparison import FEWEST_SCORES, check_training_classes, plan_time
+
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    needs = f"a verdict needs {FEWEST_SCORES}"
+    if time is not None:
+        try:
+            plan = plan_time(time, len(labels), folds, 1)
+            check_training_classes(plan, codes.astype(np.int64), classes)
+        except ValueError as error:
+            raise DataError(str(error)) from error
+        if len(plan.splits) < FEWEST_SCORES <= folds:
+            raise DataError(
+                f"--time has so many rows of the same moment that there are {len(plan.splits)} forward splits; {needs}. Pass "
+                "a finer column, or leave out --time."
+            )
+        return
+    if groups is not None:
+        for label, n_rows in zip(classes.tolist(), counts.tolist(), strict=True):
+            if len(np.unique(groups[labels == label])) < 2:
+                raise DataError(
+                    f"Class {quoted(label)} ({n_rows:,} rows) occurs in one value of --group only, so it is missing from "
+                    f"training if that is held out. {_help_rare(n_rows + 1)}, or leave out --group."
+                )
+    most = int(counts.min()) if groups is None else len(np.unique(groups))  # folds that the data allow
+    if not min(folds, most) * repeats < FEWEST_SCORES <= folds * repeats:
+        return
+    more = f"--repeats {math.ceil(FEWEST_SCORES / most)}"
+    if groups is not None:
+        allow = f"--group has {most} values, which allow {most} folds"
+        raise DataError(f"{allow}; {needs} scores. Pass {more}, or leave out --group.")
+    name, enough = quoted(classes.tolist()[counts.argmin()]), math.ceil(FEWEST_SCORES / repeats)
+    raise DataError(
+        f"Class {name} has {most} rows, which allow {most} folds and {most * repeats} scores with --repeats {repeats}; "
+        f"{needs}. {_help_rare(enough)}, or {more}."
+    )
+
+
+def _help_rare(enough: int) -> str:
+    return f"Pass --drop-rare {enough} to leave the rows of rare classes out, --merge-rare {enough} to join them with others"

@@ -7,24 +7,47 @@ known to typer.
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from metricfit._errors import UsageError
-from metricfit._printable import printable
-from metricfit._words import did_you_mean
+from metricfit._printable import did_you_mean, printable
+
+if TYPE_CHECKING:
+    from metricfit.data import Layout
 
 MODELS = ("linear", "boosting", "extra_trees", "mlp", "ensemble")  # that have a name, from simple to complex
 FORMATS = "CSV, TSV, ARFF, JSON Lines (also gzipped), Parquet or Excel file; - reads stdin."
 MOST_EXPLAINED = 200  # columns whose importance is computed
 
+MetricName = Annotated[
+    str | None, typer.Option(help="Metric to optimise; `metricfit metrics` lists them.", show_default="f1 or f1_macro")
+]
+Costs = Annotated[
+    str | None,
+    typer.Option(
+        help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a '
+        "CSV file with a row per true class and a column per predicted class.",
+        show_default=False,
+    ),
+]
+Constraints = Annotated[
+    str | None, typer.Option(help='Constraints, such as "precision >= 0.9 and recall[fraud] >= 50%".', show_default=False)
+]
+Confidence = Annotated[
+    float | None, typer.Option(help="Promise the constraints with this probability, such as 0.9.", show_default=False)
+]
+Header = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected")
+]
 Delimiter = Annotated[
     str | None, typer.Option(help="Column separator; whitespace is any number of spaces.", show_default="detected")
 ]
@@ -45,18 +68,8 @@ class TableOptions:
     target: Annotated[
         str | None, typer.Option(help="Column to predict: name, or number from 1.", show_default="the last column")
     ] = None
-    metric: Annotated[
-        str | None,
-        typer.Option(help="Metric to optimise; `metricfit metrics` lists them.", show_default="f1 or f1_macro"),
-    ] = None
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a '
-            "CSV file with a row per true class and a column per predicted class.",
-            show_default=False,
-        ),
-    ] = None
+    metric: MetricName = None
+    cost: Costs = None
     positive: Annotated[
         str | None,
         typer.Option(
@@ -100,10 +113,7 @@ class TableOptions:
     keep_shared: Annotated[
         bool, typer.Option("--keep-shared", help="Also judge the rows of --test that are rows of the training file.")
     ] = False
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected"),
-    ] = None
+    header: Header = None
     delimiter: Delimiter = None
     encoding: Encoding = None
     folds: Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")] = 5
@@ -230,6 +240,35 @@ def split_names(values: Sequence[str] | None) -> list[str]:
     return [name.strip() for one in values or () for name in one.split(",")]
 
 
+def find_columns(values: Sequence[str] | None, names: Sequence[str], option: str) -> list[str]:
+    """The columns of an option that can be repeated, by name or number; a column whose name has commas is given alone."""
+    from metricfit.data import column_named
+
+    texts = [text for one in values or () for text in ([one] if one in names else split_names([one]))]
+    return [column_named(text, names, option) for text in texts if text]
+
+
+def find_layout(path: Path, options: Any, header: bool | None = None) -> Layout:
+    """The layout of a file, by the options of a command; ``header`` is for a command without that option."""
+    from metricfit.data import layout_of
+
+    header = header if options.header is None else options.header
+    return layout_of(path, delimiter=parse_delimiter(options.delimiter), encoding=options.encoding, header=header)
+
+
+def announced_layout(path: Path, options: Any) -> Layout:
+    """The layout of a file; notes on stderr name everything that was detected."""
+    layout = find_layout(path, options)
+    for note in layout.notes:
+        say(note)
+    return layout
+
+
+def file_name(path: Path) -> str:
+    """The name of the file; bytes of it that are not text are escapes, because reports are UTF-8."""
+    return "stdin" if str(path) == "-" else os.fsencode(path.name).decode("utf-8", "backslashreplace")
+
+
 def parse_delimiter(text: str | None) -> str | None:
     """The delimiter as one character or ``\\s+``, given as itself or by name."""
     named = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
@@ -241,3 +280,25 @@ def parse_delimiter(text: str | None) -> str | None:
             f"--delimiter should be one ASCII character, or tab, space, whitespace, comma, semicolon or pipe; got {text!r}."
         )
     return delimiter
+
+
+@contextmanager
+def workers(jobs: int, cluster: str | None, one_thread: bool = False) -> Iterator[int | None]:
+    """Yield the ``n_jobs`` of everything that runs meanwhile: ``--jobs``, or None for all threads of the cluster.
+
+    An estimator with ``n_jobs=None`` takes them too.
+    """
+    if cluster is None:
+        from joblib import parallel_config
+
+        with parallel_config(n_jobs=jobs):
+            yield jobs
+        return
+    if jobs != 1:
+        raise UsageError(f"--jobs {jobs} and --cluster exclude each other: a cluster does as much at once as it has threads.")
+    from metricfit._cluster import connected
+
+    with connected(cluster, one_thread) as client:
+        threads = client.nthreads()
+        say(f"Cluster {cluster}: {len(threads)} workers with {sum(threads.values())} threads.")
+        yield None

@@ -1,6 +1,6 @@
 """Compare models and methods on the same cross-validation splits, and decide which are worth their cost."""
 
-from metricfit.comparison._compare import InterruptedComparison, compare, compare_metrics
+from metricfit.comparison._compare import InterruptedComparison, compare
 from metricfit.comparison._contenders import DEFAULT_MODELS, TRIVIAL, Contender, fit_options, method_of_fit
 from metricfit.comparison._features import MOST_ROWS
 from metricfit.comparison._result import Comparison, Result
@@ -30,7 +30,6 @@ __all__ = [
     "better_metric",
     "check_training_classes",
     "compare",
-    "compare_metrics",
     "fit_options",
     "folds_of_groups",
     "method_of_fit",

@@ -18,7 +18,7 @@ from metricfit._typing import Ints
 from metricfit.comparison._contenders import CONSTANT_NAME, DEFAULT_MODELS, REFERENCE, list_contenders
 from metricfit.comparison._features import strongest_effects
 from metricfit.comparison._result import Comparison, collect_results, score_statistics
-from metricfit.comparison._run import Job, Outcomes, run_splits
+from metricfit.comparison._run import Job, Outcomes, announce_time, run_splits
 from metricfit.comparison._splits import (
     Plan,
     check_training_classes,
@@ -29,8 +29,7 @@ from metricfit.comparison._splits import (
     plan_time,
 )
 from metricfit.comparison._statistics import margin_in_units
-from metricfit.comparison._trial import announce_time
-from metricfit.comparison._warnings import list_warnings
+from metricfit.comparison._verdict import list_warnings
 from metricfit.comparison._words import join_labels
 from metricfit.estimators import MetricClassifier, check_label_types, check_target
 from metricfit.learners import DataFacts, members_left_out
@@ -41,9 +40,9 @@ TestSet = tuple[Any, ArrayLike]  # features and labels
 
 
 class InterruptedComparison(KeyboardInterrupt):
-    """Ctrl-C after some splits; ``partial`` has the comparisons of these, by metric."""
+    """Ctrl-C after some splits; ``partial`` is the comparison of these."""
 
-    def __init__(self, partial: Mapping[str, Comparison], n_done: int, n_splits: int) -> None:
+    def __init__(self, partial: Comparison, n_done: int, n_splits: int) -> None:
         super().__init__(f"Interrupted after {n_done} of {n_splits} splits")
         self.partial = partial
 
@@ -106,49 +105,6 @@ def compare(
     >>> compare(features, target, "mcc", models=["linear"], methods=["cross_entropy", "auto"], n_repeats=1).verdict.answer
     'no'
     """
-    (found,) = compare_metrics(
-        X,
-        y,
-        [metric],
-        models=models,
-        methods=methods,
-        pos_label=pos_label,
-        class_order=class_order,
-        n_splits=n_splits,
-        n_repeats=n_repeats,
-        n_jobs=n_jobs,
-        random_state=random_state,
-        importance=importance,
-        groups=groups,
-        time=time,
-        test=test,
-        margin=margin,
-        progress=progress,
-    ).values()
-    return found
-
-
-def compare_metrics(
-    X: Any,  # noqa: N803
-    y: ArrayLike,
-    metrics: Sequence[MetricLike],
-    *,
-    models: Any = None,
-    methods: Sequence[MethodLike] | None = None,
-    pos_label: Any = None,
-    class_order: Sequence[Any] | None = None,
-    n_splits: int = 5,
-    n_repeats: int = 2,
-    n_jobs: int | None = None,
-    random_state: int = 0,
-    importance: bool = False,
-    groups: ArrayLike | None = None,
-    time: ArrayLike | None = None,
-    test: TestSet | None = None,
-    margin: float = 0.01,
-    progress: Progress | None = None,
-) -> dict[str, Comparison]:
-    """A :func:`compare` for each of several metrics. Every model is trained once per split for all of them."""
     check_number(n_splits, "n_splits", 2)
     check_number(n_repeats, "n_repeats", 1)
     check_number(margin, "margin", 0.0)
@@ -164,10 +120,10 @@ def compare_metrics(
     out = _default_models_left_out(DataFacts(plan.n_training, len(classes), issparse(X), plan.count_inner_folds(labels)))
     contenders, chosen_for_user = list_contenders(models, methods, out), models is None or isinstance(models, Mapping)
     order = order_of(y) if class_order is None else class_order
-    named = {name_of(metric): resolve_metric(metric, None, pos_label, classes, order, counts) for metric in metrics}
-    classifier = MetricClassifier(next(iter(named.values())), random_state=random_state)  # type: ignore[arg-type]
+    resolved = resolve_metric(metric, None, pos_label, classes, order, counts)
+    classifier = MetricClassifier(resolved, random_state=random_state)  # type: ignore[arg-type]
     n_explained = plan.n_splits if importance else 0
-    job = Job(classifier, X, target, labels, test_data, test_labels, len(classes), named, contenders, plan, n_explained)
+    job = Job(classifier, X, target, labels, test_data, test_labels, len(classes), resolved, contenders, plan, n_explained)
     reporter = progress or Progress()
     reporter.announce(lambda: announce_time(job, count_workers(n_jobs)))
     reporter.start(job.n_fits)
@@ -180,32 +136,29 @@ def compare_metrics(
             raise
         interrupt, plan = error, first_splits(plan, len(runs))
     left_out = tuple(f"{model} is left out: {why}." for model, why in out.items()) if chosen_for_user else ()
-    found = {}
-    for name, resolved in named.items():
-        own = [run[name] for run in runs]
-        statistics = score_statistics(own, plan, resolved.metric, test_labels, len(classes), random_state)
-        comparison = Comparison(
-            metric=name,
-            measure=resolved.metric,
-            classes=classes,
-            labels=test_labels[plan.held_out],
-            n_rows=len(labels),
-            class_counts=counts,
-            columns=_column_names(X),
-            n_splits=plan.n_splits,
-            n_repeats=plan.n_repeats,
-            seed=random_state,
-            results=collect_results(own, plan, contenders, statistics),
-            notes=plan.notes + left_out,
-            evaluation=plan.evaluation,
-            positive=resolved.positive,
-            order=tuple(map(str, resolved.order)),
-            effects=strongest_effects([run[REFERENCE].coefficients for run in own[: plan.n_splits]]),
-            is_test_set=plan.is_test_set,
-            margin=margin_in_units(margin, resolved.metric, statistics.estimate(CONSTANT_NAME).mean),
-            statistics=statistics,
-        )
-        found[name] = replace(comparison, warnings=list_warnings(comparison))
+    statistics = score_statistics(runs, plan, resolved.metric, test_labels, len(classes), random_state)
+    found = Comparison(
+        metric=name_of(metric),
+        measure=resolved.metric,
+        classes=classes,
+        labels=test_labels[plan.held_out],
+        n_rows=len(labels),
+        class_counts=counts,
+        columns=_column_names(X),
+        n_splits=plan.n_splits,
+        n_repeats=plan.n_repeats,
+        seed=random_state,
+        results=collect_results(runs, plan, contenders, statistics),
+        notes=plan.notes + left_out,
+        evaluation=plan.evaluation,
+        positive=resolved.positive,
+        order=tuple(map(str, resolved.order)),
+        effects=strongest_effects([run[REFERENCE].coefficients for run in runs[: plan.n_splits]]),
+        is_test_set=plan.is_test_set,
+        margin=margin_in_units(margin, resolved.metric, statistics.estimate(CONSTANT_NAME).mean),
+        statistics=statistics,
+    )
+    found = replace(found, warnings=list_warnings(found))
     if interrupt is not None:
         raise InterruptedComparison(found, len(runs), len(job.plan.splits)) from interrupt
     return found

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from metricfit import methods as known_methods
-from metricfit._words import did_you_mean
+from metricfit._printable import did_you_mean
 from metricfit.learners import Network
 from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, Choice, Method, MethodLike
 from metricfit.metrics import Metric

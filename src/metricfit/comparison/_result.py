@@ -29,8 +29,7 @@ from metricfit.comparison._statistics import (
     limits_of,
     resample_scores,
 )
-from metricfit.comparison._verdict import Verdict, find_verdict
-from metricfit.comparison._warnings import list_warnings
+from metricfit.comparison._verdict import Verdict, find_verdict, list_warnings
 from metricfit.comparison._words import quote
 from metricfit.methods import Choice, Method
 from metricfit.metrics import Metric

@@ -1,30 +1,46 @@
-"""Fit and judge every contender on every split, in one process, in several, or on a cluster."""
+"""Fit and judge every contender on every split, in one process, in several, or on a cluster; and say how long that takes.
+
+The time is announced after a trial that runs every contender on part of the first split, so columns, categories, classes and
+the machine are measured. Only the growth with rows is assumed. In a small table the trial would take as long as a split, so
+the first split tells the time.
+"""
 
 from __future__ import annotations
 
 import copy
+import math
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count, parallel_config
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from metricfit._parallel import count_workers, parallel, runs_here
-from metricfit._progress import Progress
-from metricfit._signals import hold_interrupts
+from metricfit._parallel import count_workers, hold_interrupts, parallel, runs_here
+from metricfit._progress import Progress, in_words
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
-from metricfit.comparison._contenders import REFERENCE, TRIVIAL, Contender
+from metricfit.comparison._contenders import LINEAR, REFERENCE, TRIVIAL, Contender
 from metricfit.comparison._features import Coefficients, coefficients_of, importance_of
 from metricfit.comparison._splits import Plan
 from metricfit.comparison._statistics import constant_scores, score_of
 from metricfit.estimators import FitSpec, MetricClassifier, SharedFits
-from metricfit.methods import BASELINE, Choice
+from metricfit.methods import BASELINE, Choice, Method
 from metricfit.metrics import Metric, Resolved
+
+TRIAL_ROWS = 2500  # training rows of the trial
+LEAST_GROWTH = 3  # training rows of a split for each row of the trial ...
+LEAST_SHARE = 30  # ... and of all splits together: the trial is a few percent of the comparison
+CLASS_ROWS = 10  # that the trial has of every class at least
+WARM_ROWS = 100  # of a first run that loads libraries and kernels, and is not measured
+FIXED = 0.5  # share of the trial that does not grow with the rows; the rest grows in proportion, up to 50,000 rows and more
+MOST = 0.5  # share of the time from which a method is named
+
+clock: Callable[[], float] = time.perf_counter
 
 
 @dataclass(frozen=True)
@@ -54,7 +70,7 @@ class Outcome:
     importance: Floats | None = None  # (columns,): what the metric loses where a column is shuffled
 
 
-Outcomes = dict[str, dict[str, Outcome]]  # metric: contender: outcome
+Outcomes = dict[str, Outcome]  # of a split, by contender
 
 
 @dataclass(frozen=True)
@@ -68,14 +84,14 @@ class Job:
     test_data: Any
     test_labels: Ints
     n_classes: int
-    metrics: dict[str, Resolved]
+    metric: Resolved
     contenders: Sequence[Contender]
     plan: Plan
     n_explained: int  # the first splits, whose columns are shuffled
 
     @property
     def n_fits(self) -> int:
-        return len(self.plan.splits) * len(self.contenders) * len(self.metrics)
+        return len(self.plan.splits) * len(self.contenders)
 
 
 def run_splits(job: Job, n_jobs: int | None, progress: Progress) -> Iterator[Outcomes]:
@@ -92,7 +108,7 @@ def run_splits(job: Job, n_jobs: int | None, progress: Progress) -> Iterator[Out
         with hold_interrupts():
             found = parallel(run_split, job, ((index,) for index in range(n_splits)), n_jobs)  # starts the workers
         for index, outcomes in enumerate(found, 1):
-            for _ in range(len(job.contenders) * len(job.metrics)):
+            for _ in job.contenders:
                 progress.step(f"{index} of {n_splits} splits", None)
             progress.split_done(index, n_splits, n_workers)
             yield outcomes
@@ -120,33 +136,30 @@ def stop_workers(found: Any) -> None:
 
 def run_split(job: Job, index: int, progress: Progress | None = None) -> Outcomes:
     """Fit every contender to the training rows of a split, and judge it on the test rows."""
-    outcomes: Outcomes = {metric: {} for metric in job.metrics}
+    outcomes: Outcomes = {}
     train, test = job.plan.splits[index]
     train_rows, test_rows = _safe_indexing(job.data, train), _safe_indexing(job.test_data, test)
     test_labels = job.test_labels[test]
-    fitted = [one for one in job.contenders if one.model != TRIVIAL]
-    specs = [FitSpec(one.given, one.method, metric) for one in fitted for metric in job.metrics.values()]
+    specs = {one.name: FitSpec(one.given, one.method, job.metric) for one in job.contenders if one.model != TRIVIAL}
     folds = job.plan.inner_folds(index, job.labels, job.classifier.random_state)
     classifier = copy.copy(job.classifier).set_params(cv=folds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rare classes and incomplete convergence show in the score
-        shared = SharedFits(classifier, train_rows, job.target[train], specs)
+        shared = SharedFits(classifier, train_rows, job.target[train], list(specs.values()))
         classifier.preprocessor_ = classifier.preprocessor_.remembering()  # all contenders predict the same rows
         for contender in job.contenders:
-            for name, measure in job.metrics.items():
-                if contender.model == TRIVIAL:
-                    outcome = _constant_outcome(measure.metric, job.labels[train], test_labels, job.n_classes)
-                else:
-                    one, seconds = shared.fit(FitSpec(contender.given, contender.method, measure))
-                    outcome = _outcome(one, seconds, test_rows, test_labels)
-                    if contender.name == REFERENCE:
-                        outcome = replace(outcome, coefficients=coefficients_of(one))
-                    if index < job.n_explained and _is_explained(contender, job.contenders):
-                        columns = importance_of(one, test_rows, test_labels, index)
-                        outcome = replace(outcome, importance=columns)
-                outcomes[name][contender.name] = outcome
-                if progress is not None:
-                    progress.step(f"split {index + 1} of {len(job.plan.splits)}: {contender.name}", None)
+            if contender.model == TRIVIAL:
+                outcome = _constant_outcome(job.metric.metric, job.labels[train], test_labels, job.n_classes)
+            else:
+                one, seconds = shared.fit(specs[contender.name])
+                outcome = _outcome(one, seconds, test_rows, test_labels)
+                if contender.name == REFERENCE:
+                    outcome = replace(outcome, coefficients=coefficients_of(one))
+                if index < job.n_explained and _is_explained(contender, job.contenders):
+                    outcome = replace(outcome, importance=importance_of(one, test_rows, test_labels, index))
+            outcomes[contender.name] = outcome
+            if progress is not None:
+                progress.step(f"split {index + 1} of {len(job.plan.splits)}: {contender.name}", None)
     return outcomes
 
 
@@ -179,3 +192,88 @@ def _is_explained(contender: Contender, contenders: Sequence[Contender]) -> bool
     methods = [one.method for one in contenders if one.model == contender.model]
     choice = next((method for method in methods if isinstance(method, Choice)), None)
     return contender.method is choice if choice else contender.method.name == BASELINE
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The seconds of each contender, by its name, on some rows."""
+
+    n_rows: int
+    seconds: Mapping[str, float]
+
+    def extrapolate(self, n_rows: int) -> dict[str, float]:
+        """The seconds of each contender for a split with that many training rows.
+
+        >>> Trial(1000, {"boosting, threshold": 2.0}).extrapolate(10_000)  # 1 + 1 * 10
+        {'boosting, threshold': 11.0}
+        """
+        growth = FIXED + (1.0 - FIXED) * n_rows / self.n_rows
+        return {name: own * growth for name, own in self.seconds.items()}
+
+
+def announce_time(job: Job, n_workers: int) -> str:
+    """One line that says how long the comparison will take; empty for a small table, where nothing is tried."""
+    sizes = [len(train) for train, _ in job.plan.splits]
+    if min(sizes) < LEAST_GROWTH * TRIAL_ROWS or sum(sizes) < LEAST_SHARE * TRIAL_ROWS:
+        return ""
+    run_trial(_quick(job), WARM_ROWS)
+    return describe_time(run_trial(job, TRIAL_ROWS), sizes, n_workers, cpu_count())
+
+
+def run_trial(job: Job, n_rows: int) -> Trial:
+    """Run all contenders on part of the first split, here and one after the other."""
+    train, test = job.plan.splits[0]
+    some = _pick(job.labels[train], n_rows), _pick(job.test_labels[test], math.ceil(n_rows * len(test) / len(train)))
+    plan = replace(job.plan, splits=[(train[some[0]], test[some[1]])], n_splits=1, groups=None)
+    steps = _Steps()
+    with parallel_config(backend="sequential"):  # folds inside a fit run in parallel otherwise
+        run_split(replace(job, plan=plan), 0, steps)
+    return Trial(n_rows, dict(zip((one.name for one in job.contenders), np.diff(steps.times).tolist(), strict=True)))
+
+
+class _Steps(Progress):
+    """Notes when each step ends: one for every contender."""
+
+    def __init__(self) -> None:
+        self.times = [clock()]
+
+    def step(self, stage: str, value: float | None) -> None:
+        self.times.append(clock())
+
+
+def describe_time(trial: Trial, sizes: Sequence[int], n_workers: int, n_cores: int) -> str:
+    """The announcement for splits with these numbers of training rows.
+
+    >>> describe_time(Trial(2000, {"boosting, threshold": 36.0}), [2000] * 10, 1, 2)
+    '10 splits: about 6 minutes (measured on 2,000 rows). --jobs 2 would take about 3 minutes.'
+    """
+    by_split = [trial.extrapolate(size) for size in sizes]
+    total = sum(sum(split.values()) for split in by_split)
+    rounds = math.ceil(len(sizes) / n_workers)
+    text = f"{len(sizes)} splits: about {in_words(total * rounds / len(sizes))} (measured on {trial.n_rows:,} rows)."
+    jobs = min(n_cores, len(sizes))
+    if n_workers == 1 < jobs:
+        text += f" --jobs {jobs} would take about {in_words(total * math.ceil(len(sizes) / jobs) / len(sizes))}."
+    shares = {name: sum(split[name] for split in by_split) / total for name in trial.seconds}
+    longest = max(shares, key=lambda name: shares[name])
+    if shares[longest] > MOST and longest.startswith(f"{LINEAR}, "):
+        text += f" {longest} takes {100.0 * shares[longest]:.0f} % of it: --methods without it is faster."
+    return text
+
+
+def _pick(labels: Ints, n_rows: int) -> Ints:
+    """About that many rows, evenly from the classes, and some of every class."""
+    by_class = np.argsort(labels, kind="stable")
+    spread = by_class[np.linspace(0, len(labels) - 1, min(n_rows, len(labels))).astype(np.int64)]
+    return np.unique(np.concatenate([spread, *(np.flatnonzero(labels == one)[:CLASS_ROWS] for one in np.unique(labels))]))
+
+
+def _quick(job: Job) -> Job:
+    """With one margin and one width for each method: enough to load what it needs."""
+    contenders = [
+        replace(one, method=replace(one.method.with_margin(one.method.margins[0]), widths=one.method.widths[:1]))
+        if isinstance(one.method, Method) and one.method.margins
+        else one
+        for one in job.contenders
+    ]
+    return replace(job, contenders=contenders, n_explained=0)

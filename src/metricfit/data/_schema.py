@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from metricfit._errors import DataError
-from metricfit._printable import listed, quoted
-from metricfit._words import did_you_mean
+from metricfit._printable import did_you_mean, listed, quoted
 from metricfit.data._layout import Layout
 from metricfit.data._numbers import is_number_format
 

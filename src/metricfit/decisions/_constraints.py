@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from metricfit import metrics
+from metricfit._printable import did_you_mean
 from metricfit._typing import Floats
-from metricfit._words import did_you_mean
 from metricfit.decisions._hard import metric_values
 from metricfit.metrics import Cost, Metric
 

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from metricfit._printable import did_you_mean
 from metricfit._typing import Ints
-from metricfit._words import did_you_mean
 
 
 def read_labels(y: Any, shape: tuple[int, ...], classes: Iterable[Any] | None = None, names: Iterable[Any] = ()) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from metricfit._words import did_you_mean
+from metricfit._printable import did_you_mean
 from metricfit.methods._method import CROSS_ENTROPY, Choice, Method, NetworkTraining
 from metricfit.smoothing import Normal, Softmax, SoftSet
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from metricfit._words import did_you_mean
+from metricfit._printable import did_you_mean
 from metricfit.metrics._accuracy import Accuracy, BalancedAccuracy, GMean
 from metricfit.metrics._agreement import CohenKappa, MatthewsCorrelation
 from metricfit.metrics._averaged import Averaged, FBeta, FowlkesMallows, Jaccard, Precision, Recall

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from metricfit._checks import check_option
-from metricfit._words import did_you_mean
+from metricfit._printable import did_you_mean
 from metricfit.metrics._averaged import Averaged
 from metricfit.metrics._base import Custom, Metric
 from metricfit.metrics._cost import Cost

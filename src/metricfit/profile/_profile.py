@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from metricfit.profile import _sentences as say
 from metricfit.profile._column import TableColumn, describe_type, describe_use, examples
-from metricfit.profile._copies import RowGroups
-from metricfit.profile._identity import NO_IDENTITY, Identity, find_identity, is_in_blocks
-from metricfit.profile._leaks import NEARLY_THE_TARGET, Leak, Target, find_leak
-from metricfit.profile._repeats import Repeats, find_repeats
+from metricfit.profile._leaks import NEARLY_THE_TARGET, Leak, RowGroups, Target, find_leak
+from metricfit.profile._subjects import NO_IDENTITY, Identity, Repeats, find_identity, find_repeats, is_in_blocks
 
 if TYPE_CHECKING:
     from metricfit.data import Column, TableSchema

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from metricfit._printable import printable
 from metricfit.profile._column import MOSTLY, TableColumn, shorten
-from metricfit.profile._copies import Copies
-from metricfit.profile._repeats import LAG, Repeats
+from metricfit.profile._leaks import Copies
+from metricfit.profile._subjects import LAG, Repeats
 
 if TYPE_CHECKING:
     from metricfit.profile._profile import ColumnProfile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +12,11 @@ from metricfit._printable import shorten
 from metricfit._typing import Floats
 from metricfit.decisions import hard_confusion, read_constraints
 from metricfit.metrics import Cost, name_of
-from metricfit.report._gain import Change, base_of, class_changes, positive_changes, rows_right, total_cost
-from metricfit.report._heatmap import LEVEL_WORDS
-from metricfit.report._lines import N_COLOURS
+from metricfit.report._confusion import LEVEL_WORDS, Change, base_of, class_changes, positive_changes, rows_right, total_cost
+from metricfit.report._figures import draw_reliability, per_class
 from metricfit.report._page import Run, matrix_values, render
 from metricfit.report._svg import Chart, span
-from metricfit.report._words import MetricWords, interval, score
+from metricfit.report._words import N_COLOURS, MetricWords, interval, score
 
 if TYPE_CHECKING:
     from metricfit.decisions import DecisionRule, Reliability
@@ -38,7 +36,7 @@ def decision_page(
     """
     names, decides = [str(label) for label in rule.classes_], rule.attainable_ or rule.fallback is not None
     before, after = _matrices(rule, scores, labels, np.ones(len(labels)) if weight is None else weight)
-    metric = MetricWords.named(name_of(rule.metric), rule.metric_)
+    metric, base = MetricWords.named(name_of(rule.metric), rule.metric_), base_of(after.sum(1).tolist())
     first, *sentences = rule.summary().split("\n")
     values: dict[str, Any] = {
         "run": run,
@@ -57,12 +55,10 @@ def decision_page(
         "parts_figure": None if rule.curve_ is None else _parts_figure(rule, decides),
         "parts_legend": [(colour, False, name.replace("_", " ")) for name, colour in PARTS.items()],
         "positive": None if rule.positive_ is None else str(rule.positive_),
-        "base": base_of(after.sum(1).tolist()),
-        "changes": _changes(rule, before, after) if decides else [],
-        "class_changes": class_changes(before, after, names, base_of(after.sum(1).tolist()))
-        if decides and len(names) > 2
-        else [],
-        "costs": _costs(rule, before, after) if decides else None,
+        "base": base,
+        "changes": _changes(rule, before, after, base) if decides else [],
+        "class_changes": class_changes(before, after, names, base) if decides and len(names) > 2 else [],
+        "costs": _costs(rule, before, after, base) if decides else None,
         "matrices": matrix_values([("largest score", BEFORE, before), ("rule", AFTER, after)], names) if decides else [],
         "classes": _classes(rule, before, after, names) if decides else [],
         "max_open": MAX_OPEN,
@@ -183,46 +179,35 @@ def _reliability_figure(found: Reliability) -> Markup:
     top = most or 1.05 * float(max(found.predicted.max(), found.observed.max()))
     chart = Chart("Probability and frequency", (0.0, top), (0.0, top), "probability", "observed frequency")
     chart.segment((0.0, 0.0), (top, top), "grid strong")
-    chart.line(found.predicted.tolist(), found.observed.tolist(), AFTER)
-    for x, y, count in zip(found.predicted, found.observed, found.counts, strict=True):
-        radius = 2.5 + 5.0 * math.sqrt(count / found.counts.sum())
-        chart.point(x, y, AFTER, f"{count:,.0f} rows: probability {x:.3g}, observed {y:.3g}", radius)
+    draw_reliability(chart, found, AFTER)
     return chart.svg()
 
 
-def _changes(rule: DecisionRule, before: Floats, after: Floats) -> list[Change]:
-    base = base_of(after.sum(1).tolist())
+def _changes(rule: DecisionRule, before: Floats, after: Floats, base: int) -> list[Change]:
     found = [rows_right(before, after, base)]
     if rule.positive_ is None:
         return found
     return [*positive_changes(before, after, rule.classes_.tolist().index(rule.positive_), base), *found]
 
 
-def _costs(rule: DecisionRule, before: Floats, after: Floats) -> tuple[float, float] | None:
+def _costs(rule: DecisionRule, before: Floats, after: Floats, base: int) -> tuple[float, float] | None:
     """What the base of cases costs by the largest score and by the rule."""
     if not isinstance(rule.metric_, Cost):
         return None
-    costs, base = -rule.metric_.gains.numpy(), base_of(after.sum(1).tolist())
+    costs = -rule.metric_.gains.numpy()
     return total_cost(before, costs, base), total_cost(after, costs, base)
 
 
 def _classes(rule: DecisionRule, before: Floats, after: Floats, names: list[str]) -> list[dict[str, Any]]:
     """Every class: its share, its offset, and its precision and recall before and after."""
+    both = zip(per_class(before, names), per_class(after, names), strict=True)
     return [
         {
-            "label": name,
+            "label": names[index],
             "share": float(rule.shares_[index]),
             "offset": float(rule.offsets_[index]),
-            "base": _precision_and_recall(before, index),
-            "choice": _precision_and_recall(after, index),
+            "base": base,
+            "choice": choice,
         }
-        for index, name in enumerate(names)
+        for index, (base, choice) in enumerate(both)
     ]
-
-
-def _precision_and_recall(matrix: Floats, index: int) -> dict[str, float | None]:
-    hits, rows, predicted = matrix[index, index], matrix[index].sum(), matrix[:, index].sum()
-    return {
-        "precision": float(hits / predicted) if predicted > 0.0 else None,
-        "recall": float(hits / rows) if rows > 0.0 else None,
-    }

@@ -12,13 +12,13 @@ from markupsafe import Markup
 from scipy.special import expit
 from scipy.stats import spearmanr
 
+from metricfit import decisions
 from metricfit._printable import shorten
 from metricfit._typing import Floats, Ints
 from metricfit.comparison import Comparison, Result
 from metricfit.decisions import hard_confusion, metric_values
-from metricfit.report._lines import class_of_interest, compared_lines, plain_line
 from metricfit.report._svg import Chart, span
-from metricfit.report._words import MetricWords
+from metricfit.report._words import MetricWords, class_of_interest, compared_lines, plain_line
 
 THRESHOLDS = np.linspace(0.0, 1.0, 401)
 SHIFTS = np.linspace(-3.0, 3.0, 61)
@@ -89,18 +89,17 @@ def reliability(comparison: Comparison, result: Result, label: int = 1) -> Relia
     return Reliability(mean_predicted, observed, counts[used].astype(np.int64), error)
 
 
-def per_class(comparison: Comparison, result: Result) -> list[dict[str, Any]]:
-    """Precision, recall and number of rows of every class."""
-    matrix = confusion(comparison, result)
+def per_class(matrix: Floats, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Precision, recall and number of rows of every class of a confusion matrix."""
     hits, rows, columns = matrix.diagonal(), matrix.sum(1), matrix.sum(0)
     return [
         {
-            "label": str(label),
+            "label": name,
             "rows": int(rows[index]),
             "precision": float(hits[index] / columns[index]) if columns[index] else None,
             "recall": float(hits[index] / rows[index]) if rows[index] else None,
         }
-        for index, label in enumerate(comparison.classes)
+        for index, name in enumerate(names)
     ]
 
 
@@ -214,9 +213,14 @@ def reliability_figure(comparison: Comparison) -> tuple[Markup, Legend]:
     legend: Legend = []
     for line in compared_lines(comparison):
         found = reliability(comparison, line.result, class_of_interest(comparison))
-        chart.line(found.predicted.tolist(), found.observed.tolist(), line.colour)
-        for x, y, count in zip(found.predicted, found.observed, found.counts, strict=True):
-            radius = 2.5 + 5.0 * math.sqrt(count / found.counts.sum())
-            chart.point(x, y, line.colour, f"{count} rows: predicted {x:.2f}, observed {y:.2f}", radius)
+        draw_reliability(chart, found, line.colour)
         legend.append((line.colour, False, f"{line.name} (calibration error {found.error:.3f})"))
     return chart.svg(), legend
+
+
+def draw_reliability(chart: Chart, found: Reliability | decisions.Reliability, colour: int) -> None:
+    """A line with a dot for every bin, as large as the bin."""
+    chart.line(found.predicted.tolist(), found.observed.tolist(), colour)
+    for x, y, count in zip(found.predicted, found.observed, found.counts, strict=True):
+        radius = 2.5 + 5.0 * math.sqrt(count / found.counts.sum())
+        chart.point(x, y, colour, f"{count:,.0f} rows: predicted {x:.3g}, observed {y:.3g}", radius)

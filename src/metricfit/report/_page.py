@@ -20,14 +20,11 @@ from metricfit._printable import shorten
 from metricfit._typing import Floats
 from metricfit.comparison import MOST_ROWS, Comparison
 from metricfit.methods import Choice
+from metricfit.report import _confusion as confusion
 from metricfit.report import _figures as figures
-from metricfit.report import _heatmap as heatmap
-from metricfit.report import _lines as lines
 from metricfit.report import _words as words
-from metricfit.report._data import MAX_CLASSES, MAX_FOLDED, class_sizes, open_and_folded
-from metricfit.report._features import effects, importance
-from metricfit.report._forest import forest
-from metricfit.report._gain import gain
+from metricfit.report._confusion import gain
+from metricfit.report._strips import MAX_CLASSES, MAX_FOLDED, class_sizes, effects, forest, importance, open_and_folded
 from metricfit.report._thresholds import review
 
 if TYPE_CHECKING:
@@ -120,9 +117,9 @@ def _values(comparison: Comparison, run: Run, model: MetricClassifier | None, pr
         "forest": forest(comparison),
         "gain": gain(comparison),
         "review": review(comparison),
-        "reference": lines.reference_line(comparison),
-        "choice": lines.choice_line(comparison),
-        "n_colours": lines.N_COLOURS,
+        "reference": words.reference_line(comparison),
+        "choice": words.choice_line(comparison),
+        "n_colours": words.N_COLOURS,
         "sizes": class_sizes(comparison),
         "max_classes": MAX_CLASSES,
         "max_folded": MAX_FOLDED,
@@ -130,7 +127,7 @@ def _values(comparison: Comparison, run: Run, model: MetricClassifier | None, pr
         "methods": {result.method.name: result.method for result in results},
         "choices": [result for result in results if isinstance(result.method, Choice)],
         "matrices": _matrices(comparison),
-        "level_words": heatmap.LEVEL_WORDS,
+        "level_words": confusion.LEVEL_WORDS,
         "effects": effects(comparison),
         "importance": importance(comparison, model),
         "most_rows": MOST_ROWS,
@@ -138,7 +135,7 @@ def _values(comparison: Comparison, run: Run, model: MetricClassifier | None, pr
         "decision_legend": figures.decision_legend(comparison),
         "trainings": _trainings(comparison, model),
         "classes": _classes(comparison),
-        "label_shown": lines.class_of_interest(comparison),
+        "label_shown": words.class_of_interest(comparison),
         "reliability_figure": reliability,
         "reliability_legend": reliability_legend,
     }
@@ -194,23 +191,23 @@ def _decisions(comparison: Comparison) -> list[tuple[str, str]]:
 
 def _matrices(comparison: Comparison) -> list[dict[str, Any]]:
     """Heat maps of the reference and the choice."""
-    compared = lines.compared_lines(comparison)
+    compared = words.compared_lines(comparison)
     found = [(line.name, line.colour, figures.confusion(comparison, line.result)) for line in compared]
     return matrix_values(found, [str(label) for label in comparison.classes])
 
 
 def matrix_values(matrices: Sequence[tuple[str, int, Floats]], names: list[str]) -> list[dict[str, Any]]:
     """Heat maps of matrices with names and colours: cells with numbers for few classes, a picture for many."""
-    few, drawn = len(names) <= heatmap.MAX_NUMBERS, heatmap.classes_to_draw([matrix for _, _, matrix in matrices])
+    few, drawn = len(names) <= confusion.MAX_NUMBERS, confusion.classes_to_draw([matrix for _, _, matrix in matrices])
     return [
         {
             "name": name,
             "colour": colour,
             "labels": names,
-            "rows": heatmap.cells(matrix, names) if few else None,
-            "picture": None if few else heatmap.picture(matrix, names, f"Confusion matrix of {name}", drawn),
+            "rows": confusion.cells(matrix, names) if few else None,
+            "picture": None if few else confusion.picture(matrix, names, f"Confusion matrix of {name}", drawn),
             "n_drawn": len(drawn),
-            "confusions": heatmap.frequent_confusions(matrix, names)[: FEW_CONFUSIONS if few else None],
+            "confusions": confusion.frequent_confusions(matrix, names)[: FEW_CONFUSIONS if few else None],
         }
         for name, colour, matrix in matrices
     ]
@@ -218,7 +215,7 @@ def matrix_values(matrices: Sequence[tuple[str, int, Floats]], names: list[str])
 
 def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[dict[str, Any]]:
     """One entry per contender that trained on a surrogate."""
-    colours, metric = lines.contender_colours(comparison), words.MetricWords.of(comparison)
+    colours, metric = words.contender_colours(comparison), words.MetricWords.of(comparison)
     histories = [
         (name, colours[name], result.method.summary, list(result.history))
         for name, result in comparison.results.items()
@@ -241,7 +238,8 @@ def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[d
 
 def _classes(comparison: Comparison) -> list[dict[str, Any]]:
     """Precision and recall of the reference and of the choice, class by class."""
-    both = (figures.per_class(comparison, result) for result in (comparison.reference, comparison.choice))
+    names, compared = [str(label) for label in comparison.classes], (comparison.reference, comparison.choice)
+    both = (figures.per_class(figures.confusion(comparison, result), names) for result in compared)
     return [
         {"label": base["label"], "rows": base["rows"], "base": base, "choice": choice}
         for base, choice in zip(*both, strict=True)

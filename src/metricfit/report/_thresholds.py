@@ -16,11 +16,10 @@ from metricfit._printable import shorten
 from metricfit._typing import Floats, Ints
 from metricfit.comparison import Comparison, Result
 from metricfit.decisions import hard_confusion, metric_values
+from metricfit.report._confusion import base_of
 from metricfit.report._figures import Legend, chosen_threshold
-from metricfit.report._gain import base_of
-from metricfit.report._lines import Line, class_of_interest, compared_lines
 from metricfit.report._svg import Chart
-from metricfit.report._words import rows
+from metricfit.report._words import Line, class_of_interest, compared_lines, rows
 
 Bools = NDArray[np.bool_]
 
@@ -155,7 +154,7 @@ def _differ(one: OperatingPoint, other: OperatingPoint) -> bool:
 
 
 @dataclass(frozen=True)
-class Operating:
+class OperatingPoints:
     """One contender's ranking of the held-out rows by the probability of a class, and points on it."""
 
     result: Result
@@ -166,13 +165,13 @@ class Operating:
     rows: list[OperatingPoint]
 
 
-def operating(comparison: Comparison, result: Result) -> Operating | None:
+def operating_points(comparison: Comparison, result: Result) -> OperatingPoints | None:
     """None for more than two classes, or if the held-out rows are all of one class."""
     label = class_of_interest(comparison)
     positive = comparison.labels == label
     if len(comparison.classes) != 2 or positive.all() or not positive.any():
         return None
-    return Operating(
+    return OperatingPoints(
         result,
         str(comparison.classes[label]),
         rank(result.held_out.probability[:, label], positive),
@@ -187,7 +186,7 @@ class Review:
     """Points and figures of the contender that the headline is about; another has a line too. Counts are per ``base``."""
 
     name: str
-    about: Operating
+    about: OperatingPoints
     base: int
     precision_recall: Markup
     gains: Markup
@@ -197,7 +196,7 @@ class Review:
 def review(comparison: Comparison) -> Review | None:
     """None for more than two classes."""
     lines = sorted(compared_lines(comparison), key=lambda line: line.result is comparison.main)  # it is drawn last, on top
-    drawn = [(line, found) for line in lines if (found := operating(comparison, line.result)) is not None]
+    drawn = [(line, found) for line in lines if (found := operating_points(comparison, line.result)) is not None]
     if not drawn:
         return None
     choice, about = drawn[-1]
@@ -207,7 +206,7 @@ def review(comparison: Comparison) -> Review | None:
     return Review(choice.name, about, base, _precision_recall(drawn), _gains(drawn, base), legend)
 
 
-def _precision_recall(drawn: list[tuple[Line, Operating]]) -> Markup:
+def _precision_recall(drawn: list[tuple[Line, OperatingPoints]]) -> Markup:
     choice, about = drawn[-1]
     chosen, plain, label = about.chosen, about.plain, shorten(about.label, MAX_LETTERS)
     chart = Chart(
@@ -233,7 +232,7 @@ def _precision_recall(drawn: list[tuple[Line, Operating]]) -> Markup:
     return chart.svg()
 
 
-def _gains(drawn: list[tuple[Line, Operating]], base: int) -> Markup:
+def _gains(drawn: list[tuple[Line, OperatingPoints]], base: int) -> Markup:
     choice, about = drawn[-1]
     label, recall = shorten(about.label, MAX_LETTERS), about.ranking.recall
     found_at = [(share, float(recall[about.ranking.share <= share].max(initial=0.0))) for share in REVIEWED]

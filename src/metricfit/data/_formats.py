@@ -1,10 +1,17 @@
-"""Tables whose cells are Python objects: JSON Lines, a JSON array of objects, and the first sheet of a workbook."""
+"""Formats that Arrow does not read: JSON Lines and arrays, the first sheet of a workbook, and ARFF.
+
+The cells of JSON files and workbooks are Python objects. ARFF files of Weka and OpenML, and the ``.dat`` files of KEEL, have a
+header with names and types; their rows become lines of CSV, so that all text files are read alike.
+"""
 
 from __future__ import annotations
 
+import csv
 import datetime
+import io
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +25,13 @@ from metricfit.data._numbers import MISSING
 from metricfit.data._source import open_text
 
 _MAX_INT = 2**63
+_QUOTED = r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\""""
+_ATTRIBUTE = re.compile(rf"@attribute\s+(?:{_QUOTED}|([^\s{{]+))\s*(.*)", re.IGNORECASE)
+_CELL = re.compile(rf"\s*(?:{_QUOTED}|([^,\t]*?))\s*(,|\t|$)")
+_DATA = re.compile(r"@data\b", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\(.)")
+_NUMBERS = ("numeric", "real", "integer")
+_TEXTS = ("string", "date")
 
 
 @dataclass(frozen=True)
@@ -132,3 +146,90 @@ def read_sheet(path: Path) -> Sheet:
     if not rows or start is None:
         raise DataError(f"{path}, sheet {visible[0]!r} is empty.")
     return Sheet(visible[0], len(visible), start[0], rows)
+
+
+@dataclass(frozen=True)
+class ArffHeader:
+    """The columns with their types ("number", "string", or "" for a date), and the number of lines before ``@data``."""
+
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    n_lines: int
+
+
+def read_arff_header(lines: Iterable[str], path: Path) -> ArffHeader:
+    """Read up to the first row. Sparse rows are refused.
+
+    >>> read_arff_header(["@attribute 'my size' real", "@attribute sort {a, b}", "@data", "1.5, a"], Path("r.arff"))
+    ArffHeader(names=('my size', 'sort'), types=('number', 'string'), n_lines=2)
+    """
+    columns: list[tuple[str, str]] = []
+    numbered = enumerate(map(str.strip, lines), 1)
+    for number, line in numbered:
+        if _DATA.match(line):
+            break
+        if line.lower().startswith("@attribute"):
+            columns.append(_column(line, f"{path}, line {number}"))
+    else:
+        raise DataError(f"{path} is an ARFF file without a @data line.")
+    if not columns:
+        raise DataError(f"{path} is an ARFF file without @attribute lines, which name the columns.")
+    first = next((line for _, line in numbered if line and not line.startswith("%")), "")
+    if first.startswith("{"):
+        raise DataError(f"{path} is a sparse ARFF file, which is not supported. Convert it with Weka's SparseToNonSparse.")
+    names, types = zip(*columns, strict=True)
+    return ArffHeader(names, types, number - 1)
+
+
+def _column(line: str, where: str) -> tuple[str, str]:
+    """The name and the type of a column."""
+    found = _ATTRIBUTE.match(line)
+    if found is None:
+        raise DataError(f"{where} should be @attribute, a name and a type, got {line!r}.")
+    name, kind = _first_group(found), found[4]
+    word = re.split(r"[\s\[]", kind.lower())[0]
+    if kind.startswith("{"):
+        return name, "string"
+    if word not in _NUMBERS + _TEXTS:
+        raise DataError(f"{where}: column {name!r} has the type {kind!r}, expected one of numeric, nominal, string and date.")
+    return name, "number" if word in _NUMBERS else "string" if word == "string" else ""
+
+
+def arff_as_csv(lines: Iterable[str]) -> Iterator[str]:
+    """The lines after ``@data`` as CSV. Comments and the header become blank lines, so that rows keep their numbers.
+
+    >>> list(arff_as_csv(["@data", r"1, 'it\\'s', ?", "% a comment", "2, 'Ann, Bob', x", "3,y,z"]))
+    ['\\n', "1,it's,?\\n", '\\n', '2,"Ann, Bob",x\\n', '3,y,z\\n']
+    """
+    rows = iter(lines)
+    for line in rows:
+        yield "\n"
+        if _DATA.match(line.strip()):
+            break
+    for line in rows:
+        text = line.strip().replace("<null>", "?")  # KEEL's missing value
+        if text.startswith("%"):
+            yield "\n"
+        elif any(sign in text for sign in "'\"\\\t"):
+            yield _csv_line(text)
+        else:
+            yield f"{text}\n"
+
+
+def _csv_line(text: str) -> str:
+    cells, end = list[str](), 0
+    while found := _CELL.match(text, end):
+        cells.append(_first_group(found))
+        end = found.end()
+        if not found[4]:
+            break
+    else:
+        return f"{text}\n"  # quotes that do not end at a comma
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow(cells)
+    return out.getvalue()
+
+
+def _first_group(found: re.Match[str]) -> str:
+    """The text in quotes, or without them."""
+    return next((_ESCAPED.sub(r"\1", text) for text in found.groups()[:2] if text is not None), found[3] or "")
