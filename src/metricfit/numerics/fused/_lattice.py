@@ -191,11 +191,14 @@ def fill(array, start, stop, value):
 
 
 @njit(**INNER)
-def clear(sums, n_slots):
+def clear(sums, bins, n_bins):
+    """Zeros in the slots that the last row has filled, slot 0 and the occupied ones: a tenth of all."""
     half = sums.shape[0] // 2
-    for i in range(n_slots * TERMS):
-        sums[i] = 0.0
-        sums[half + i] = 0.0
+    for j in range(-1, n_bins):
+        at = bins[j] * TERMS if j >= 0 else ZERO64
+        for i in range(at, at + TERMS):
+            sums[i] = 0.0
+            sums[half + i] = 0.0
 
 
 @njit(**INNER, inline="always")
@@ -315,9 +318,7 @@ def level_end(level):
 @njit(**INNER)
 def bracket(logs, n_nodes, drop):
     """Largest value, and the first and last node that come within ``drop`` of it."""
-    largest = logs[0]
-    for q in range(1, n_nodes):
-        largest = max(largest, logs[q])
+    largest = largest_of(logs, ZERO64, n_nodes, logs[0])
     first, last = 0, n_nodes - 1
     while logs[first] < largest - drop:
         first += 1
@@ -326,7 +327,7 @@ def bracket(logs, n_nodes, drop):
     return largest, first, last
 
 
-@njit(**FAST)
+@njit(**{**FAST, "fastmath": FAST["fastmath"] | {"nnan"}})
 def is_resolved(logs, start, last, largest, top):
     r"""Whether the trapezoid rule is exact to rounding on this lattice.
 

@@ -111,7 +111,7 @@ def log_win(job, lo, hi):
     margin, ignored, with_gradient = job.margin, job.ignore_index, job.with_gradient != 0
     n_classes = scores.shape[1]
     slots, deltas = np.empty(n_classes, np.int32), np.empty(n_classes, np.float32)
-    sums = np.empty(2 * MAX_BINS * TERMS)
+    sums, n_bins = np.zeros(2 * MAX_BINS * TERMS), ZERO64
     coefficients = np.zeros(MAX_BINS * TERMS, np.float32)  # slot 0 stays zero
     bins = np.empty(MAX_BINS, np.int64)
     logs, weights, weights32 = np.empty(MAX_NODES), np.empty(MAX_NODES), np.empty(MAX_NODES, np.float32)
@@ -130,7 +130,7 @@ def log_win(job, lo, hi):
             floor = max(-margin / (sigma * WIDTH), -1e9)
             to_lattice(row, row[label], per_bin, floor, first_bin, slots, deltas)
             slots[label], deltas[label] = 0, 0.0
-            clear(sums, n_slots)
+            clear(sums, bins, n_bins)
             power_sums(slots, deltas, sums)
             n_bins = occupied_slots(sums, n_slots, bins)
             level, first, start, stop, largest = place_nodes(log_cdf, sums, bins, n_bins, first_bin, top, n_classes, logs)
@@ -225,7 +225,7 @@ def win_all(incoming, scores, scale, with_gradient, out, by_scale, log_cdf, rati
     """Probability of every class (n, k); or, with a gradient, that of ``sum(incoming * probability)`` by scores and scale."""
     n_classes = scores.shape[1]
     slots, deltas = np.empty(n_classes, np.int32), np.empty(n_classes, np.float32)
-    sums, weighted = np.empty(2 * MAX_BINS * TERMS), np.empty(2 * MAX_BINS * TERMS)
+    sums, weighted, n_bins = np.zeros(2 * MAX_BINS * TERMS), np.empty(2 * MAX_BINS * TERMS), ZERO64
     coefficients, others = np.zeros(MAX_BINS * TERMS, np.float32), np.zeros(MAX_BINS * TERMS, np.float32)  # slot 0: zero
     bins = np.empty(MAX_BINS, np.int64)
     logs, rates, work = np.empty(MAX_NODES), np.empty(MAX_NODES), np.empty(MAX_NODES)
@@ -241,7 +241,7 @@ def win_all(incoming, scores, scale, with_gradient, out, by_scale, log_cdf, rati
                 by_scale[n] = np.nan
             continue
         to_lattice(row, best, np.float32(1.0 / (WIDTH * sigma)), -1e9, first_bin, slots, deltas)
-        clear(sums, n_slots)
+        clear(sums, bins, n_bins)
         power_sums(slots, deltas, sums)
         n_bins = occupied_slots(sums, n_slots, bins)
         level, first, start, stop = place_maximum(log_cdf, ratio, sums, bins, n_bins, first_bin, n_classes, logs, rates, work)
