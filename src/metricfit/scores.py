@@ -18,6 +18,7 @@ __all__ = [
     "label_gaps",
     "limit_gradient",
     "normalize_scores",
+    "rows_like",
     "saturate",
     "working_precision",
 ]
@@ -77,6 +78,13 @@ def flat_rows(scores: Tensor) -> Tensor:
             [1., 3., 5.]])
     """
     return scores if scores.ndim == 2 else scores.movedim(1, -1).flatten(0, -2)
+
+
+def rows_like(rows: Tensor, scores: Tensor) -> Tensor:
+    """Rows (m, k) in the layout (n, k, d1, ...) of their scores: the inverse of :func:`flat_rows`."""
+    if scores.ndim == 2:
+        return rows
+    return rows.view(*scores.shape[:1], *scores.shape[2:], -1).movedim(-1, 1)
 
 
 def label_gaps(scores: Tensor, labels: Tensor, margin: float | None = None) -> Tensor:

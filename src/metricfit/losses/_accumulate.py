@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from metricfit.losses._base import ClassificationLoss
-from metricfit.scores import flat_rows
+from metricfit.scores import flat_rows, rows_like
 
 Backward = Callable[[Tensor, Tensor], None]  # runs the backward pass of scores, given the gradient by them
 
@@ -82,7 +82,7 @@ def two_passes(
         with no_sync() if index < len(parts) - 1 else contextlib.nullcontext():
             again = scores_of(inputs)
             share = next(shares)
-            backward(again, share if share.shape == again.shape else _as_layout(share, again))
+            backward(again, share if share.shape == again.shape else rows_like(share, again))
     return value.detach(), scores.grad, labels
 
 
@@ -95,11 +95,6 @@ def _join(parts: list[tuple[Tensor, ...]]) -> list[Tensor]:
 
 def _n_rows(part: Tensor, joined: Tensor) -> int:
     return len(part) if part.shape[1:] == joined.shape[1:] else part.numel() // part.shape[1]
-
-
-def _as_layout(rows: Tensor, like: Tensor) -> Tensor:
-    """Rows (n, k) in the layout (n, k, d1, ...) of their scores."""
-    return rows.reshape(like.shape[:1] + like.shape[2:] + like.shape[1:2]).movedim(-1, 1)
 
 
 def remember(*modules: nn.Module) -> Callable[[], None]:

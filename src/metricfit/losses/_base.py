@@ -63,7 +63,7 @@ def compute_loss(
     """
     plain = options.weight is None and sample_weight is None and combine is None and not options.label_smoothing
     if plain and reduction != "none" and options.mode in (None, "multiclass"):
-        loss = fused_loss(objective, input, target, scale, options.ignore_index, reduction)
+        loss = fused_loss(objective, input, target, scale, options, reduction)
         if loss is not None:
             return loss
     only_ratios = reduction == "mean" and combine is None

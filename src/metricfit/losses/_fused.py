@@ -16,13 +16,14 @@ from torch import Tensor
 
 from metricfit.links import Leaky, Linear, Link, Log, Power
 from metricfit.losses._objectives import Hits, Objective
+from metricfit.losses._rows import RowOptions
 from metricfit.numerics import forbid_second_derivative, fused
-from metricfit.scores import has_memory
+from metricfit.scores import flat_rows, has_memory, rows_like
 from metricfit.smoothing import Normal
 
 
 def fused_loss(
-    objective: Objective, scores: Tensor, labels: Tensor, scale: float | Tensor | None, ignore_index: int, reduction: str
+    objective: Objective, scores: Tensor, labels: Tensor, scale: float | Tensor | None, options: RowOptions, reduction: str
 ) -> Tensor | None:
     """The mean or sum over rows. None if no kernel covers the case or the input is invalid: the pipeline raises the error."""
     if not isinstance(objective, Hits) or not isinstance(scores, Tensor) or not isinstance(labels, Tensor):
@@ -30,8 +31,9 @@ def fused_loss(
     assigner, smoothing = objective.assigner, objective.assigner.smoothing
     if not (type(smoothing) is Normal and smoothing.method == "quadrature" and smoothing.order is None):
         return None
-    plain = scores.ndim == 2 and scores.dtype == torch.float32 and scores.is_contiguous() and scores.shape[1] >= 2
-    if not plain or labels.dtype != torch.int64 or labels.shape != scores.shape[:1] or not labels.is_contiguous():
+    if scores.ndim < 2 or (scores.ndim > 2 and options.class_dim != 1) or scores.dtype != torch.float32 or scores.shape[1] < 2:
+        return None
+    if labels.dtype != torch.int64 or labels.shape != scores.shape[:1] + scores.shape[2:]:
         return None
     width, code = smoothing.width if scale is None else scale, _link_code(objective.link)
     if code is None or assigner.offsets is not None or torch.compiler.is_compiling():
@@ -41,12 +43,22 @@ def fused_loss(
     width = float(width)
     if not 0.0 < width < math.inf:
         return None
-    options = (width, assigner.margin, assigner.normalize, code, ignore_index, reduction == "mean")
-    if torch.is_grad_enabled() and scores.requires_grad:
-        loss, gradient = fused.kernels().hits_loss(scores.detach(), labels, *options, with_gradient=True)
-        return None if math.isnan(loss) else _LossWithGradient.apply(scores, loss, gradient)
-    loss, _ = fused.kernels().hits_loss(scores, labels, *options, with_gradient=False)
-    return None if math.isnan(loss) else _scalar(loss)
+    rows, flat_labels = flat_rows(scores.detach()).contiguous(), labels.flatten()
+    with_gradient = torch.is_grad_enabled() and scores.requires_grad
+    loss, gradient = fused.kernels().hits_loss(
+        rows,
+        flat_labels,
+        width,
+        assigner.margin,
+        assigner.normalize,
+        code,
+        options.ignore_index,
+        reduction == "mean",
+        with_gradient,
+    )
+    if math.isnan(loss):
+        return None
+    return _LossWithGradient.apply(scores, loss, rows_like(gradient, scores)) if with_gradient else _scalar(loss)
 
 
 class _LossWithGradient(torch.autograd.Function):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from metricfit._checks import check_option
 from metricfit.numerics import NormalWinAll, normal_log_win, safe_log
-from metricfit.scores import flat_rows, label_gaps
+from metricfit.scores import flat_rows, label_gaps, rows_like
 from metricfit.smoothing._base import Smoothing, Width, as_column, subtract_best
 from metricfit.smoothing._sampled import genz_log_label, monte_carlo_assign
 
@@ -69,7 +69,7 @@ class Normal(Smoothing):
 
     def _assign(self, scores: Tensor, width: Width) -> Tensor:
         if scores.ndim > 2:
-            return _from_rows(self._assign(*_as_rows(scores, width)), scores)
+            return rows_like(self._assign(*_as_rows(scores, width)), scores)
         if self.method == "quadrature":
             return NormalWinAll.apply(scores, _per_row(width, scores), self._nodes(scores))
         if self.method == "monte_carlo":
@@ -78,7 +78,7 @@ class Normal(Smoothing):
 
     def _log_assign(self, scores: Tensor, width: Width) -> Tensor:
         if scores.ndim > 2:
-            return _from_rows(self._log_assign(*_as_rows(scores, width)), scores)
+            return rows_like(self._log_assign(*_as_rows(scores, width)), scores)
         if self.method == "monte_carlo":
             return safe_log(self._assign(scores, width))
         # one integral per class, with nodes where that class wins: no other way is accurate in all tails
@@ -106,11 +106,6 @@ class Normal(Smoothing):
 def _as_rows(scores: Tensor, width: Width) -> tuple[Tensor, Width]:
     """Scores (n, k, ...) as rows (m, k), and their width as (1, 1) or (m, 1): the integrals are row by row."""
     return flat_rows(scores).contiguous(), width.reshape(-1, 1) if isinstance(width, Tensor) else width
-
-
-def _from_rows(rows: Tensor, like: Tensor) -> Tensor:
-    """Rows (m, k) in the layout (n, k, ...) of their scores."""
-    return rows.view(*like.shape[:1], *like.shape[2:], -1).movedim(-1, 1)
 
 
 def _per_row(width: Width, scores: Tensor) -> Tensor:
