@@ -14,6 +14,7 @@ from metricfit._checks import Ends, check_floating, check_labels, check_number, 
 from metricfit.scores import bounded_scores, label_gaps, working_precision
 
 Width = float | Tensor
+_LIMITS = {dtype: (torch.finfo(dtype).tiny, torch.finfo(dtype).max) for dtype in (torch.float32, torch.float64)}
 
 
 class Smoothing(nn.Module, ABC):
@@ -125,13 +126,13 @@ class Smoothing(nn.Module, ABC):
     def _prepare(self, scores: Tensor, ends: Ends, scale: Width | None) -> tuple[Tensor, Width]:
         """Scores in working precision whose quotients by the width are finite, and the width as a subclass takes it."""
         scores = working_precision(scores)
-        limits = torch.finfo(scores.dtype)
-        least = limits.tiny**self.width_power
         width, width_ends = self._checked_width(scores, scale)
+        tiny, largest = _LIMITS[scores.dtype]
+        least = tiny**self.width_power
         if width_ends is not None and width.numel() == 1 and not width.requires_grad:
-            number = min(max(width_ends[0], least), limits.max)
+            number = min(max(width_ends[0], least), largest)
             return bounded_scores(scores, ends, number if self.divides_by_width else 1.0), number
-        column = width.to(scores).clamp(least, limits.max)
+        column = width.to(scores).clamp(least, largest)
         column = column.reshape([1] * scores.ndim) if width.numel() == 1 else column.unsqueeze(1)
         return bounded_scores(scores, ends, column if self.divides_by_width else 1.0), column
 
@@ -141,8 +142,7 @@ class Smoothing(nn.Module, ABC):
         if not isinstance(width, Tensor):
             width = torch.tensor(check_number(width, name, -math.inf), dtype=torch.float64)
         check_floating(width, name)
-        per_row = scores.shape[:1] + scores.shape[2:]
-        if width.numel() != 1 and width.shape != per_row:
+        if width.numel() != 1 and width.shape != (per_row := scores.shape[:1] + scores.shape[2:]):
             raise ValueError(f"`{name}` should be a number or have shape {tuple(per_row)}, got {tuple(width.shape)}.")
         return width, check_width(width, name, self.width_limit)
 

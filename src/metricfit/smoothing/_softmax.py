@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from metricfit.smoothing._base import Smoothing, Width, subtract_best
+
+_FEW, _MANY = 16, 1024  # classes, the numbers of a vector; and scores, for which the two more operators pay
 
 
 class Softmax(Smoothing):
@@ -25,10 +30,10 @@ class Softmax(Smoothing):
         super().__init__(temperature)
 
     def _log_assign(self, scores: Tensor, width: Width) -> Tensor:
-        return _over_width(scores, width).log_softmax(1)
+        return _by_columns(torch.log_softmax, _over_width(scores, width))
 
     def _assign(self, scores: Tensor, width: Width) -> Tensor:
-        return _over_width(scores, width).softmax(1)
+        return _by_columns(torch.softmax, _over_width(scores, width))
 
     def _label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Width) -> Tensor:
         if margin is not None:
@@ -38,7 +43,14 @@ class Softmax(Smoothing):
     def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Width) -> Tensor:
         if margin is not None:
             return super()._log_label(scores, labels, margin, width)
-        return -F.cross_entropy(_over_width(scores, width), labels, reduction="none")
+        return -F.nll_loss(self._log_assign(scores, width), labels, reduction="none")
+
+
+def _by_columns(function: Callable[[Tensor, int], Tensor], scores: Tensor) -> Tensor:
+    """A softmax of every row. Torch's is scalar code along a short last dimension, and vector code along any other."""
+    if scores.ndim == 2 and scores.shape[1] < _FEW and scores.numel() > _MANY and not torch.compiler.is_compiling():
+        return function(scores.t(), 0).t()
+    return function(scores, 1)
 
 
 def _over_width(scores: Tensor, width: Width) -> Tensor:
