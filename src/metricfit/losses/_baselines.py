@@ -130,7 +130,7 @@ class Dice(Objective):
     def statistics(self, rows: AnyRows) -> Tensor:
         p = rows.scores.softmax(1)
         if isinstance(rows, LabelRows):
-            overlap, true = rows.sum_by_label(rows.weighted(rows.at_label(p))), rows.support()
+            overlap, true = rows.sums_at_label(rows.weighted(p))
         else:
             weight = rows.weight.unsqueeze(1) if rows.weight is not None else torch.ones_like(p[:, :1])
             target = safe_divide(rows.shares, weight)

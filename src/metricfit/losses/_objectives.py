@@ -156,6 +156,11 @@ class Hits(PerRow):
     assigner: Assigner
     link: Link
 
+    def loss(self, rows: AnyRows) -> Tensor:
+        if isinstance(rows, LabelRows) and isinstance(self.link, Linear) and rows.weight is None and len(rows.scores):
+            return 1.0 - self.assigner.label(rows).mean()  # in fewer operators
+        return super().loss(rows)
+
     def losses(self, rows: AnyRows) -> Tensor:
         if isinstance(rows, LabelRows):
             if isinstance(self.link, Linear):
@@ -234,7 +239,7 @@ class MatrixObjective(Objective):
         self.metric.check_classes(rows.n_labels if self.by_label else rows.scores.shape[1])
         assignment = self.assigner.assign(rows)
         matrix = rows.confusion(assignment)
-        return limit_gradient(matrix) if rows.extreme or _is_steep(matrix.sum(-2)) else matrix
+        return limit_gradient(matrix) if rows.extreme or _is_steep(matrix.sum(-2), matrix.dtype) else matrix
 
     def value(self, statistics: Tensor) -> Tensor:
         matrix = self.metric.cast(statistics)
@@ -270,27 +275,38 @@ class CountsObjective(Objective):
         return isinstance(self.metric, Multilabel)
 
     def statistics(self, rows: AnyRows) -> Tensor:
+        return torch.stack(self._sums(rows), -2)
+
+    def value(self, statistics: Tensor) -> Tensor:
+        return self._value(self.counts(statistics)).to(statistics.dtype)
+
+    def loss(self, rows: AnyRows) -> Tensor:
+        sums = self._sums(rows, torch.float64 if rows.scores.is_cpu else None)  # at once in the precision of ``cast``
+        return self._value(_as_counts(*map(self.metric.cast, sums))).to(rows.scores.dtype)
+
+    def counts(self, statistics: Tensor) -> Counts:
+        return _as_counts(*self.metric.cast(statistics).unbind(-2))
+
+    def _sums(self, rows: AnyRows, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Hits, support and predictions per class, (k,) each, or (..., k) for groups."""
         self.metric.check_classes(rows.n_labels if self.by_label else rows.scores.shape[1])
         assignment = self.assigner.assign(rows)
-        support = rows.support()
         if isinstance(rows, LabelRows):
             assignment = rows.weighted(assignment)
-            hits, predicted = rows.sum_by_label(rows.at_label(assignment)), rows.sum_classes(assignment)
+            hits, support = rows.sums_at_label(assignment, dtype)
+            predicted = rows.sum_classes(assignment, dtype)
         else:
-            hits = rows.sum_classes(rows.shares * assignment)
+            hits, support = rows.sum_classes(rows.shares * assignment), rows.support()
             predicted = rows.sum_classes(rows.shares.sum(1, keepdim=True) * assignment)
         if rows.ends is None:
             hits = hits + 0.0 * predicted.sum()  # NaN in any row gives NaN, also if the metric ignores its class
-        counts = torch.stack([hits, support, predicted], -2)
-        return limit_gradient(counts) if rows.extreme or _is_steep(predicted) else counts
+        sums = hits, support, predicted
+        if rows.extreme or _is_steep(predicted, rows.scores.dtype):  # gradients have to fit into the dtype of the scores
+            return tuple(limit_gradient(one.to(rows.scores.dtype)) for one in sums)  # type: ignore[return-value]
+        return sums
 
-    def value(self, statistics: Tensor) -> Tensor:
-        value = self.metric.of_counts(self.counts(statistics))
-        return _apply_link(value, self.metric, self.link).to(statistics.dtype)
-
-    def counts(self, statistics: Tensor) -> Counts:
-        hits, support, predicted = self.metric.cast(statistics).unbind(-2)
-        return Counts(hits, support, predicted, support.sum(-1), averaged=occurs(support))
+    def _value(self, counts: Counts) -> Tensor:
+        return _apply_link(self.metric.of_counts(counts), self.metric, self.link)
 
     def size(self, statistics: Tensor) -> Tensor:
         return statistics[..., 1, :].sum()
@@ -369,12 +385,16 @@ def objective_for(metric: Metric, assigner: Assigner, link: Link) -> Objective:
     return MatrixObjective(assigner, link, metric)
 
 
-def _is_steep(predicted: Tensor) -> bool:
-    """Whether metrics may have gradients near overflow, because a class is hardly predicted; True if not known."""
+def _as_counts(hits: Tensor, support: Tensor, predicted: Tensor) -> Counts:
+    return Counts(hits, support, predicted, support.sum(-1), averaged=occurs(support))
+
+
+def _is_steep(predicted: Tensor, dtype: torch.dtype) -> bool:
+    """Whether gradients may be near overflow in this dtype, because a class is hardly predicted; True if not known."""
     if torch.compiler.is_compiling() or not predicted.is_cpu:
         return True
     try:
-        return not predicted.detach().amin().item() > (1e-100 if predicted.dtype == torch.float64 else 1e-15)
+        return not predicted.detach().amin().item() > (1e-100 if dtype == torch.float64 else 1e-15)
     except RuntimeError:  # vmap and fake tensors have no values
         return True
 

@@ -31,6 +31,7 @@ from metricfit.scores import bounded_scores, flat_rows, saturate, working_precis
 MODES = ("multiclass", "binary", "multilabel")
 _ORDINARY = (1e-6, 1e6)  # weights that no dtype makes huge or tiny
 _ROUNDED = 0.01  # by which a sum of class probabilities may differ from one, in half precision too
+_FEW_SCORES = 2**15  # up to which a product with the labels as one-hot rows is faster than to gather and to scatter
 _SMALL = {dtype: torch.finfo(dtype).max ** 0.5 for dtype in (torch.float32, torch.float64)}
 
 
@@ -59,11 +60,11 @@ class ScoreRows:
         """The sum of values (n, ...): a scalar, or one per group."""
         return values.flatten(1).sum(1).view(self.groups) if self.groups else values.sum()
 
-    def sum_classes(self, values: Tensor) -> Tensor:
+    def sum_classes(self, values: Tensor, dtype: torch.dtype | None = None) -> Tensor:
         """The sums of values (n, k, ...) over the rows: (k,), or (..., k) for groups."""
         if self.groups:
-            return values.flatten(2).sum(2).view(*self.groups, -1)
-        return values.sum(0) if values.ndim == 2 else values.sum((0, *range(2, values.ndim)))
+            return values.flatten(2).sum(2, dtype=dtype).view(*self.groups, -1)
+        return values.sum(0, dtype=dtype) if values.ndim == 2 else values.sum((0, *range(2, values.ndim)), dtype=dtype)
 
     def total_weight(self) -> Tensor:
         """The sum of the weights, a scalar, or one per group."""
@@ -109,6 +110,13 @@ class LabelRows(ScoreRows):
     def at_label(self, values: Tensor) -> Tensor:
         """The entries (n, ...) at the labels of values (n, k, ...)."""
         return values.gather(1, self.labels.unsqueeze(1)).squeeze(1)
+
+    def sums_at_label(self, values: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
+        """The sums of the entries at the labels of values (n, k, ...), by class, and ``support``."""
+        if self.weight is None and self.ends is not None and values.numel() <= _FEW_SCORES:  # in few operators
+            own = torch.zeros_like(values, requires_grad=False).scatter_(1, self.labels.unsqueeze(1), 1.0)
+            return self.sum_classes(values * own, dtype), self.sum_classes(own, dtype)
+        return self.sum_by_label(self.at_label(values)), self.support()
 
     def support(self) -> Tensor:
         """The sum of the weights of each class: (k,), or (..., k) for groups."""
@@ -171,6 +179,7 @@ class RowOptions:
     mode: str | None = None
     pos_weight: Tensor | None = None
     class_dim: int = 1
+    plain: bool = field(init=False)  # whether rows of scores and labels need none of them
 
     def __post_init__(self) -> None:
         for name, each in (("weight", "class"), ("pos_weight", "label")):
@@ -187,6 +196,8 @@ class RowOptions:
             raise ValueError('`pos_weight` is for mode="binary" and "multilabel". For classes pass `weight`.')
         if self.mode in ("binary", "multilabel") and self.weight is not None:
             raise ValueError(f'`weight` is per class, for mode="multiclass". In mode={self.mode!r} pass `pos_weight`.')
+        weighted = self.weight is not None or self.pos_weight is not None or self.label_smoothing > 0.0
+        object.__setattr__(self, "plain", self.mode in (None, "multiclass") and not weighted)
 
 
 def as_rows(
@@ -205,6 +216,8 @@ def as_rows(
     ``by_label`` and ``by_image`` ask for sums per label of mode "multilabel" and per image. ``only_ratios`` says that the loss
     is a mean of these rows alone, so that only ratios of weights count.
     """
+    if options.plain and sample_weight is None and not by_image and (rows := _plain_rows(input, target, scale, options)):
+        return rows
     check_floating(input, "input")
     check_tensor(target, "target")
     mode = options.mode or _mode_of(input, target, options)
@@ -262,6 +275,21 @@ def as_rows(
     shares = shares if weight is None else shares * weight.unsqueeze(1)
     shares = shares if class_weight is None else shares * class_weight
     return ShareRows(scores, plain_weight, scale, layout.shape, ends, shares, **common)
+
+
+def _plain_rows(input: Tensor, target: Tensor, scale: float | Tensor | None, options: RowOptions) -> LabelRows | None:
+    """Finite scores (n, k) with integer labels (n,) need no change; None for others, some of which are errors."""
+    if not (isinstance(input, Tensor) and isinstance(target, Tensor)) or isinstance(scale, Tensor):
+        return None
+    if input.ndim != 2 or input.dtype not in _SMALL or target.dtype != torch.int64 or target.shape != input.shape[:1]:
+        return None
+    n_classes, labels = input.shape[1], extremes(target)
+    if labels is None or labels[0] < 0 or labels[1] >= n_classes or labels[0] <= options.ignore_index <= labels[1]:
+        return None
+    ends = extremes(input)
+    if ends is None or n_classes < 2 or not (-torch.inf < ends[0] and ends[1] < torch.inf):
+        return None
+    return LabelRows(input, None, scale, target.shape, ends, target, extreme=False)
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,8 @@ class _Reordered:
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
     """Mean over the last dimension of the entries where ``mask`` is true; 0 if there are none."""
     kept = mask.to(values)
-    return (values * (kept / kept.sum(-1, keepdim=True).clamp(min=1.0))).sum(-1)
+    share = kept / kept.sum(-1, keepdim=True).clamp(min=1.0)
+    return values.dot(share) if values.ndim == 1 else (values * share).sum(-1)
 
 
 def occurs(count: Tensor) -> Tensor:
