@@ -362,3 +362,18 @@ def test_a_checkpoint_of_cross_entropy_loads_into_a_model_with_another_loss():
     other = Model(mf.ExactLoss(scale=2.0))
     other.load_state_dict(after.state_dict())
     assert other.loss.smoothing.width.item() == 0.5
+
+
+@pytest.mark.parametrize("n", [40, 4000])  # few and many scores are counted in other ways
+@pytest.mark.parametrize("loss", [mf.MetricLoss("f1_macro"), mf.DiceLoss()], ids=["f1_macro", "dice"])
+def test_counts_of_few_and_of_many_rows_follow_the_formula(loss, n):
+    random = torch.Generator().manual_seed(n)
+    scores = torch.randn(n, 12, dtype=torch.float64, generator=random).requires_grad_()
+    labels = torch.randint(11, (n,), generator=random)  # one class is absent
+    p, own = scores.softmax(1), torch.nn.functional.one_hot(labels, 12)
+    predicted = p.square() if isinstance(loss, mf.DiceLoss) else p
+    expected = 1.0 - (2.0 * (p * own).sum(0) / (predicted + own).sum(0))[own.any(0)].mean()
+    value = loss(scores, labels)
+    assert_close(value, expected, rtol=1e-12, atol=1e-12)
+    gradients = [torch.autograd.grad(one, scores, retain_graph=True)[0] for one in (value, expected)]
+    assert_close(*gradients, rtol=1e-11, atol=1e-14)

@@ -125,6 +125,20 @@ def test_the_pipeline_takes_over_where_the_case_is_not_plain():
     assert_close(mf.ExactLoss()(scores.T.contiguous().T, labels), mf.ExactLoss()(scores, labels))
 
 
+@pytest.mark.parametrize("class_dim", [1, -1])
+def test_images_are_rows(class_dim):
+    images = torch.randn(2, 5, 3, 4, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    labels = torch.randint(5, (2, 3, 4), generator=torch.Generator().manual_seed(1))
+    labels[0, 0, 0] = -100
+    rows = images.movedim(1, -1).reshape(-1, 5)
+    value = mf.ExactLoss(class_dim=class_dim)(images if class_dim == 1 else images.movedim(1, -1), labels)
+    assert (type(value.grad_fn).__name__ == "_LossWithGradientBackward") == (class_dim == 1)
+    expected = mf.ExactLoss()(rows, labels.flatten())
+    assert_close(value, expected, rtol=1e-5, atol=1e-6)
+    gradients = [torch.autograd.grad(one, images, retain_graph=True)[0] for one in (value, expected)]
+    assert_close(*gradients, rtol=1e-4, atol=1e-7)
+
+
 def test_a_link_of_the_users_own():
     class Square(mf.links.Link):
         def __call__(self, value, log_value):

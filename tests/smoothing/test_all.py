@@ -201,3 +201,20 @@ def test_a_device_without_float64_takes_the_width_in_float32():
 def test_what_is_wrong_is_said(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("k", [2, 5, 15, 16, 17])
+@pytest.mark.parametrize("n", [3, 700])  # few and many rows, few and many classes take other ways through torch
+def test_softmax_is_the_formula_for_any_number_of_rows_and_classes(n, k):
+    scores, labels = random_scores(n, k)
+    scores.requires_grad_()
+    powers = (scores / 0.7).exp()
+    expected = powers / powers.sum(1, keepdim=True)
+    for found, wanted in (
+        (Softmax(0.7).assign(scores), expected),
+        (Softmax(0.7).log_label_probability(scores, labels), expected[torch.arange(n), labels].log()),
+    ):
+        assert_close(found, wanted, rtol=1e-12, atol=1e-13)
+        weight = torch.linspace(-1.0, 2.0, found.numel(), dtype=found.dtype).view_as(found)
+        gradients = [torch.autograd.grad((one * weight).sum(), scores, retain_graph=True)[0] for one in (found, wanted)]
+        assert_close(*gradients, rtol=1e-11, atol=1e-12)

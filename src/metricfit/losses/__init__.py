@@ -1,7 +1,7 @@
 """Losses: smoothing, confusion matrix, metric and link combined into a value to minimise."""
 
 from metricfit.losses._accumulate import accumulate_gradients, remember, two_passes
-from metricfit.losses._base import ClassificationLoss
+from metricfit.losses._base import ClassificationLoss, compute_loss_func
 from metricfit.losses._baselines import CrossEntropyLoss, DiceLoss, HingeLoss, dice_loss, hinge_loss
 from metricfit.losses._metric import MetricLoss, metric_loss
 from metricfit.losses._objectives import PerRow
@@ -16,7 +16,6 @@ from metricfit.losses._papers import (
     leaky_expected_error_loss,
 )
 from metricfit.losses._rows import LabelRows
-from metricfit.losses._transformers import compute_loss_func
 
 __all__ = [
     "ClassificationLoss",

@@ -13,8 +13,9 @@ from metricfit._checks import check_flag, check_number, check_option
 from metricfit.confusion import with_gradient_of
 from metricfit.distributed import sum_over_processes, world_size
 from metricfit.losses._fused import fused_loss
+from metricfit.losses._layout import RowOptions
 from metricfit.losses._objectives import Objective, PerRow
-from metricfit.losses._rows import AnyRows, RowOptions, as_rows
+from metricfit.losses._rows import AnyRows, as_rows
 from metricfit.numerics import safe_divide
 from metricfit.scores import limit_gradient
 
@@ -246,3 +247,27 @@ class LossWithoutWidth(ClassificationLoss):
     def _check_scale(self, scale: float | Tensor | None) -> None:
         if scale is not None:
             raise ValueError(f"`scale` should be None: {type(self).__name__} has no smoothing, got {scale!r}.")
+
+
+def compute_loss_func(loss: ClassificationLoss) -> Callable[..., Tensor]:
+    """The loss for ``transformers.Trainer(compute_loss_func=...)``.
+
+    With gradient accumulation the Trainer passes ``num_items_in_batch``, the number of labels of all micro-batches, and adds
+    up the results. So the loss of a micro-batch is multiplied by its share of these labels. The sum is then the mean over all
+    labels, or the mean of the metrics of the micro-batches. Token scores (N, L, C) need ``class_dim=-1`` in the loss.
+
+    >>> import torch
+    >>> from metricfit import LeakyExpectedErrorLoss
+    >>> compute = compute_loss_func(LeakyExpectedErrorLoss())
+    >>> scores, labels = torch.zeros(2, 2), torch.tensor([0, 1])
+    >>> compute({"logits": scores}, labels), compute({"logits": scores}, labels, num_items_in_batch=4)
+    (tensor(0.5693), tensor(0.2847))
+    """
+
+    def compute(outputs: Any, labels: Tensor, num_items_in_batch: Tensor | int | None = None) -> Tensor:
+        value = loss(outputs["logits"], labels)
+        if num_items_in_batch is None:
+            return value
+        return value * ((labels != loss.ignore_index).sum() / num_items_in_batch)
+
+    return compute

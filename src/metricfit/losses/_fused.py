@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from metricfit.links import Leaky, Linear, Link, Log, Power
+from metricfit.losses._layout import RowOptions
 from metricfit.losses._objectives import Hits, Objective
-from metricfit.losses._rows import RowOptions
 from metricfit.numerics import forbid_second_derivative, fused
 from metricfit.scores import flat_rows, has_memory, rows_like
 from metricfit.smoothing import Normal
