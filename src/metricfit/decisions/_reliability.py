@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from metricfit._typing import Floats
+from metricfit.decisions._hard import row_blocks
 from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._solve import Rows
 
@@ -37,9 +38,13 @@ class Reliability:
 
     @classmethod
     def of(cls, rows: Rows, positive: int | None) -> Self:
-        table = softmax_and_normalizer(rows.scores)[0]
-        index = table.argmax(1) if positive is None else np.full(len(rows), positive)
-        probability, happened = table[np.arange(len(rows)), index], rows.labels == index
+        index, probability = np.full(len(rows), positive or 0), np.empty(len(rows))
+        for some in row_blocks(rows.scores):
+            table, _ = softmax_and_normalizer(rows.scores[some])
+            if positive is None:
+                index[some] = table.argmax(1)
+            probability[some] = np.take_along_axis(table, index[some, None], 1)[:, 0]
+        happened = rows.labels == index
         edges = np.unique(np.quantile(probability, np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
         bins, n_bins, weight = np.searchsorted(edges, probability), len(edges) + 1, rows.weight
         total = np.bincount(bins, weight, n_bins)

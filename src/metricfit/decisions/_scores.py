@@ -18,6 +18,7 @@ import torch
 
 from metricfit._checks import check_option
 from metricfit._typing import Floats
+from metricfit.decisions._hard import row_blocks
 
 KINDS = ("auto", "probability", "log_probability", "logit")
 LEAST_PROBABILITY = 1e-12  # whose logarithm is taken
@@ -81,7 +82,8 @@ def log_probabilities(probabilities: Floats) -> Floats:
     >>> log_probabilities(np.array([1.0, 0.0])).round(2).tolist()
     [0.0, -27.63]
     """
-    return np.log(np.maximum(probabilities, LEAST_PROBABILITY))
+    found = np.maximum(probabilities, LEAST_PROBABILITY)
+    return np.log(found, out=found)
 
 
 def check_percentages(read: ScoreTable) -> None:
@@ -125,7 +127,7 @@ def _read_columns(table: Floats, kind: str) -> ScoreTable:
         return ScoreTable(log_probabilities(table), "probability", f"{rows}, read as {found}.")
     if kind == "log_probability":
         _check_range(table, -np.inf, _NOISE, kind)
-    elif kind == "auto" and (table <= _NOISE).all() and _sums_to(np.exp(table), 1.0):
+    elif kind == "auto" and table.max() <= _NOISE and all(_sums_to(np.exp(table[rows]), 1.0) for rows in row_blocks(table)):
         kind = "log_probability"
     if kind == "log_probability":
         return ScoreTable(table, kind, f"{rows}, read as log-probabilities.")
@@ -154,7 +156,8 @@ def _rounding_unit(table: Floats, total: float) -> float:
     for unit in total * np.array(_UNITS):
         if missed > 0.5 * unit * table.shape[1] + _NOISE * total:
             return 0.0
-        if np.abs(table / unit - np.round(table / unit)).max() < 1e-3:
+        digits = (table[rows] / unit for rows in row_blocks(table))
+        if all(np.abs(block - np.round(block)).max() < 1e-3 for block in digits):
             return float(unit)
     return 0.0
 
@@ -165,9 +168,9 @@ def _lies_within(table: Floats, most: float) -> bool:
 
 def _finite(table: Floats, kind: str) -> Floats:
     """Minus infinity, the log-probability of zero, becomes that of 1e-12 or less; other infinite values are an error."""
-    wrong = ~np.isfinite(table)
-    if not wrong.any():
+    if np.isfinite(table.min()) and np.isfinite(table.max()):
         return table
+    wrong = ~np.isfinite(table)
     are_logs = kind == "log_probability" or (kind == "auto" and table.shape[1] > 1 and table.max() <= _NOISE)
     if are_logs and np.isneginf(table[wrong]).all():
         return np.maximum(table, min(np.log(LEAST_PROBABILITY), table[~wrong].min(initial=0.0)))
