@@ -15,10 +15,11 @@ from scipy.special import expit, ndtr
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import _rule_file
-from metricfit.decisions._calibration import fit_scale_and_bias, thin_rows
+from metricfit.decisions._calibration import MOST_SEARCHED, fit_scale_and_bias, thin_rows
 from metricfit.decisions._constraints import ClassConstraint, Constraint, read_constraints, resolve_constraints
 from metricfit.decisions._curve import Curve
 from metricfit.decisions._guard import Guard
+from metricfit.decisions._hard import largest_class
 from metricfit.decisions._intervals import Interval, Z, constraint_interval, gain_interval, metric_interval
 from metricfit.decisions._labels import match_columns
 from metricfit.decisions._prevalence import estimate_shares, separation
@@ -28,7 +29,8 @@ from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._solve import Rows, Solution, check_promise, rank_in_class, solve
 from metricfit.metrics import BalancedAccuracy, GMean, Metric, name_of, positive_of, resolve_metric
 
-FOLDS = 5  # parts of the rows, each decided by a rule of the others
+FOLDS, FEW_FOLDS = 5, 2  # parts of the rows, each decided by a rule of the others; parts of very many rows
+CLEARLY = 2.0  # standard errors by which offsets have to lose to be dropped
 MOST_KEPT = 20_000  # rows that a rule keeps for another prevalence
 N_PARTS, MOST_RECALIBRATED = 10, 10_000  # of the rows of the fit, and new rows that show the error of the calibration
 MOST_SHOWN = 10  # offsets in a sentence
@@ -133,6 +135,11 @@ class DecisionRule:
         solution = self._solve(rows)
         self.offsets_, self.refusal_, self.attainable_ = solution.offsets, solution.refusal, not solution.refusal
         self._judge(rows)
+        if len(rows) > MOST_SEARCHED and (rows.n_classes > 2 or not self._constraints):
+            self.notes_ += (
+                f"The offsets were searched on about {MOST_SEARCHED:,} of the {len(rows):,} rows, as many of each class as "
+                "possible. The scores above are those of all rows.",
+            )
         self.constraints_ = [self._describe(one, rows, solution) for one in self._constraints]
         self.curve_ = Curve.of(rows, self.metric_, self._positive, self._threshold) if self._positive is not None else None
         self.reliability_ = Reliability.of(rows, self._positive)
@@ -144,7 +151,7 @@ class DecisionRule:
         """The label of every row; an error if the constraints cannot be kept and no ``fallback`` was passed."""
         if not self._decides():
             raise NotAttainableError(f"{self.refusal_} Pass fallback='best' to decide by the best that can be promised.")
-        return self.classes_[(self._read_new(scores) + self.offsets_).argmax(1)]
+        return self.classes_[largest_class(self._read_new(scores), self.offsets_)]
 
     def decision_function(self, scores: Any) -> Floats:
         """The sums that :meth:`predict` decides by: (n, k), or (n,) for two classes."""
@@ -309,14 +316,14 @@ class DecisionRule:
 
     def _judge(self, rows: Rows) -> None:
         """The metric of rows that did not set the offsets, and its difference from that of the largest score."""
-        predicted, plain = _cross_fit(rows, self._solve), rows.scores.argmax(1)
+        guard, plain = Guard(rows.labels, rows.weight, rows.n_classes, self.metric_), rows.scores.argmax(1)
+        predicted = _cross_fit(rows, self._solve, FOLDS if len(rows) <= MOST_SEARCHED else FEW_FOLDS)
+        if not self._constraints and self._offsets_lose(rows, guard, plain, predicted):
+            self.offsets_, predicted = np.zeros(rows.n_classes), plain
         self.is_cross_fitted_ = predicted is not None
         if predicted is None:
-            predicted = (rows.scores + self.offsets_).argmax(1)
-        guard, known = (
-            Guard(rows.labels, rows.weight, rows.n_classes, self.metric_),
-            (rows.labels, rows.weight, rows.n_classes),
-        )
+            predicted = largest_class(rows.scores, self.offsets_)
+        known = rows.labels, rows.weight, rows.n_classes
         self.score_, self.baseline_ = guard.value(predicted), guard.value(plain)
         self.gain_ = self.score_ - self.baseline_
         self.score_interval_ = metric_interval(self.metric_, predicted, *known, rows.groups)
@@ -325,9 +332,24 @@ class DecisionRule:
         self.gain_p_ = float(2.0 * ndtr(-abs(self.gain_) / error)) if error > 0.0 else float(self.gain_ == 0.0)
         self.predicted_ = self.classes_[predicted]
 
+    def _offsets_lose(self, rows: Rows, guard: Guard, plain: Ints, predicted: Ints | None) -> bool:
+        """Whether the largest score decides clearly better about rows that did not set the offsets; a note says so.
+
+        A few rows for each of many classes are enough for this comparison, though not for a score.
+        """
+        if predicted is None and rows.n_classes > 2:
+            predicted = _cross_fit(rows, self._solve, FEW_FOLDS, least=1)
+        if predicted is None or not np.any(predicted != plain):
+            return False
+        loss = guard.value(plain) - guard.value(predicted)
+        if loss <= CLEARLY * guard.difference_error(predicted, plain):
+            return False
+        self.notes_ += (f"No offsets: on rows that did not set them they lost {loss:.4f} against the largest score.",)
+        return True
+
     def _describe(self, one: ClassConstraint, rows: Rows, solution: Solution) -> dict[str, Any]:
         """A constraint's value on the rows of the fit, its interval, and what is promised."""
-        constraint, predicted = one.constraint, (rows.scores + self.offsets_).argmax(1)
+        constraint, predicted = one.constraint, largest_class(rows.scores, self.offsets_)
         value, interval = constraint_interval(one, predicted, rows.labels, rows.weight, rows.n_classes, rows.groups)
         found: dict[str, Any] = {"constraint": str(constraint), "value": value, "interval": interval}
         text = f"{constraint.name} is {value:.4f} ({_ends(interval)}) on the {len(rows):,} rows of the fit."
@@ -411,16 +433,19 @@ def _check_groups(groups: ArrayLike | None, n_rows: int) -> Ints | None:
     return index
 
 
-def _cross_fit(rows: Rows, solve_rows: Any) -> Ints | None:
-    """What rules of the other rows decide for each part of the rows; None for few rows, or if such a rule refuses."""
-    fold = (rank_in_class(rows.labels) if rows.groups is None else rows.groups) % FOLDS
+def _cross_fit(rows: Rows, solve_rows: Any, n_folds: int, least: int = 2 * FOLDS) -> Ints | None:
+    """What rules of the other rows decide for each part of the rows.
+
+    None for fewer than ``least`` rows of a class, or if such a rule refuses.
+    """
+    fold = (rank_in_class(rows.labels) if rows.groups is None else rows.groups) % n_folds
     counts = np.bincount(rows.labels)
-    if counts[counts > 0].min() < 2 * FOLDS or len(np.unique(fold)) < FOLDS:
+    if counts[counts > 0].min() < least or len(np.unique(fold)) < n_folds:
         return None
     predicted = np.empty(len(rows), np.int64)
-    for number in range(FOLDS):
+    for number in range(n_folds):
         solution = solve_rows(rows.take(fold != number))
         if solution.refusal:
             return None
-        predicted[fold == number] = (rows.scores[fold == number] + solution.offsets).argmax(1)
+        predicted[fold == number] = largest_class(rows.scores[fold == number], solution.offsets)
     return predicted
