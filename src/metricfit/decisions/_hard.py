@@ -11,7 +11,6 @@ import torch
 from metricfit._typing import Floats, Ints
 from metricfit.metrics import Counts, CountsMetric, Custom, Metric
 
-
 _BLOCK = 2_000_000  # entries of a table that are copied at a time
 
 

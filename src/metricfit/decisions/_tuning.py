@@ -14,9 +14,17 @@ from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._calibration import MOST_SEARCHED, NEVER, fit_scale_and_bias, thin_rows
 from metricfit.decisions._hard import largest_class
-from metricfit.decisions._labels import as_array, check_classes, read_labels
 from metricfit.decisions._offsets import are_clearly_worse, fit_offsets, fit_smooth_offsets
-from metricfit.decisions._scores import FEW_ROWS, as_floats, check_percentages, read_scores
+from metricfit.decisions._scores import (
+    FEW_ROWS,
+    as_array,
+    as_floats,
+    check_classes,
+    check_percentages,
+    check_weight,
+    read_labels,
+    read_scores,
+)
 from metricfit.metrics import Averaged, Metric, Multilabel
 
 _SURELY = 4.0  # standard errors
@@ -91,9 +99,7 @@ def tune_offsets(
     if kind == "auto":
         check_percentages(read)
     labels = read_labels(y, table.shape, classes, names)
-    weight = np.ones(len(table)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if weight.shape != labels.shape or not (np.isfinite(weight) & (weight >= 0)).all() or not weight.sum() > 0:
-        raise ValueError(f"`sample_weight` should be finite, not negative, not all zero and of shape ({len(table)},).")
+    weight = check_weight(sample_weight, len(table))
     chosen = metrics.get(metric)
     chosen.check_classes(table.shape[1])
     _logger.info("Scores: %s", read.sentence)
