@@ -38,7 +38,7 @@ from scipy.stats import binom
 from benchmarks._pools import SEVERAL_CLASSES, Pool, drawn_pools, drawn_pools_of_four, real_pool
 from metricfit import metrics
 from metricfit._typing import Floats
-from metricfit.decisions import _solve
+from metricfit.decisions import _solve, fit_calibrated_offsets
 from metricfit.decisions._constraints import SHARES, read_constraints, resolve_constraints
 from metricfit.decisions._promise import Path as CutPath
 from metricfit.decisions._solve import Rows, solve
@@ -197,7 +197,7 @@ def study_several(name: str, pool: Pool, repeats: int) -> Iterator[dict[str, Any
         for _ in range(repeats):
             drawn = pool.draw(n, random)
             rows = Rows(drawn.scores, drawn.labels, np.ones(n))
-            with mock.patch.object(_solve, "fit_calibrated_offsets", _once(_solve.fit_calibrated_offsets)):
+            with mock.patch.object(_solve, "fit_calibrated_offsets", _once(fit_calibrated_offsets)):
                 for (kind, sentence, constraints, best), confidence in itertools.product(asked, CONFIDENCES):
                     solution, outcome = solve(rows, metric, constraints, confidence), (True, 0.0, True)
                     if not solution.refusal:

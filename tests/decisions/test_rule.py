@@ -283,7 +283,12 @@ class TestPromises:
         assert [rule.constraints_[0]["promised"] for rule in refused] == [best] * 3
         assert all(f"these 600 rows is {best:g}." in rule.refusal_ for rule in refused)
         assert len({rule.threshold_ for rule in refused}) == 1
-        assert [ask(limit).attainable_ for limit in (best - 0.05, best, best + 0.005, best + 0.01)] == [True, True, False, False]
+        assert [ask(limit).attainable_ for limit in (best - 0.05, best, best + 0.005, best + 0.01)] == [
+            True,
+            True,
+            False,
+            False,
+        ]
 
     def test_a_model_that_expects_too_little_can_still_promise(self):
         """It puts the precision of every cut below the limit, and is wrong."""

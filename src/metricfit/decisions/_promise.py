@@ -6,7 +6,7 @@ only grow along the path (recall, false positives, predicted rows): there all te
 others (precision, F1, cost) the sequence starts where the model's own probabilities expect most evidence, which needs no
 labels. It goes on towards more predicted rows until a test does not reject. A bad start costs power, not validity.
 
-Where that start lies depends on the limit. So that "the best that can be promised" does not, the sequence begins with other
+Where that start lies may depend on the limit. So that "the best that can be promised" does not, the sequence begins with other
 limits: 0.005, 0.01, ... up to the one in the constraint, each tested at its own start. The first that is not rejected ends it,
 and the last before is the best that can be promised. All tests form one sequence whose order the labels do not influence, so
 the answer as a whole is wrong with probability :math:`\alpha` at most.
@@ -99,10 +99,18 @@ class Promise:
     cut: int = 0
 
 
-def promise(path: Path, is_class: NDArray[np.bool_], probability: Floats, one: ClassConstraint, alpha: float) -> Promise:
+def promise(
+    path: Path,
+    is_class: NDArray[np.bool_],
+    probability: Floats,
+    one: ClassConstraint,
+    alpha: float,
+    is_calibrated: bool = False,
+) -> Promise:
     """Test the cuts for a constraint about a class of the path's 2 x 2 matrices.
 
-    ``probability`` is the model's own of the second class, (n,). It chooses where tests start.
+    ``probability`` is the model's own of the second class, (n,). It chooses where tests start: where it expects the best bound
+    if it is calibrated, the same cut for all limits; else where it expects most evidence for the limit, which is more robust.
     """
     share, matrices = one.constraint.share, path.two_by_two(is_class)
     passed = _p_values(matrices, one) <= alpha
@@ -115,7 +123,7 @@ def promise(path: Path, is_class: NDArray[np.bool_], probability: Floats, one: C
         cut = int(bounds.argmax() if one.constraint.wants_more else bounds.argmin())
         return Promise(passed, _rounded(float(bounds[cut]), one.constraint.wants_more), cut)
     limits = _sequence(one.constraint)
-    starts = _starts(path.two_by_two(probability), one, alpha, limits)
+    starts = _starts(path.two_by_two(probability), one, alpha, limits, is_calibrated)
     tests = binomial_p_values(hits[starts], trials[starts], share.share(limits), one.constraint.wants_more)
     n_passed = int(np.append(tests <= alpha, False).argmin())
     if n_passed == len(limits):
@@ -146,11 +154,12 @@ def _walk(passed: NDArray[np.bool_], start: int, index: int = 1) -> NDArray[np.b
     return (start <= cuts) & (cuts < stop)
 
 
-def _starts(matrices: Floats, one: ClassConstraint, alpha: float, limits: Floats) -> Ints:
-    """For each limit the cut of most evidence, in standard errors, by expected matrices.
+def _starts(matrices: Floats, one: ClassConstraint, alpha: float, limits: Floats, is_calibrated: bool) -> Ints:
+    """For each limit the cut where its test is made, by expected matrices.
 
-    It has the trials that a test needs to reject. If the model expects evidence nowhere, it is the cut with the best bound
-    that it expects: the model may be wrong.
+    Of calibrated matrices it is the cut with the best bound; else that of most evidence, in standard errors, with the trials
+    that a test needs to reject. If the model expects evidence nowhere, it is the cut with the best bound, too: the model may
+    be wrong.
     """
     share, side = one.constraint.share, 1.0 if one.constraint.wants_more else -1.0
     assert share is not None
@@ -159,6 +168,8 @@ def _starts(matrices: Floats, one: ClassConstraint, alpha: float, limits: Floats
     expected = np.divide(hits, trials, out=np.full_like(trials, 0.5 - 0.5 * side), where=trials > 0.0)
     n = np.maximum(trials, 1.0)
     bounds = side * expected - 2.0 * np.sqrt(np.maximum(expected * (1.0 - expected), 0.25 / n) / n)
+    if is_calibrated:
+        return np.full(len(limits), some[bounds.argmax()])
     found = []
     for limit in limits:
         evidence = side * (hits - share.share(limit) * trials) / np.sqrt(np.maximum(trials, 1e-300))
