@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
+from scipy.special import expit, log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, train_test_split
@@ -127,4 +127,19 @@ def drawn_pools() -> dict[str, Pool]:
         "drawn: too low": _drawn(lambda logits: logits - 3.0),
         "drawn: few different scores": _drawn(lambda logits: np.round(logits)),
         "drawn: outliers first": _drawn(outliers_first),
+    }
+
+
+def _drawn_four(change: Callable[[Floats], Floats]) -> Pool:
+    random, n, shares = np.random.default_rng(0), 50_000, np.array([0.55, 0.25, 0.15, 0.05])
+    labels = random.choice(4, n, p=shares)
+    values = random.normal(size=(n, 4)) + 1.8 * np.eye(4)[labels]
+    return Pool(log_softmax(change(1.8 * values + np.log(shares)), 1), labels)
+
+
+def drawn_pools_of_four() -> dict[str, Pool]:
+    """Four normal classes with shares from 0.55 to 0.05, and scores that are right, or too sure and shifted."""
+    return {
+        "drawn: four classes": _drawn_four(lambda logits: logits),
+        "drawn: four classes, wrong scores": _drawn_four(lambda logits: 2.0 * logits + np.array([0.0, 2.0, -2.0, 1.0])),
     }

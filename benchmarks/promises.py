@@ -10,6 +10,10 @@ held, with an objective of zero. The objective (recall; precision where recall i
 threshold of the pool. Limits are chosen from the pool so that they cost something: the largest of some precisions that leaves
 a recall of 0.4, a recall of 0.9, a false positive rate of 0.05, and the largest F1 less 0.05.
 
+Of several classes, the one that is found least often is constrained: a recall of 0.03 more than the largest score gives it, or
+the precision that the largest score gives it, rounded down. The objective is macro F1, relative to the best offsets that keep
+the constraint in the pool. A promise about a macro average is not offered.
+
 MAPIE (`pip install mapie`, optional) sees the same rows in the first repetitions: its default (Bonferroni-Holm over 100
 thresholds), its fixed sequence over these thresholds in the direction that suits the constraint, and the latter from five
 starts.
@@ -18,20 +22,23 @@ starts.
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from benchmarks._pools import SEVERAL_CLASSES, Pool, drawn_pools, real_pool
+from benchmarks._pools import SEVERAL_CLASSES, Pool, drawn_pools, drawn_pools_of_four, real_pool
 from metricfit import metrics
 from metricfit._typing import Floats
+from metricfit.decisions import _solve, fit_calibrated_offsets
 from metricfit.decisions._constraints import SHARES, read_constraints, resolve_constraints
 from metricfit.decisions._promise import Path as CutPath
 from metricfit.decisions._solve import Rows, solve
@@ -43,6 +50,7 @@ CONFIDENCES = (0.9, 0.95)
 PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
 GRID = np.linspace(0.0, 0.99, 100)  # MAPIE's default
 OURS, SAME = "metricfit", "metricfit, same rows as MAPIE"
+BEST = "best"  # kinds that begin so ask for a limit out of reach
 
 
 class Truth:
@@ -120,9 +128,11 @@ def by_mapie(drawn: Pool, sentence: str, objective: str, confidence: float) -> I
         yield name, controller.best_predict_param
 
 
-def study_two(name: str, pool: Pool, repeats: int, n_mapie: int) -> Iterator[dict[str, Any]]:
+def study_two(name: str, pool: Pool, repeats: int, n_mapie: int, kinds: list[str] | None) -> Iterator[dict[str, Any]]:
     truth = Truth(pool)
     for kind, (sentence, objective) in settings(truth).items():
+        if kinds is not None and kind not in kinds:
+            continue
         best = float(truth.share(objective, truth.matrices)[keeps(truth, sentence, truth.matrices)].max())
         metric = metrics.get(objective)
         constraints = resolve_constraints(read_constraints(sentence), [0, 1], 1, metric)
@@ -137,7 +147,7 @@ def study_two(name: str, pool: Pool, repeats: int, n_mapie: int) -> Iterator[dic
                     answers: dict[str, Floats | None] = {OURS: own}
                     if repeat < n_mapie:
                         answers[SAME] = own
-                        for method, cut in by_mapie(drawn, sentence, objective, confidence):
+                        for method, cut in by_mapie(drawn, sentence, objective, confidence) if find_spec("mapie") else ():
                             at = None if cut is None else float(np.log(max(cut, 1e-12)) - np.log1p(-cut))
                             answers[method] = None if at is None else truth.matrix(at, strictly=False)
                     for method, matrix in answers.items():
@@ -148,28 +158,66 @@ def study_two(name: str, pool: Pool, repeats: int, n_mapie: int) -> Iterator[dic
                     yield cell(name, kind, sentence, n, confidence, method, outcomes)
 
 
+def study_best(name: str, pool: Pool, repeats: int) -> Iterator[dict[str, Any]]:
+    """What is promised instead of a limit that is out of reach; here the objective is the limit that is promised."""
+    truth, metric = Truth(pool), metrics.get("recall")
+    for quantity in ("precision", "f1"):
+        (asked,) = resolve_constraints(read_constraints(f"{quantity} >= 0.999"), [0, 1], 1, metric)
+        for n in SIZES:
+            for confidence in CONFIDENCES:
+                random, outcomes = np.random.default_rng([n, int(100 * confidence)]), []
+                for _ in range(repeats):
+                    drawn = pool.draw(n, random)
+                    solution = solve(Rows(drawn.scores, drawn.labels, np.ones(n)), metric, [asked], confidence)
+                    limit = solution.limit if solution.refusal else asked.constraint.limit
+                    matrix = truth.matrix(solution.offsets[0] - solution.offsets[1])
+                    held = limit is None or truth.share(quantity, matrix) >= limit - 1e-12
+                    outcomes.append((bool(held), limit or 0.0, limit is None))
+                yield cell(name, f"{BEST} {quantity}", str(asked.constraint), n, confidence, OURS, outcomes)
+
+
 def study_several(name: str, pool: Pool, repeats: int) -> Iterator[dict[str, Any]]:
-    """The class of several that is found least often; the objective is macro F1."""
+    """The class of several that is found least often; the objective is macro F1.
+
+    All constraints and confidences see the same draws, whose offsets for macro F1 are the same and are tuned once.
+    """
     n_classes, metric = pool.scores.shape[1], metrics.get("f1_macro")
     everything = Rows(pool.scores, pool.labels, np.ones(len(pool.labels)))
     plain = everything.confusion(np.zeros(n_classes))
     hard = int((plain.diagonal() / plain.sum(1)).argmin())
+    asked = []
     for kind in ("recall", "precision"):
         share = float(np.divide(*SHARES[kind].counts(plain, hard)))
         sentence = f"{kind}[{hard}] >= {np.floor(100 * share) / 100 + (0.03 if kind == 'recall' else 0.0):.2f}"
         constraints = resolve_constraints(read_constraints(sentence), list(range(n_classes)), None, metric)
         best = _value(metric, everything.confusion(solve(everything, metric, constraints, None).offsets))
-        for n in SIZES:
-            random, outcomes = np.random.default_rng(n), []
-            for _ in range(repeats):
-                drawn = pool.draw(n, random)
-                solution = solve(Rows(drawn.scores, drawn.labels, np.ones(n)), metric, constraints, CONFIDENCES[0])
-                if solution.refusal:
-                    outcomes.append((True, 0.0, True))
-                    continue
-                matrix = everything.confusion(solution.offsets)
-                outcomes.append((bool(constraints[0].violations(matrix) == 0.0), _value(metric, matrix) / best, False))
-            yield cell(name, f"{kind} of one of {n_classes}", sentence, n, CONFIDENCES[0], OURS, outcomes)
+        asked.append((f"{kind} of one of {n_classes}", sentence, constraints, best))
+    for n in SIZES:
+        random, found = np.random.default_rng(n), dict[Any, list[tuple[bool, float, bool]]]()
+        for _ in range(repeats):
+            drawn = pool.draw(n, random)
+            rows = Rows(drawn.scores, drawn.labels, np.ones(n))
+            with mock.patch.object(_solve, "fit_calibrated_offsets", _once(fit_calibrated_offsets)):
+                for (kind, sentence, constraints, best), confidence in itertools.product(asked, CONFIDENCES):
+                    solution, outcome = solve(rows, metric, constraints, confidence), (True, 0.0, True)
+                    if not solution.refusal:
+                        matrix = everything.confusion(solution.offsets)
+                        outcome = (not constraints[0].violations(matrix).any(), _value(metric, matrix) / best, False)
+                    found.setdefault((kind, sentence, confidence), []).append(outcome)
+        for (kind, sentence, confidence), outcomes in found.items():
+            yield cell(name, kind, sentence, n, confidence, OURS, outcomes)
+
+
+def _once(function: Any) -> Any:
+    """The first result of a function, whatever it is called with next."""
+    found: list[Any] = []
+
+    def call(*arguments: Any) -> Any:
+        if not found:
+            found.append(function(*arguments))
+        return found[0]
+
+    return call
 
 
 def _value(metric: metrics.Metric, matrix: Floats) -> float:
@@ -217,6 +265,8 @@ def report(cells: pd.DataFrame) -> str:
         "| MAPIE, default: objective | refused | its best: objective | held, lowest |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
+    instead = cells[cells.kind.str.startswith(BEST)]
+    cells = cells.drop(instead.index)
     for (kind, confidence, n), own in cells.groupby(["kind", "confidence", "rows"], sort=False):
         ours = own[own.method == OURS]
         line = (
@@ -234,14 +284,30 @@ def report(cells: pd.DataFrame) -> str:
         else:
             line += " | | | |"
         lines.append(line)
-    if cells.method.nunique() > 1:
+    if len(instead):
+        lines += ["", *_instead(instead)]
+    if cells.method.str.startswith("MAPIE").any():
         lines += ["", *_against_mapie(cells)]
     mapie = cells[cells.method == "MAPIE, default"].repeats
     seen = f", MAPIE in the first {mapie.max()}" if len(mapie) else ""
-    several = cells[cells.table.isin(list(SEVERAL_CLASSES))].repeats
-    seen += f"; {several.max()} for several classes" if len(several) else ""
     lines += ["", f"{cells.repeats.max()} repetitions per cell{seen}. {hardware()}.", ""]
     return "\n".join(lines)
+
+
+def _instead(cells: pd.DataFrame) -> list[str]:
+    lines = [
+        "What is promised instead of a limit of 0.999, and how often the promise holds. It does not depend on the limit asked",
+        'for. "Nothing" is the share of repetitions without any promise.',
+        "",
+        "| quantity | confidence | rows | tables | held, lowest | held | fails | promised | nothing |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for (kind, confidence, n), own in cells.groupby(["kind", "confidence", "rows"], sort=False):
+        lines.append(
+            f"| {kind.removeprefix(BEST).strip()} | {confidence} | {n:,} | {len(own)} | {own.held.min():.3f} "
+            f"| {own.held.mean():.3f} | {own.fails.sum()} | {own.objective.mean():.3f} | {own.refused.mean():.3f} |"
+        )
+    return lines
 
 
 def _against_mapie(cells: pd.DataFrame) -> list[str]:
@@ -273,7 +339,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=300)
     parser.add_argument("--mapie", type=int, default=50, help="repetitions in which MAPIE sees the same rows")
+    parser.add_argument("--mapie-from", type=Path, help="a promises.csv with what MAPIE reached on the same draws")
     parser.add_argument("--tables", nargs="*", help="names of pools; all by default")
+    parser.add_argument("--kinds", nargs="*", help="kinds of constraints of two classes, such as precision; all by default")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--report", type=Path, help="a folder with promises.csv, to write promises.md again")
     given = parser.parse_args()
@@ -281,16 +349,19 @@ def main() -> None:
         (given.report / "promises.md").write_text(report(pd.read_csv(given.report / "promises.csv")), encoding="utf-8")
         return
     begin, rows = time.process_time(), list[dict[str, Any]]()
-    n_mapie = given.mapie if find_spec("mapie") else 0
-    chosen = given.tables or [*TABLES, *drawn_pools(), *SEVERAL_CLASSES]
-    for name in chosen:
-        pool = drawn_pools()[name] if name.startswith("drawn") else real_pool(name)
-        if name in SEVERAL_CLASSES:
+    drawn, of_four = drawn_pools(), drawn_pools_of_four()
+    for name in given.tables or [*TABLES, *drawn, *SEVERAL_CLASSES, *of_four]:
+        pool = (drawn | of_four)[name] if name in drawn | of_four else real_pool(name)
+        if pool.scores.shape[1] > 2:
             rows += study_several(name, pool, given.repeats)
         else:
-            rows += study_two(name, pool, given.repeats, n_mapie)
+            rows += study_two(name, pool, given.repeats, given.mapie, given.kinds)
+            rows += study_best(name, pool, given.repeats)
         print(f"{name}: {(time.process_time() - begin) / 60:.1f} minutes", flush=True)
     cells = pd.DataFrame(rows)
+    if given.mapie_from is not None:
+        known = pd.read_csv(given.mapie_from)
+        cells = pd.concat([cells, known[known.method.str.startswith("MAPIE") & known.table.isin(cells.table)]])
     text = report(cells)
     print(text)
     if given.out is not None:

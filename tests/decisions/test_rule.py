@@ -268,6 +268,28 @@ class TestPromises:
             held.append(quantity(constraint.quantity, population > rule.threshold_, truth) >= promised)
         assert np.mean(held) >= 0.9 - 3 * np.sqrt(0.9 * 0.1 / 150)
 
+    @pytest.mark.parametrize("seed", range(5))
+    def test_the_best_promise_does_not_depend_on_the_limit(self, seed):
+        """All limits out of reach get the same answer, which can be promised if it is asked for, and no stricter one."""
+        p, y = draw(600, np.random.default_rng(seed))
+
+        def ask(limit):
+            text = f"precision >= {limit:g}"
+            return DecisionRule("recall", subject_to=text, confidence=0.9, kind="probability", fallback="best").fit(p, y)
+
+        refused = [ask(limit) for limit in (0.99, 0.995, 0.999)]
+        best = refused[0].constraints_[0]["promised"]
+        assert 0.5 < best < 0.99
+        assert [rule.constraints_[0]["promised"] for rule in refused] == [best] * 3
+        assert all(f"these 600 rows is {best:g}." in rule.refusal_ for rule in refused)
+        assert len({rule.threshold_ for rule in refused}) == 1
+        assert [ask(limit).attainable_ for limit in (best - 0.05, best, best + 0.005, best + 0.01)] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+
     def test_a_model_that_expects_too_little_can_still_promise(self):
         """It puts the precision of every cut below the limit, and is wrong."""
         rng = np.random.default_rng(0)
@@ -309,6 +331,54 @@ class TestPromises:
                 DecisionRule("f1", subject_to="recall >= 0.5", confidence=0.9).fit(p, y, **extra)
         with pytest.raises(ValueError, match="all constraints should be about one"):
             DecisionRule(subject_to="recall[0] >= 0.5 and recall[1] >= 0.5", confidence=0.9).fit(np.eye(3), [0, 1, 2])
+
+
+class TestManyRowsOrClasses:
+    @pytest.mark.parametrize(("metric", "n_classes"), [("f1", 2), ("f1_macro", 4)])
+    def test_a_part_of_very_many_rows_is_searched(self, monkeypatch, metric, n_classes):
+        """The rule loses next to nothing against a search of all rows, and says what it did."""
+        rng = np.random.default_rng(0)
+        y = rng.choice(n_classes, 30_000, p=np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum())
+        scores = rng.normal(size=(30_000, n_classes)) + 1.5 * np.eye(n_classes)[y]
+        full = DecisionRule(metric, kind="logit").fit(scores, y)
+        for module in ("_rule", "_tuning"):
+            monkeypatch.setattr(f"metricfit.decisions.{module}.MOST_SEARCHED", 8000)
+        part = DecisionRule(metric, kind="logit").fit(scores, y)
+        assert "searched on about 8,000 of the 30,000 rows" in part.summary()
+        assert "searched" not in full.summary()
+        assert (part.offsets_ != full.offsets_).any()
+        assert part.score_ == pytest.approx(full.score_, abs=0.003)
+        assert part.is_cross_fitted_
+
+    def test_constraints_hold_on_all_of_very_many_rows(self, monkeypatch):
+        rng = np.random.default_rng(0)
+        y = rng.choice(3, 9000, p=[0.5, 0.3, 0.2])
+        scores = rng.normal(size=(9000, 3)) + 1.5 * np.eye(3)[y]
+        for module in ("_rule", "_tuning", "_solve"):
+            monkeypatch.setattr(f"metricfit.decisions.{module}.MOST_SEARCHED", 2000)
+        rule = DecisionRule("f1_macro", subject_to="recall[2] >= 0.9", kind="logit").fit(scores, y)
+        assert rule.attainable_
+        assert 0.9 <= (rule.predict(scores)[y == 2] == 2).mean() < 0.91
+
+    def test_offsets_that_lose_are_dropped(self):
+        """Sixty balanced classes with five rows each, whose scores need no offsets."""
+        rng = np.random.default_rng(0)
+        y = np.repeat(np.arange(60), 5)
+        scores = 2.0 * (rng.normal(size=(300, 60)) + 2.0 * np.eye(60)[y])
+        rule = DecisionRule("f1_macro", kind="logit").fit(scores, y)
+        assert not rule.offsets_.any()
+        assert "No offsets: on rows that did not set them they lost 0." in rule.summary()
+        assert "answer the largest score." in repr(rule)
+        assert rule.score_ == rule.baseline_
+        np.testing.assert_array_equal(rule.predict(scores), scores.argmax(1))
+
+    def test_offsets_that_help_stay(self):
+        rng = np.random.default_rng(0)
+        y = np.repeat(np.arange(60), 5)
+        scores = 2.0 * (rng.normal(size=(300, 60)) + 2.0 * np.eye(60)[y]) + 4.0 * rng.normal(size=60)
+        rule = DecisionRule("f1_macro", kind="logit").fit(scores, y)
+        assert rule.offsets_.any()
+        assert "No offsets" not in rule.summary()
 
 
 class TestIntervals:

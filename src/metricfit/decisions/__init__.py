@@ -2,10 +2,10 @@
 
 from metricfit.decisions._calibration import NEVER, cross_entropy, fit_temperature, known_rows
 from metricfit.decisions._constraints import Constraint, read_constraints
+from metricfit.decisions._curve import Reliability
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import cross_fit_offsets, fit_offsets, fit_smooth_offsets
-from metricfit.decisions._reliability import Reliability
 from metricfit.decisions._rule import DecisionRule, NotAttainableError
 from metricfit.decisions._rule_file import rule_from_plain, rule_to_plain
 from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores

@@ -9,6 +9,7 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions._smoothed import softmax_and_normalizer
 
 NEVER = -1e3  # the score of a class that was not among the training rows
+MOST_SEARCHED = 200_000  # rows that offsets are searched on
 _MOST_ROWS = 10_000  # that scale and bias are fitted to
 _MANY_ENTRIES, _FEW_STEPS = 1_000_000, 30  # of a table whose scale is searched in fewer steps
 _LEAST_LIKELIHOOD = 0.005  # of a row, where scores of any origin are brought to one scale

@@ -38,7 +38,7 @@ class Share:
     counts: Callable[[Floats, int], tuple[Floats, Floats]]
     is_monotone: bool = False  # while more and more rows are predicted as the class
     value: Callable[[Floats], Floats] = _same
-    share: Callable[[float], float] = _same
+    share: Callable[[Any], Any] = _same
 
 
 def _hits(matrix: Floats, index: int) -> Floats:

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import torch
 
 from metricfit._typing import Floats, Ints
 from metricfit.metrics import Counts, CountsMetric, Custom, Metric
+
+_BLOCK = 2_000_000  # entries of a table that are copied at a time
+
+
+def row_blocks(table: Floats) -> Iterator[slice]:
+    """Slices of the rows of a table (n, k), so that what is computed from it needs no second table."""
+    step = max(_BLOCK // table.shape[1], 1)
+    return (slice(start, start + step) for start in range(0, len(table), step))
+
+
+def largest_class(scores: Floats, offsets: Floats) -> Ints:
+    """The class of the largest sum of score and offset, (n,)."""
+    return np.concatenate([(scores[rows] + offsets).argmax(1) for rows in row_blocks(scores)])
 
 
 def hard_confusion(predicted: Ints, labels: Ints, weight: Floats, n_classes: int) -> Floats:

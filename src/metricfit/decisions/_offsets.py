@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._calibration import fit_temperature
 from metricfit.decisions._guard import Guard
-from metricfit.decisions._hard import counts_values, hard_confusion, metric_values, sums_by_cell
+from metricfit.decisions._hard import counts_values, hard_confusion, largest_class, metric_values, row_blocks, sums_by_cell
 from metricfit.decisions._smoothed import NormalOfTwo, softmax_of_any
 from metricfit.metrics import CountsMetric, Metric, needs_counts_only
 
@@ -46,7 +46,7 @@ def fit_smooth_offsets(
 def are_clearly_worse(offsets: Floats, scores: Floats, labels: Ints, metric: Metric, weight: Floats) -> bool:
     """Whether these rows are decided worse with the offsets than without, by more than two standard errors."""
     guard = Guard(labels, weight, scores.shape[1], metric)
-    plain, decided = scores.argmax(1), (scores + offsets).argmax(1)
+    plain, decided = scores.argmax(1), largest_class(scores, offsets)
     loss = guard.value(plain) - guard.value(decided)
     return loss > 0.0 and loss > _CLEARLY * guard.difference_error(plain, decided)
 
@@ -83,11 +83,12 @@ def fit_offsets(
     weight: Floats,
     start: Floats | None = None,
     rounds: int = _MOST_ROUNDS,
+    moving: Iterable[int] | None = None,
 ) -> Floats:
-    """The best offsets for the metric itself, from a given start; no checks."""
+    """The best offsets for the metric itself, from a given start; no checks. Only classes in ``moving`` move, if given."""
     n_classes = scores.shape[1]
     offsets = np.zeros(n_classes) if start is None else start.copy()
-    moving = [1] if n_classes == 2 else range(n_classes)
+    moving = [1] if n_classes == 2 else list(range(n_classes) if moving is None else moving)
     rows, value = _Rows(scores, labels, weight, offsets), -np.inf
     for _ in range(rounds):
         before = value
@@ -139,10 +140,12 @@ class _Rows:
 
 def _two_best(shifted: Floats) -> tuple[Ints, Ints]:
     """The best and the second class of each row; of equal ones the first."""
-    best = shifted.argmax(1)
-    others = shifted.copy()
-    others[np.arange(len(best)), best] = -np.inf
-    return best, others.argmax(1)
+    best, second = shifted.argmax(1), np.empty(len(shifted), np.int64)
+    for rows in row_blocks(shifted):
+        others = shifted[rows].copy()
+        np.put_along_axis(others, best[rows, None], -np.inf, 1)
+        second[rows] = others.argmax(1)
+    return best, second
 
 
 def _best_offset(rows: _Rows, metric: Metric, moving: int) -> tuple[float, float]:
@@ -153,7 +156,8 @@ def _best_offset(rows: _Rows, metric: Metric, moving: int) -> tuple[float, float
     steps, group = np.unique(threshold, return_inverse=True)
     ends = _group_ends(len(steps), metric, rows.n_classes, int(np.searchsorted(steps, rows.offsets[moving])))
     cuts = _Cuts.between(steps, ends)
-    moves = moving, rival, np.searchsorted(ends, group, side="right") + 1, len(cuts.below)
+    candidate = np.searchsorted(ends, np.arange(len(steps)), side="right") + 1  # of every step
+    moves = moving, rival, candidate[group], len(cuts.below)
     values = _by_counts(rows, metric, *moves) if needs_counts_only(metric) else _by_matrix(rows, metric, *moves)
     return cuts.best(values, rows.offsets[moving])
 

@@ -6,9 +6,10 @@ only grow along the path (recall, false positives, predicted rows): there all te
 others (precision, F1, cost) the sequence starts where the model's own probabilities expect most evidence, which needs no
 labels. It goes on towards more predicted rows until a test does not reject. A bad start costs power, not validity.
 
-If the first test does not reject, the bound at the start is what can be promised instead. It lies on the wrong side of the
-limit, and it fails together with the first test or not at all, so that the answer as a whole is wrong with probability
-:math:`\alpha` at most.
+Where that start lies may depend on the limit. So that "the best that can be promised" does not, the sequence begins with other
+limits: 0.005, 0.01, ... up to the one in the constraint, each tested at its own start. The first that is not rejected ends it,
+and the last before is the best that can be promised. All tests form one sequence whose order the labels do not influence, so
+the answer as a whole is wrong with probability :math:`\alpha` at most.
 
 Angelopoulos et al., "Learn then test", arXiv 2110.01052; Tong et al., "Neyman-Pearson classification algorithms", 2018.
 """
@@ -16,7 +17,7 @@ Angelopoulos et al., "Learn then test", arXiv 2110.01052; Tong et al., "Neyman-P
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,11 @@ from scipy.special import bdtr, betainc, betaincinv
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._constraints import ClassConstraint, Constraint
-from metricfit.decisions._hard import hard_confusion, sums_by_cell
+from metricfit.decisions._hard import hard_confusion, row_blocks, sums_by_cell
 
 _MOST_ENTRIES = 400_000  # of the matrices of all cuts that are compared
+LIMITS = 200  # in steps of 1/200, what can be promised is found
+MOST_STARTS = 2000  # cuts where tests may start
 
 
 @dataclass(frozen=True)
@@ -40,20 +43,23 @@ class Path:
     rival: Ints  # the class that a row goes to before, (n,)
 
     @classmethod
-    def of(cls, scores: Floats, moving: int) -> Path:
-        """The path of class ``moving`` for scores (n, k), offsets included.
+    def of(cls, scores: Floats, moving: int, offsets: Floats | float = 0.0) -> Path:
+        """The path of class ``moving`` for scores (n, k) and the offsets where it starts.
 
         >>> Path.of(np.array([[0.0, 2.0], [0.0, -1.0]]), 1).shifts.tolist()
         [-3.0, -0.5, 2.0]
         """
-        others = scores.copy()
-        others[:, moving] = -np.inf
-        margin = scores[:, moving] - others.max(1)
+        margin, rival = np.empty(len(scores)), np.empty(len(scores), np.int64)
+        for rows in row_blocks(scores):
+            others = scores[rows] + offsets
+            own = others[:, moving].copy()
+            others[:, moving] = -np.inf
+            margin[rows], rival[rows] = own - others.max(1), others.argmax(1)
         order = np.argsort(-margin, kind="stable")
         ranked = margin[order]
         last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))  # of rows with the same margin
         ends = np.concatenate([[ranked[0] + 2.0], ranked[last], [ranked[-1] - 2.0]])
-        return cls(order, np.append(0, last + 1), -0.5 * (ends[:-1] + ends[1:]), others.argmax(1))
+        return cls(order, np.append(0, last + 1), -0.5 * (ends[:-1] + ends[1:]), rival)
 
     def two_by_two(self, is_class: Floats | NDArray[np.bool_], weight: Floats | float = 1.0) -> Floats:
         """Matrices (m, 2, 2) of the class, which is the second, against the others; ``is_class`` may be probabilities."""
@@ -81,61 +87,103 @@ class Path:
         return cuts if len(cuts) <= most else cuts[np.linspace(0, len(cuts) - 1, most).astype(np.int64)]
 
 
-def promised_cuts(
-    path: Path, is_class: NDArray[np.bool_], probability: Floats, one: ClassConstraint, alpha: float
-) -> NDArray[np.bool_]:
-    """Which cuts keep the constraint, with probability ``1 - alpha`` all of them together.
+@dataclass(frozen=True)
+class Promise:
+    """The cuts that keep a constraint, all of them together with the confidence; if there are none, what can be promised.
 
-    The constraint is about a class of the path's 2 x 2 matrices, and ``probability`` is the model's own of the second, (n,).
+    ``limit`` is the strictest limit that passed on the way to the one of the constraint, and ``cut`` keeps it.
     """
-    share = one.constraint.share
-    passed = _p_values(path.two_by_two(is_class), one) <= alpha
-    if share is not None and share.is_monotone:
-        return passed
-    start = _start(path.two_by_two(probability), one, alpha)
-    return _walk(passed, start) if one.index == 1 else _walk(passed[::-1], len(passed) - 1 - start)[::-1]
+
+    cuts: NDArray[np.bool_]
+    limit: float | None = None
+    cut: int = 0
 
 
-def _walk(passed: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
-    """The cuts from the start to the last before one that does not pass.
+def promise(
+    path: Path,
+    is_class: NDArray[np.bool_],
+    probability: Floats,
+    one: ClassConstraint,
+    alpha: float,
+    is_calibrated: bool = False,
+) -> Promise:
+    """Test the cuts for a constraint about a class of the path's 2 x 2 matrices.
+
+    ``probability`` is the model's own of the second class, (n,). It chooses where tests start: where it expects the best bound
+    if it is calibrated, the same cut for all limits; else where it expects most evidence for the limit, which is more robust.
+    """
+    share, matrices = one.constraint.share, path.two_by_two(is_class)
+    passed = _p_values(matrices, one) <= alpha
+    if share is None:
+        side = 1.0 if one.constraint.wants_more else -1.0
+        return Promise(_walk(passed, int((side * one.values(path.two_by_two(probability))).argmax()), one.index))
+    hits, trials = share.counts(matrices, one.index)
+    if share.is_monotone:
+        bounds = share.value(_bounds(hits, trials, one.constraint.wants_more, alpha)) if not passed.any() else trials
+        cut = int(bounds.argmax() if one.constraint.wants_more else bounds.argmin())
+        return Promise(passed, _rounded(float(bounds[cut]), one.constraint.wants_more), cut)
+    limits = _sequence(one.constraint)
+    starts = _starts(path.two_by_two(probability), one, alpha, limits, is_calibrated)
+    tests = binomial_p_values(hits[starts], trials[starts], share.share(limits), one.constraint.wants_more)
+    n_passed = int(np.append(tests <= alpha, False).argmin())
+    if n_passed == len(limits):
+        return Promise(_walk(passed, starts[-1], one.index))
+    nothing = np.zeros(len(passed), bool)
+    return Promise(nothing) if n_passed == 0 else Promise(nothing, float(limits[n_passed - 1]), int(starts[n_passed - 1]))
+
+
+def _sequence(constraint: Constraint) -> Floats:
+    """Limits from loose to strict, in steps that do not depend on that of the constraint, which is the last.
+
+    >>> _sequence(Constraint("precision", ">=", 0.022)).tolist()
+    [0.005, 0.01, 0.015, 0.02, 0.022]
+    """
+    grid, limit = np.arange(1, LIMITS) / LIMITS, constraint.limit
+    return np.append(grid[grid < limit], limit) if constraint.wants_more else np.append(grid[grid > limit][::-1], limit)
+
+
+def _walk(passed: NDArray[np.bool_], start: int, index: int = 1) -> NDArray[np.bool_]:
+    """The cuts from the start to the last before one that does not pass, towards more rows of the class of this index.
 
     >>> _walk(np.array([True, True, True, False, True]), 1).tolist()
     [False, True, True, False, False]
     """
-    index, stop = np.arange(len(passed)), start + int(np.append(passed[start:], False).argmin())
-    return (start <= index) & (index < stop)
+    if index == 0:
+        return _walk(passed[::-1], len(passed) - 1 - start)[::-1]
+    cuts, stop = np.arange(len(passed)), start + int(np.append(passed[start:], False).argmin())
+    return (start <= cuts) & (cuts < stop)
 
 
-def _start(matrices: Floats, one: ClassConstraint, alpha: float) -> int:
-    """The cut of most evidence for the constraint, in standard errors, by expected matrices.
+def _starts(matrices: Floats, one: ClassConstraint, alpha: float, limits: Floats, is_calibrated: bool) -> Ints:
+    """For each limit the cut where its test is made, by expected matrices.
 
-    It has the trials that a test needs to reject. If the model expects evidence nowhere, it is the cut with the best bound
-    that it expects: the model may be wrong.
+    Of calibrated matrices it is the cut with the best bound; else that of most evidence, in standard errors, with the trials
+    that a test needs to reject. If the model expects evidence nowhere, it is the cut with the best bound, too: the model may
+    be wrong.
     """
     share, side = one.constraint.share, 1.0 if one.constraint.wants_more else -1.0
-    if share is None:
-        return int((side * one.values(matrices)).argmax())
-    hits, trials = share.counts(matrices, one.index)
-    evidence = side * (hits - share.share(one.constraint.limit) * trials) / np.sqrt(np.maximum(trials, 1e-300))
-    enough = trials >= fewest_rows(one.constraint, alpha)
-    if not share.is_monotone and (evidence[enough] > 0.0).any():
-        return int(np.where(enough, evidence, 0.0).argmax())
+    assert share is not None
+    some = np.unique(np.linspace(0, len(matrices) - 1, MOST_STARTS).astype(np.int64))
+    hits, trials = share.counts(matrices[some], one.index)
     expected = np.divide(hits, trials, out=np.full_like(trials, 0.5 - 0.5 * side), where=trials > 0.0)
     n = np.maximum(trials, 1.0)
-    spread = np.sqrt(np.maximum(expected * (1.0 - expected), 0.25 / n) / n)
-    return int(np.where(enough | ~enough.any(), side * expected - 2.0 * spread, -np.inf).argmax())
+    bounds = side * expected - 2.0 * np.sqrt(np.maximum(expected * (1.0 - expected), 0.25 / n) / n)
+    if is_calibrated:
+        return np.full(len(limits), some[bounds.argmax()])
+    found = []
+    for limit in limits:
+        evidence = side * (hits - share.share(limit) * trials) / np.sqrt(np.maximum(trials, 1e-300))
+        enough = trials >= fewest_rows(replace(one.constraint, limit=float(limit)), alpha)
+        if (evidence[enough] > 0.0).any():
+            found.append(np.where(enough, evidence, 0.0).argmax())
+        else:
+            found.append(np.where(enough | ~enough.any(), bounds, -np.inf).argmax())
+    return some[np.array(found)]
 
 
-def best_promise(
-    path: Path, is_class: NDArray[np.bool_], probability: Floats, one: ClassConstraint, alpha: float
-) -> tuple[int, float]:
-    """Where no cut keeps the constraint: the first that was tested, and the limit that it keeps, to three digits."""
-    share = one.constraint.share
-    assert share is not None
-    cut = _start(path.two_by_two(probability), one, alpha)
-    found, of = (float(counts[cut]) for counts in share.counts(path.two_by_two(is_class), one.index))
-    bound = float(share.value(np.asarray(_bound(found, of, one.constraint.wants_more, alpha))))
-    return cut, math.floor(bound * 1000.0) / 1000.0 if one.constraint.wants_more else math.ceil(bound * 1000.0) / 1000.0
+def _rounded(limit: float, wants_more: bool) -> float:
+    """To three digits, on the safe side."""
+    return math.floor(limit * 1000.0) / 1000.0 if wants_more else math.ceil(limit * 1000.0) / 1000.0
 
 
 def fewest_rows(constraint: Constraint, alpha: float) -> int:
@@ -152,13 +200,11 @@ def fewest_rows(constraint: Constraint, alpha: float) -> int:
     return 0 if chance == 0.0 else math.ceil(math.log(alpha) / math.log(chance))
 
 
-def _bound(hits: float, trials: float, is_lower: bool, alpha: float) -> float:
-    """The exact bound of a share on one side."""
-    if trials <= 0.0:
-        return 0.0 if is_lower else 1.0
+def _bounds(hits: Floats, trials: Floats, is_lower: bool, alpha: float) -> Floats:
+    """The exact bounds of shares on one side."""
     if is_lower:
-        return float(betaincinv(hits, trials - hits + 1.0, alpha)) if hits > 0.0 else 0.0
-    return float(betaincinv(hits + 1.0, trials - hits, 1.0 - alpha)) if hits < trials else 1.0
+        return np.where(hits > 0.0, betaincinv(np.maximum(hits, 1e-300), trials - hits + 1.0, alpha), 0.0)
+    return np.where(hits < trials, betaincinv(hits + 1.0, np.maximum(trials - hits, 1e-300), 1.0 - alpha), 1.0)
 
 
 def _p_values(matrices: Floats, one: ClassConstraint) -> Floats:
@@ -170,7 +216,7 @@ def _p_values(matrices: Floats, one: ClassConstraint) -> Floats:
     return binomial_p_values(hits, trials, limit, one.constraint.wants_more)
 
 
-def binomial_p_values(hits: Floats, trials: Floats, limit: float, wants_more: bool) -> Floats:
+def binomial_p_values(hits: Floats, trials: Floats, limit: Floats | float, wants_more: bool) -> Floats:
     """The chance of so many hits or more (or fewer) if the share were the limit.
 
     >>> binomial_p_values(np.array([2.0]), np.array([2.0]), 0.5, True).tolist()

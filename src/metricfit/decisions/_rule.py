@@ -15,24 +15,21 @@ from scipy.special import expit, ndtr
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import _rule_file
-from metricfit.decisions._calibration import fit_scale_and_bias, thin_rows
+from metricfit.decisions._calibration import MOST_SEARCHED, thin_rows
 from metricfit.decisions._constraints import ClassConstraint, Constraint, read_constraints, resolve_constraints
-from metricfit.decisions._curve import Curve
+from metricfit.decisions._curve import Curve, Reliability
 from metricfit.decisions._guard import Guard
+from metricfit.decisions._hard import largest_class
 from metricfit.decisions._intervals import Interval, Z, constraint_interval, gain_interval, metric_interval
-from metricfit.decisions._labels import match_columns
-from metricfit.decisions._prevalence import estimate_shares, separation
-from metricfit.decisions._reliability import Reliability
-from metricfit.decisions._scores import check_percentages, read_scores
-from metricfit.decisions._smoothed import softmax_and_normalizer
+from metricfit.decisions._prevalence import complete_shares, estimate_shares
+from metricfit.decisions._scores import check_percentages, check_weight, match_columns, read_scores
 from metricfit.decisions._solve import Rows, Solution, check_promise, rank_in_class, solve
 from metricfit.metrics import BalancedAccuracy, GMean, Metric, name_of, positive_of, resolve_metric
 
-FOLDS = 5  # parts of the rows, each decided by a rule of the others
+FOLDS, FEW_FOLDS = 5, 2  # parts of the rows, each decided by a rule of the others; parts of very many rows
+CLEARLY = 1.0  # standard error by which offsets of several classes have to lose to be dropped
 MOST_KEPT = 20_000  # rows that a rule keeps for another prevalence
-N_PARTS, MOST_RECALIBRATED = 10, 10_000  # of the rows of the fit, and new rows that show the error of the calibration
 MOST_SHOWN = 10  # offsets in a sentence
-LEAST_SEPARATION = 0.02  # of a class from the others, where its share can be estimated
 _KINDS = {"probability": "probabilities", "log_probability": "log-probabilities", "logit": "logits"}
 
 
@@ -133,6 +130,11 @@ class DecisionRule:
         solution = self._solve(rows)
         self.offsets_, self.refusal_, self.attainable_ = solution.offsets, solution.refusal, not solution.refusal
         self._judge(rows)
+        if len(rows) > MOST_SEARCHED and (rows.n_classes > 2 or not self._constraints):
+            self.notes_ += (
+                f"The offsets were searched on about {MOST_SEARCHED:,} of the {len(rows):,} rows, as many of each class as "
+                "possible. The scores above are those of all rows.",
+            )
         self.constraints_ = [self._describe(one, rows, solution) for one in self._constraints]
         self.curve_ = Curve.of(rows, self.metric_, self._positive, self._threshold) if self._positive is not None else None
         self.reliability_ = Reliability.of(rows, self._positive)
@@ -144,7 +146,7 @@ class DecisionRule:
         """The label of every row; an error if the constraints cannot be kept and no ``fallback`` was passed."""
         if not self._decides():
             raise NotAttainableError(f"{self.refusal_} Pass fallback='best' to decide by the best that can be promised.")
-        return self.classes_[(self._read_new(scores) + self.offsets_).argmax(1)]
+        return self.classes_[largest_class(self._read_new(scores), self.offsets_)]
 
     def decision_function(self, scores: Any) -> Floats:
         """The sums that :meth:`predict` decides by: (n, k), or (n,) for two classes."""
@@ -168,7 +170,7 @@ class DecisionRule:
 
         Nothing is trained: the rows that the rule keeps are weighted. A promise does not carry over.
         """
-        return self._with_shares(self._check_shares(shares), "passed")
+        return self._with_shares(complete_shares(shares, self.shares_, self.classes_.tolist()), "passed")
 
     def adapt(self, scores: Any) -> DecisionRule:
         """The rule for the shares of the classes in these rows, which need no labels.
@@ -176,35 +178,11 @@ class DecisionRule:
         It assumes that only the shares have changed: within each class, rows look as they did. Where they do not, the estimate
         is wrong and the rule can become worse than before, which no check of unlabelled rows can rule out.
         """
-        if not self.shares_.all():
-            label = self.classes_.tolist()[int(self.shares_.argmin())]
-            raise ValueError(f"`adapt` needs rows of every class in the fit, and there were none of {label!r}.")
-        rows, new = self._rows, self._read_new(scores)
-        scale, bias = fit_scale_and_bias(rows.scores, rows.labels, rows.weight)
-        if scale == 0.0:
-            raise ValueError(
-                "`adapt` needs scores that rise with the probability of their class. Pass shares to for_prevalence."
-            )
-        separated = separation(softmax_and_normalizer(scale * rows.scores + bias)[0], rows.weight, self.shares_)
-        if separated.min() < LEAST_SEPARATION:
-            label = self.classes_.tolist()[int(separated.argmin())]
-            raise ValueError(
-                f"`adapt` cannot estimate the share of {label!r}: the scores hardly separate it from the others. If you know "
-                "the shares, pass them to for_prevalence."
-            )
-        found = estimate_shares(softmax_and_normalizer(scale * new + bias)[0], self.shares_, self._recalibrations(new))
+        new = self._read_new(scores)
+        found = estimate_shares(self._rows, self.shares_, new, self.classes_.tolist())
         rule = self._with_shares(found.values, f"estimated from {len(new):,} rows", found.intervals)
         rule.share_intervals_ = found.intervals
         return rule
-
-    def _recalibrations(self, new: Floats) -> Iterable[Floats]:
-        """Probabilities of some new rows by calibrations that leave out a tenth of each class."""
-        rows, some = self._rows, new[:: -(-len(new) // MOST_RECALIBRATED)]
-        part = rank_in_class(rows.labels) % N_PARTS
-        for number in range(N_PARTS):
-            kept = rows.take(part != number)
-            scale, bias = fit_scale_and_bias(kept.scores, kept.labels, kept.weight)
-            yield softmax_and_normalizer(scale * some + bias)[0]
 
     def summary(self) -> str:
         """What the rule does, how well, and what it promises: a sentence a line."""
@@ -241,6 +219,8 @@ class DecisionRule:
         if not self._decides():
             return f"DecisionRule: {goal}; not attainable."
         labels = self.classes_.tolist()
+        if self._positive is None and not self.offsets_.any():
+            return f"DecisionRule: {goal}; answer the largest score."
         if self._positive is None:
             pairs = list(zip(labels, self.offsets_, strict=True))[:MOST_SHOWN]
             shifts = ", ".join(f"{label!r} {shift:+.3g}" for label, shift in pairs) + (
@@ -271,7 +251,7 @@ class DecisionRule:
         metric = resolve_metric(self.metric, None, self.pos_label, self.classes_, self.class_order, counts)
         self.metric_, self.notes_ = metric.metric, (f"Scores: {read.sentence}",)
         self._positive = self._find_positive(counts)
-        weight = _check_weight(sample_weight, len(labels))
+        weight = check_weight(sample_weight, len(labels))
         self.shares_ = np.bincount(labels, weight, len(columns)) / weight.sum()
         return Rows(self._in_order(read.values), labels, weight, _check_groups(groups, len(labels)))
 
@@ -309,14 +289,14 @@ class DecisionRule:
 
     def _judge(self, rows: Rows) -> None:
         """The metric of rows that did not set the offsets, and its difference from that of the largest score."""
-        predicted, plain = _cross_fit(rows, self._solve), rows.scores.argmax(1)
+        guard, plain = Guard(rows.labels, rows.weight, rows.n_classes, self.metric_), rows.scores.argmax(1)
+        predicted = _cross_fit(rows, self._solve, FOLDS if len(rows) <= MOST_SEARCHED else FEW_FOLDS)
+        if rows.n_classes > 2 and not self._constraints and self._offsets_lose(rows, guard, plain, predicted):
+            self.offsets_, predicted = np.zeros(rows.n_classes), plain
         self.is_cross_fitted_ = predicted is not None
         if predicted is None:
-            predicted = (rows.scores + self.offsets_).argmax(1)
-        guard, known = (
-            Guard(rows.labels, rows.weight, rows.n_classes, self.metric_),
-            (rows.labels, rows.weight, rows.n_classes),
-        )
+            predicted = largest_class(rows.scores, self.offsets_)
+        known = rows.labels, rows.weight, rows.n_classes
         self.score_, self.baseline_ = guard.value(predicted), guard.value(plain)
         self.gain_ = self.score_ - self.baseline_
         self.score_interval_ = metric_interval(self.metric_, predicted, *known, rows.groups)
@@ -325,9 +305,24 @@ class DecisionRule:
         self.gain_p_ = float(2.0 * ndtr(-abs(self.gain_) / error)) if error > 0.0 else float(self.gain_ == 0.0)
         self.predicted_ = self.classes_[predicted]
 
+    def _offsets_lose(self, rows: Rows, guard: Guard, plain: Ints, predicted: Ints | None) -> bool:
+        """Whether the largest score decides better about rows that did not set the offsets; a note says so.
+
+        A few rows for each of many classes are enough for this comparison, though not for a score.
+        """
+        if predicted is None:
+            predicted = _cross_fit(rows, self._solve, FEW_FOLDS, least=1)
+        if predicted is None or not np.any(predicted != plain):
+            return False
+        loss = guard.value(plain) - guard.value(predicted)
+        if loss <= CLEARLY * guard.difference_error(predicted, plain):
+            return False
+        self.notes_ += (f"No offsets: on rows that did not set them they lost {loss:.4f} against the largest score.",)
+        return True
+
     def _describe(self, one: ClassConstraint, rows: Rows, solution: Solution) -> dict[str, Any]:
         """A constraint's value on the rows of the fit, its interval, and what is promised."""
-        constraint, predicted = one.constraint, (rows.scores + self.offsets_).argmax(1)
+        constraint, predicted = one.constraint, largest_class(rows.scores, self.offsets_)
         value, interval = constraint_interval(one, predicted, rows.labels, rows.weight, rows.n_classes, rows.groups)
         found: dict[str, Any] = {"constraint": str(constraint), "value": value, "interval": interval}
         text = f"{constraint.name} is {value:.4f} ({_ends(interval)}) on the {len(rows):,} rows of the fit."
@@ -374,29 +369,9 @@ class DecisionRule:
         is_metric = isinstance(self.metric_, BalancedAccuracy | GMean)
         return is_metric and all(one.constraint.quantity in within for one in self._constraints)
 
-    def _check_shares(self, shares: Mapping[Any, float]) -> Floats:
-        known, given = self.classes_.tolist(), {label: float(share) for label, share in shares.items()}
-        if unknown := [label for label in given if label not in known]:
-            raise ValueError(f"`shares` should name classes of the rule, {known}, got {unknown[0]!r}.")
-        left_out = np.array([label not in given for label in known])
-        rest = 1.0 - sum(given.values())
-        if not given or min(given.values()) <= 0.0 or (rest <= 0.0 if left_out.any() else abs(rest) > 1e-9):
-            raise ValueError(f"`shares` should be positive and sum to one, or to less if classes are left out, got {given}.")
-        if absent := [label for label, share in zip(known, self.shares_, strict=True) if share == 0.0 and label in given]:
-            raise ValueError(f"`shares` should name classes that the fit had rows of, got {absent[0]!r}.")
-        found = np.where(left_out, rest * self.shares_ / (self.shares_[left_out].sum() or 1.0), 0.0)
-        return found + np.array([given.get(label, 0.0) for label in known])
-
 
 def _ends(interval: Interval) -> str:
     return f"{interval[0]:.4f} … {interval[1]:.4f}"
-
-
-def _check_weight(weight: ArrayLike | None, n_rows: int) -> Floats:
-    found = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
-    if found.shape != (n_rows,) or not (np.isfinite(found) & (found >= 0)).all() or not found.sum() > 0:
-        raise ValueError(f"`sample_weight` should be finite, not negative, not all zero and of shape ({n_rows},).")
-    return found
 
 
 def _check_groups(groups: ArrayLike | None, n_rows: int) -> Ints | None:
@@ -411,16 +386,19 @@ def _check_groups(groups: ArrayLike | None, n_rows: int) -> Ints | None:
     return index
 
 
-def _cross_fit(rows: Rows, solve_rows: Any) -> Ints | None:
-    """What rules of the other rows decide for each part of the rows; None for few rows, or if such a rule refuses."""
-    fold = (rank_in_class(rows.labels) if rows.groups is None else rows.groups) % FOLDS
+def _cross_fit(rows: Rows, solve_rows: Any, n_folds: int, least: int = 2 * FOLDS) -> Ints | None:
+    """What rules of the other rows decide for each part of the rows.
+
+    None for fewer than ``least`` rows of a class, or if such a rule refuses.
+    """
+    fold = (rank_in_class(rows.labels) if rows.groups is None else rows.groups) % n_folds
     counts = np.bincount(rows.labels)
-    if counts[counts > 0].min() < 2 * FOLDS or len(np.unique(fold)) < FOLDS:
+    if counts[counts > 0].min() < least or len(np.unique(fold)) < n_folds:
         return None
     predicted = np.empty(len(rows), np.int64)
-    for number in range(FOLDS):
+    for number in range(n_folds):
         solution = solve_rows(rows.take(fold != number))
         if solution.refusal:
             return None
-        predicted[fold == number] = (rows.scores[fold == number] + solution.offsets).argmax(1)
+        predicted[fold == number] = largest_class(rows.scores[fold == number], solution.offsets)
     return predicted

@@ -1,4 +1,4 @@
-"""Read scores of any origin: probabilities, log-probabilities or logits, in one column or in one per class.
+"""Read scores of any origin (probabilities, log-probabilities or logits, in one column or in one per class) and labels.
 
 The rule looks at few things, so that it reads a batch of new rows as it read the rows that offsets were tuned on:
 
@@ -10,14 +10,18 @@ The rule looks at few things, so that it reads a batch of new rows as it read th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 
 from metricfit._checks import check_option
-from metricfit._typing import Floats
+from metricfit._printable import did_you_mean
+from metricfit._typing import Floats, Ints
+from metricfit.decisions._hard import row_blocks
 
 KINDS = ("auto", "probability", "log_probability", "logit")
 LEAST_PROBABILITY = 1e-12  # whose logarithm is taken
@@ -81,7 +85,8 @@ def log_probabilities(probabilities: Floats) -> Floats:
     >>> log_probabilities(np.array([1.0, 0.0])).round(2).tolist()
     [0.0, -27.63]
     """
-    return np.log(np.maximum(probabilities, LEAST_PROBABILITY))
+    found = np.maximum(probabilities, LEAST_PROBABILITY)
+    return np.log(found, out=found)
 
 
 def check_percentages(read: ScoreTable) -> None:
@@ -125,7 +130,7 @@ def _read_columns(table: Floats, kind: str) -> ScoreTable:
         return ScoreTable(log_probabilities(table), "probability", f"{rows}, read as {found}.")
     if kind == "log_probability":
         _check_range(table, -np.inf, _NOISE, kind)
-    elif kind == "auto" and (table <= _NOISE).all() and _sums_to(np.exp(table), 1.0):
+    elif kind == "auto" and table.max() <= _NOISE and all(_sums_to(np.exp(table[rows]), 1.0) for rows in row_blocks(table)):
         kind = "log_probability"
     if kind == "log_probability":
         return ScoreTable(table, kind, f"{rows}, read as log-probabilities.")
@@ -154,7 +159,8 @@ def _rounding_unit(table: Floats, total: float) -> float:
     for unit in total * np.array(_UNITS):
         if missed > 0.5 * unit * table.shape[1] + _NOISE * total:
             return 0.0
-        if np.abs(table / unit - np.round(table / unit)).max() < 1e-3:
+        digits = (table[rows] / unit for rows in row_blocks(table))
+        if all(np.abs(block - np.round(block)).max() < 1e-3 for block in digits):
             return float(unit)
     return 0.0
 
@@ -165,9 +171,9 @@ def _lies_within(table: Floats, most: float) -> bool:
 
 def _finite(table: Floats, kind: str) -> Floats:
     """Minus infinity, the log-probability of zero, becomes that of 1e-12 or less; other infinite values are an error."""
-    wrong = ~np.isfinite(table)
-    if not wrong.any():
+    if np.isfinite(table.min()) and np.isfinite(table.max()):
         return table
+    wrong = ~np.isfinite(table)
     are_logs = kind == "log_probability" or (kind == "auto" and table.shape[1] > 1 and table.max() <= _NOISE)
     if are_logs and np.isneginf(table[wrong]).all():
         return np.maximum(table, min(np.log(LEAST_PROBABILITY), table[~wrong].min(initial=0.0)))
@@ -203,3 +209,92 @@ def _check_doubt(table: Floats) -> None:
 
 def _count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def check_weight(weight: ArrayLike | None, n_rows: int) -> Floats:
+    """Weights of rows as an array (n,), ones by default."""
+    found = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
+    if found.shape != (n_rows,) or not (np.isfinite(found) & (found >= 0)).all() or not found.sum() > 0:
+        raise ValueError(f"`sample_weight` should be finite, not negative, not all zero and of shape ({n_rows},).")
+    return found
+
+
+def read_labels(y: Any, shape: tuple[int, ...], classes: Iterable[Any] | None = None, names: Iterable[Any] = ()) -> Ints:
+    """The column of every label (n,), for scores of shape (n, k).
+
+    Columns are ``classes`` if they are given; or the ``names`` of columns if all labels are among them; or their indices if
+    the labels are whole numbers 0 ... k - 1; or else the k distinct labels, sorted.
+
+    >>> read_labels(["yes", "no", "yes"], (3, 2)).tolist()
+    [1, 0, 1]
+    >>> read_labels([2, 1, 2], (3, 3)).tolist()
+    [2, 1, 2]
+    """
+    return match_columns(y, shape, classes, names)[0]
+
+
+def match_columns(
+    y: Any, shape: tuple[int, ...], classes: Iterable[Any] | None = None, names: Iterable[Any] = ()
+) -> tuple[Ints, list[Any]]:
+    """The column of every label, and the labels of the columns; see :func:`read_labels`."""
+    n_rows, n_classes = shape
+    labels = as_array(y)
+    if labels.shape != (n_rows,):
+        raise ValueError(f"`y` should have shape ({n_rows},) to match the scores, got {labels.shape}.")
+    found, index = _distinct(labels)
+    columns = _columns(found, n_classes, classes, list(names))
+    try:
+        return np.array([columns.index(label) for label in found.tolist()])[index], columns
+    except ValueError:
+        unknown = next(label for label in found.tolist() if label not in columns)
+        near = did_you_mean(unknown, map(str, columns))
+        raise ValueError(f"`y` should hold labels of `classes` only, {columns}, got also {unknown!r}.{near}") from None
+
+
+def _columns(found: NDArray[Any], n_classes: int, classes: Iterable[Any] | None, names: list[Any]) -> list[Any]:
+    """The labels of the columns, given the distinct labels."""
+    if classes is not None:
+        return check_classes(classes, n_classes).tolist()
+    known = found.tolist()
+    if all(label in names for label in known):
+        return names
+    if found.dtype.kind in "iufb" and all(label in range(n_classes) for label in known):
+        return list(range(n_classes))
+    if len(known) == n_classes:
+        return known
+    shown = ", ".join(map(repr, known[:5])) + (", ..." if len(known) > 5 else "")
+    raise ValueError(
+        f"`y` should have {n_classes} different labels, one per column of scores, got {len(known)}: {shown}. "
+        "Pass `classes`, the label of every column, or labels 0 ... k - 1."
+    )
+
+
+def check_classes(classes: Iterable[Any], n_classes: int) -> NDArray[Any]:
+    """The labels of the columns as an array (k,)."""
+    labels = as_array(list(classes))
+    if labels.shape != (n_classes,) or len(set(labels.tolist())) < n_classes:
+        raise ValueError(f"`classes` should name {n_classes} different classes, one per column, got {labels.tolist()}.")
+    return labels
+
+
+def as_array(labels: Any) -> NDArray[Any]:
+    """Labels of an array, list, data frame or tensor, each of its own type; one column as (n,)."""
+    if isinstance(labels, torch.Tensor):
+        labels = labels.detach().cpu().numpy()
+    array = np.asarray(labels)
+    if array.dtype.kind in "US" and not isinstance(labels, np.ndarray):
+        array = np.array(labels, object)  # numpy makes a text of a missing label beside texts
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def _distinct(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+    """The distinct labels, sorted, and which of them each row has."""
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError(
+            f"`y` should have a label in every row, got {int(np.isnan(labels).sum())} NaN. Drop these rows first."
+        )
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        types = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
+        raise ValueError(f"`y` should have labels of one type in every row, got {types}.") from error

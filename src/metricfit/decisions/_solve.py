@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._calibration import fit_scale_and_bias
+from metricfit.decisions._calibration import MOST_SEARCHED, fit_scale_and_bias, thin_rows
 from metricfit.decisions._constraints import COST, ClassConstraint, Constrained
-from metricfit.decisions._hard import hard_confusion, metric_values
+from metricfit.decisions._hard import hard_confusion, largest_class, metric_values, row_blocks
 from metricfit.decisions._offsets import fit_offsets
-from metricfit.decisions._promise import Path, best_promise, fewest_rows, promised_cuts
+from metricfit.decisions._promise import Path, fewest_rows, promise
 from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._tuning import fit_calibrated_offsets
 from metricfit.metrics import Metric
@@ -48,7 +48,7 @@ class Rows:
 
     def confusion(self, offsets: Floats) -> Floats:
         """The confusion matrix of the decisions with these offsets."""
-        return hard_confusion((self.scores + offsets).argmax(1), self.labels, self.weight, self.n_classes)
+        return hard_confusion(largest_class(self.scores, offsets), self.labels, self.weight, self.n_classes)
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,22 @@ def check_promise(rows: Rows, constraints: Sequence[ClassConstraint]) -> None:
 
 
 def _solve_on_rows(rows: Rows, metric: Metric, constraints: Sequence[ClassConstraint]) -> Solution:
-    """The best decisions about these rows: exact for two classes, by coordinate ascent from two starts for more."""
-    constrained = Constrained(metric, constraints)
+    """The best decisions about these rows: exact for two classes, by coordinate ascent from two starts for more.
+
+    Of many rows of more classes a part is searched. All rows then move the classes of the constraints.
+    """
+    constrained, some = Constrained(metric, constraints), rows
     starts: list[Floats | None] = [None]
     if rows.n_classes > 2:
-        starts.append(fit_offsets(rows.scores, rows.labels, metric, rows.weight))
-    found = [fit_offsets(rows.scores, rows.labels, constrained, rows.weight, start) for start in starts]
-    offsets = max(found, key=lambda one: float(metric_values(constrained, rows.confusion(one))))
+        if len(rows) > MOST_SEARCHED:
+            kept, weight = thin_rows(rows.labels, rows.weight, rows.n_classes, MOST_SEARCHED)
+            some = Rows(rows.scores[kept], rows.labels[kept], weight)
+        starts.append(fit_offsets(some.scores, some.labels, metric, some.weight))
+    found = [fit_offsets(some.scores, some.labels, constrained, some.weight, start) for start in starts]
+    offsets = max(found, key=lambda one: float(metric_values(constrained, some.confusion(one))))
+    if some is not rows:
+        moving = sorted({one.index for one in constraints})
+        offsets = fit_offsets(rows.scores, rows.labels, constrained, rows.weight, offsets, moving=moving)
     matrix = rows.confusion(offsets)
     missed = [one for one in constraints if one.violations(matrix) > 0.0]
     if not missed:
@@ -132,25 +141,25 @@ def _solve_with_promise(rows: Rows, metric: Metric, constraints: Sequence[ClassC
         offsets = fit_calibrated_offsets(tuning.scores, tuning.labels, metric, tuning.weight)
     of_two = [one if rows.n_classes == 2 else replace(one, index=1) for one in constraints]
     alpha, is_class = (1.0 - confidence) / len(constraints), rows.labels == moving
-    calibrated = scale * rows.scores + bias if scale > 0.0 else rows.scores
-    probability = softmax_and_normalizer(calibrated)[0][:, moving]
-    path = Path.of(rows.scores + offsets, moving)
-    kept = [promised_cuts(path, is_class, probability, one, alpha) for one in of_two]
-    cuts = path.thin(np.flatnonzero(np.logical_and.reduce(kept)), rows.n_classes)
+    scale, bias = (scale, bias) if scale > 0.0 else (1.0, np.zeros(rows.n_classes))
+    is_calibrated, blocks = rows.n_classes == 2 and bool(apart.any()), row_blocks(rows.scores)
+    probability = np.concatenate([softmax_and_normalizer(scale * rows.scores[some] + bias)[0][:, moving] for some in blocks])
+    path = Path.of(rows.scores, moving, offsets)
+    promises = [promise(path, is_class, probability, one, alpha, is_calibrated) for one in of_two]
+    cuts = path.thin(np.flatnonzero(np.logical_and.reduce([own.cuts for own in promises])), rows.n_classes)
     if len(cuts):
         values = metric_values(metric, path.matrices(cuts, rows.labels, rows.n_classes, moving))
         return Solution(_shifted(offsets, moving, path.shifts[cuts[np.nan_to_num(values, nan=-np.inf).argmax()]]))
-    for one, own in zip(of_two, kept, strict=True):
-        if own.any():
+    for one, own in zip(of_two, promises, strict=True):
+        if own.cuts.any():
             continue
-        if one.constraint.share is None:
+        if one.constraint.share is None or own.limit is None:
             return Solution(offsets, f"Not attainable: {one.constraint} cannot be promised {level}.")
-        cut, limit = best_promise(path, is_class, probability, one, alpha)
-        text = f"Not attainable: the best {one.constraint.name} that can be promised {level} is {limit:g}."
+        text = f"Not attainable: the best {one.constraint.name} that can be promised {level} is {own.limit:g}."
         _, trials = one.constraint.share.counts(path.two_by_two(is_class), one.index)
         if trials.max() < (needed := fewest_rows(one.constraint, alpha)):
             text += f" {one.constraint} needs at least {needed:,} rows to count, and there are {trials.max():,.0f}."
-        return Solution(_shifted(offsets, moving, path.shifts[cut]), text, limit if len(constraints) == 1 else None)
+        return Solution(_shifted(offsets, moving, path.shifts[own.cut]), text, own.limit if len(constraints) == 1 else None)
     names = " and ".join(str(one.constraint) for one in constraints)
     return Solution(offsets, f"Not attainable: {names} can each be promised {level}, but not together.")
 

@@ -12,10 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._calibration import NEVER, fit_scale_and_bias
-from metricfit.decisions._labels import as_array, check_classes, read_labels
+from metricfit.decisions._calibration import MOST_SEARCHED, NEVER, fit_scale_and_bias, thin_rows
+from metricfit.decisions._hard import largest_class
 from metricfit.decisions._offsets import are_clearly_worse, fit_offsets, fit_smooth_offsets
-from metricfit.decisions._scores import FEW_ROWS, as_floats, check_percentages, read_scores
+from metricfit.decisions._scores import (
+    FEW_ROWS,
+    as_array,
+    as_floats,
+    check_classes,
+    check_percentages,
+    check_weight,
+    read_labels,
+    read_scores,
+)
 from metricfit.metrics import Averaged, Metric, Multilabel
 
 _SURELY = 4.0  # standard errors
@@ -90,9 +99,7 @@ def tune_offsets(
     if kind == "auto":
         check_percentages(read)
     labels = read_labels(y, table.shape, classes, names)
-    weight = np.ones(len(table)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if weight.shape != labels.shape or not (np.isfinite(weight) & (weight >= 0)).all() or not weight.sum() > 0:
-        raise ValueError(f"`sample_weight` should be finite, not negative, not all zero and of shape ({len(table)},).")
+    weight = check_weight(sample_weight, len(table))
     chosen = metrics.get(metric)
     chosen.check_classes(table.shape[1])
     _logger.info("Scores: %s", read.sentence)
@@ -138,7 +145,7 @@ def decide(scores: ArrayLike, offsets: ArrayLike, *, kind: str = "auto", classes
     if shift.shape != read.values.shape[1:]:
         wanted = read.values.shape[1]
         raise ValueError(f"`offsets` should have shape ({wanted},), one per class of the scores, got {shift.shape}.")
-    decided = (read.values + shift).argmax(1)
+    decided = largest_class(read.values, shift)
     return decided if classes is None else check_classes(classes, len(shift))[decided]
 
 
@@ -246,7 +253,12 @@ def fit_calibrated_offsets(scores: Floats, labels: Ints, metric: Metric, weight:
     :math:`(b + o) / a` in the units of the scores. Scores that say nothing about the labels have no such scale, so they get
     the best offsets for the metric itself, and so do scores whose rows these offsets decide clearly worse than none: with many
     classes and few rows of each, the biases are mostly chance.
+
+    Of more than 200,000 rows about so many are searched, in equal parts of the classes, and weighted to make up for it.
     """
+    if len(labels) > MOST_SEARCHED:
+        kept, weight = thin_rows(labels, weight, scores.shape[1], MOST_SEARCHED)
+        scores, labels = scores[kept], labels[kept]
     scale, bias = fit_scale_and_bias(scores, labels, weight)
     if scale == 0.0:
         return fit_offsets(scores, labels, metric, weight)
