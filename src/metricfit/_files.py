@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -69,8 +70,9 @@ def new_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder, which is renamed to ``folder`` if no error occurs."""
     check_free(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=_hidden(folder), dir=folder.parent))
+    temporary = _hidden(folder)
     try:
+        temporary.mkdir(0o700)
         yield temporary
         for file in temporary.iterdir():  # some libraries write files that only the owner can read
             file.chmod(0o666 & ~_umask())
@@ -91,10 +93,9 @@ def new_file(file: Path, overwrite: bool = False) -> Iterator[Path]:
         yield file
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=_hidden(file), dir=file.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = _hidden(file)
     try:
+        temporary.touch(0o600, exist_ok=False)
         yield temporary
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(file)
@@ -104,9 +105,9 @@ def new_file(file: Path, overwrite: bool = False) -> Iterator[Path]:
         raise
 
 
-def _hidden(path: Path) -> str:
-    """How the temporary name of this path begins."""
-    return f".{path.name[:NAME_KEPT]}-"
+def _hidden(path: Path) -> Path:
+    """A temporary name, known before anything has it: a signal may come as soon as the file is there."""
+    return path.parent / f".{path.name[:NAME_KEPT]}-{secrets.token_hex(8)}"
 
 
 def _raise_if_disk_full(error: BaseException, target: Path) -> None:

@@ -129,3 +129,14 @@ def test_control_characters_of_a_file_are_not_printed(run, fitted, table):
     new = table([NEW[0], "1,\x1b[2J\u202e,red,2024-05-01", *NEW[1:]], "new.csv")
     assert "'\\x1b[2J\\u202e' is not a number." in run("predict", fitted, new)[2]
     assert "\\x1b]0;title\\x07" in run("predict", fitted, new, "--keep", "\x1b]0;title\x07")[2]
+
+
+def test_a_signal_as_soon_as_the_temporary_file_is_there_leaves_nothing(tmp_path, monkeypatch):
+    def create(path, *_, **__):
+        path.write_bytes(b"")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "touch", create)
+    with pytest.raises(KeyboardInterrupt), _files.new_file(tmp_path / "r.csv"):
+        pass
+    assert list(tmp_path.iterdir()) == []
