@@ -21,6 +21,7 @@ from metricfit.decisions._curve import Curve, Reliability
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import largest_class
 from metricfit.decisions._intervals import Interval, Z, constraint_interval, gain_interval, metric_interval
+from metricfit.decisions._onnx import rule_to_onnx
 from metricfit.decisions._prevalence import complete_shares, estimate_shares
 from metricfit.decisions._scores import check_percentages, check_weight, match_columns, read_scores
 from metricfit.decisions._solve import Rows, Solution, check_promise, rank_in_class, solve
@@ -144,9 +145,13 @@ class DecisionRule:
 
     def predict(self, scores: Any) -> NDArray[Any]:
         """The label of every row; an error if the constraints cannot be kept and no ``fallback`` was passed."""
+        self.check_attainable()
+        return self.classes_[largest_class(self._read_new(scores), self.offsets_)]
+
+    def check_attainable(self) -> None:
+        """Raise a :class:`NotAttainableError` if :meth:`predict` would."""
         if not self._decides():
             raise NotAttainableError(f"{self.refusal_} Pass fallback='best' to decide by the best that can be promised.")
-        return self.classes_[largest_class(self._read_new(scores), self.offsets_)]
 
     def decision_function(self, scores: Any) -> Floats:
         """The sums that :meth:`predict` decides by: (n, k), or (n,) for two classes."""
@@ -202,6 +207,14 @@ class DecisionRule:
     def save(self, file: str | Path, *, overwrite: bool = False) -> None:
         """Write the rule to a JSON file, with the rows that it keeps for another prevalence."""
         _rule_file.save(self, Path(file), overwrite)
+
+    def to_onnx(self, *, dtype: str = "float64") -> Any:
+        """The rule as an ONNX model from ``scores`` (n, k), or (n, 1) if the fit had one column, to ``label`` (n,).
+
+        It reads scores as :meth:`predict` does, but checks nothing. ``dtype`` is the type of ``scores``: "float32" fits the
+        output of a network, and ``onnx.compose.merge_models`` puts the rule behind it. Needs ``metricfit[onnx]``.
+        """
+        return rule_to_onnx(self, dtype)
 
     @classmethod
     def load(cls, file: str | Path, *, metric: Any = None) -> Self:

@@ -216,6 +216,16 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
+    def to_onnx(self, *, dtype: str = "float64") -> Any:
+        """An ONNX model of the decision and the probabilities, if skl2onnx converts the estimator, fitted to an array.
+
+        See :meth:`MetricClassifier.to_onnx`.
+        """
+        from metricfit.estimators._onnx import offset_classifier_to_onnx
+
+        check_is_fitted(self)
+        return offset_classifier_to_onnx(self, dtype)
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
 
