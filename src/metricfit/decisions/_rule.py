@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtr
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
@@ -19,7 +20,7 @@ from metricfit.decisions._calibration import MOST_SEARCHED, thin_rows
 from metricfit.decisions._constraints import ClassConstraint, Constraint, read_constraints, resolve_constraints
 from metricfit.decisions._curve import Curve, Reliability
 from metricfit.decisions._guard import Guard
-from metricfit.decisions._hard import largest_class
+from metricfit.decisions._hard import hard_confusion, largest_class, metric_values
 from metricfit.decisions._intervals import Interval, Z, constraint_interval, gain_interval, metric_interval
 from metricfit.decisions._onnx import rule_to_onnx
 from metricfit.decisions._prevalence import complete_shares, estimate_shares
@@ -38,11 +39,12 @@ class NotAttainableError(ValueError):
     """No decision keeps the constraints."""
 
 
-class DecisionRule:
+class DecisionRule(ClassifierMixin, BaseEstimator):
     """How to answer by the scores of any classifier: the best decision for a metric, subject to constraints.
 
     Fit it to scores of rows that the classifier has not seen. The rule adds an offset to the score of each class, and the
-    largest sum decides. For two classes that is a threshold.
+    largest sum decides. For two classes that is a threshold. To scikit-learn it is an estimator whose features are scores: it can be
+    the last step of a Pipeline.
 
     **Constraints.** ``subject_to="precision >= 0.9 and predicted_rate <= 0.05"`` limits "precision", "recall", "f1",
     "jaccard", "fpr", "specificity" and "predicted_rate" of a class (``recall[fraud]``), "cost", or any metric. Without
@@ -86,6 +88,7 @@ class DecisionRule:
     array([0, 0])
     """
 
+    _repr_mimebundle_ = None  # notebooks show the sentence
     classes_: NDArray[Any]
     metric_: Metric
     offsets_: Floats
@@ -152,6 +155,16 @@ class DecisionRule:
         """Raise a :class:`NotAttainableError` if :meth:`predict` would."""
         if not self._decides():
             raise NotAttainableError(f"{self.refusal_} Pass fallback='best' to decide by the best that can be promised.")
+
+    def score(self, scores: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The metric of :meth:`predict`."""
+        known, truth = self.classes_.tolist(), np.asarray(y).tolist()
+        if unknown := sorted(set(truth) - set(known), key=str):
+            raise ValueError(f"`y` should hold classes of the rule, {known}, got also {unknown[:5]}.")
+        index = {label: place for place, label in enumerate(known)}
+        predicted, labels = (np.array([index[label] for label in found]) for found in (self.predict(scores).tolist(), truth))
+        weight = check_weight(sample_weight, len(labels))
+        return float(metric_values(self.metric_, hard_confusion(predicted, labels, weight, len(known))))
 
     def decision_function(self, scores: Any) -> Floats:
         """The sums that :meth:`predict` decides by: (n, k), or (n,) for two classes."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
@@ -36,14 +37,14 @@ def classifier_to_onnx(classifier: Any, dtype: str) -> Any:
     graph = OnnxGraph(dtype)
     read = _reader(graph, classifier)
     logits = _logits(graph, classifier.model_.to_plain(), read, classifier.forms_[0], len(classifier.classes_))
-    warm = graph.add("Div", logits, np.array(classifier.temperature_))
-    return _build(graph, classifier, logits, graph.add("Softmax", warm, axis=1))
+    probabilities = graph.add("Softmax", graph.add("Div", logits, np.array(classifier.temperature_)), axis=1)
+    if hasattr(classifier, "rule_"):  # it decides by the probabilities
+        return _build(graph, classifier, _log_probabilities(graph, probabilities), probabilities)
+    return _build(graph, classifier, logits, probabilities)
 
 
 def offset_classifier_to_onnx(classifier: Any, dtype: str) -> Any:
     """A graph of a fitted ``OffsetClassifier``; ``probabilities`` only where its estimator has them."""
-    if classifier.subject_to is not None:
-        classifier.rule_.check_attainable()
     if hasattr(classifier, "feature_names_in_"):
         raise ValueError(f"to_onnx needs an estimator that was fitted to an array, got one of a data frame. {INSTEAD}")
     graph, estimator = OnnxGraph(dtype), classifier.estimator_
@@ -61,9 +62,12 @@ def offset_classifier_to_onnx(classifier: Any, dtype: str) -> Any:
 
 
 def _build(graph: OnnxGraph, classifier: Any, scores: str, probabilities: str | None) -> Any:
-    classes = classifier.classes_
+    classes, offsets = classifier.classes_, classifier.offsets_
+    if hasattr(classifier, "rule_"):
+        classifier.rule_.check_attainable()
+        offsets = classifier.rule_.offsets_
     outputs: dict[str, tuple[str, Any, Sequence[int | None]]] = {
-        "label": (graph.label(scores, classifier.offsets_, classes), classes.dtype, (None,))
+        "label": (graph.label(scores, offsets, classes), classes.dtype, (None,))
     }
     if probabilities is not None:
         outputs["probabilities"] = (probabilities, np.float64, (None, len(classes)))
@@ -220,7 +224,11 @@ def _estimator(graph: OnnxGraph, estimator: Any, features: str) -> str:
 
 
 def _probabilities_or_scores(graph: OnnxGraph, estimator: Any, features: str, n_features: int) -> str:
-    """As :func:`_convert`; trees that we know are exact, those of skl2onnx are not."""
+    """As :func:`_convert`; our own classifiers and trees that we know are exact."""
+    if isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    if hasattr(estimator, "to_onnx"):
+        return graph.embed(estimator.to_onnx(), {"X": features})[-1]
     own = EstimatorModel(estimator, np.arange(len(estimator.classes_)), np.zeros(len(estimator.classes_))).to_plain()[
         "estimator"
     ]
