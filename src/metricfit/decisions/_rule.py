@@ -43,8 +43,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     """How to answer by the scores of any classifier: the best decision for a metric, subject to constraints.
 
     Fit it to scores of rows that the classifier has not seen. The rule adds an offset to the score of each class, and the
-    largest sum decides. For two classes that is a threshold. To scikit-learn it is an estimator whose features are scores: it can be
-    the last step of a Pipeline.
+    largest sum decides. For two classes that is a threshold. To scikit-learn it is an estimator whose features are scores:
+    it can be the last step of a Pipeline.
 
     **Constraints.** ``subject_to="precision >= 0.9 and predicted_rate <= 0.05"`` limits "precision", "recall", "f1",
     "jaccard", "fpr", "specificity" and "predicted_rate" of a class (``recall[fraud]``), "cost", or any metric. Without
