@@ -135,8 +135,8 @@ def main() -> None:
         text = (
             f"# Models in onnxruntime\n\n{given.train:,} rows to fit to, {N_NEW:,} others to predict. Medians of "
             f"{given.repeats} turns for 10,000 rows, of {4 * given.repeats} for one row, with one thread each. "
-            "`random forest` is an `OffsetClassifier`, converted by skl2onnx, which adds votes in float32. All others are graphs "
-            "of doubles.\n\n"
+            "`random forest` is an `OffsetClassifier`, converted by skl2onnx, which adds votes in float32. All others are "
+            "graphs of doubles.\n\n"
         )
         text += "\n".join(lines) + f"\n\n{hardware()}; onnxruntime {onnxruntime.__version__}. "
         command = f"python -m benchmarks.onnx_models --train {given.train} --repeats {given.repeats} --out benchmarks/results"

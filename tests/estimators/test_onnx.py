@@ -151,13 +151,24 @@ def test_categories_need_not_be_the_first_columns_of_boosted_trees():
 )
 def test_offsets_of_other_estimators(estimator, n_classes):
     features, y = array(n_classes, 1300, gaps=0.0)
-    features = features.astype(np.float32).astype(
-        np.float64
-    )  # skl2onnx compares forests in float32, or in double, and scikit-learn in float32
     classifier = mf.OffsetClassifier(estimator, "f1_macro", random_state=0).fit(features[:300], y[:300])
     found = run(classifier.to_onnx(), {"X": features})
     assert np.array_equal(found["label"], classifier.predict(features))
     assert ("probabilities" in found) == hasattr(classifier, "predict_proba")
+
+
+@pytest.mark.parametrize("forest", [RandomForestClassifier, ExtraTreesClassifier])
+def test_forests_round_to_float32_before_they_compare(forest):
+    features, y = array(2, 400, gaps=0.0)
+    classifier = mf.OffsetClassifier(forest(10, random_state=0), "f1", random_state=0).fit(features, y)
+    trees = [one.tree_ for one in classifier.estimator_.estimators_]
+    new = np.tile(features, (20, 1))
+    for column in range(features.shape[1]):  # a little above thresholds, which float32 does not see
+        thresholds = np.concatenate([tree.threshold[tree.feature == column] for tree in trees])
+        new[:, column] = np.resize(thresholds * (1.0 + 1e-12 * np.sign(thresholds)), len(new))
+    found = run(classifier.to_onnx(), {"X": new})
+    assert np.array_equal(found["label"], classifier.predict(new))
+    assert np.abs(found["probabilities"] - classifier.predict_proba(new)).max() < 1e-6
 
 
 def test_the_mean_of_fold_models_and_a_promise():

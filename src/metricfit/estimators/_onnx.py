@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from metricfit._description import Foreign
 from metricfit._extras import require
@@ -27,6 +29,7 @@ from metricfit.estimators._preprocess import CODES
 from metricfit.learners import LEAST_LOG, MATRIX, EstimatorModel
 
 RESERVED = ("label", "probabilities")
+FLOAT32 = (DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier)  # round their features to float32
 INSTEAD = "Keep such a model in Python: `save` and `load`, or mlflow (docs/production.md)."
 
 Plain = Mapping[str, Any]
@@ -244,6 +247,8 @@ def _convert(graph: OnnxGraph, estimator: Any, features: str, n_features: int) -
     from skl2onnx.common.data_types import DoubleTensorType
 
     options = _options(estimator)
+    if isinstance(estimator, FLOAT32):
+        features = graph.cast(graph.cast(features, np.float32), np.float64)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # skl2onnx reads attributes that scikit-learn is going to rename
