@@ -185,6 +185,17 @@ def test_the_mean_of_fold_models_and_a_promise():
         refused.to_onnx()
 
 
+def test_the_rule_of_a_classifier_with_constraints():
+    features, y = array(3, 1300)
+    options = {"model": "linear", "C": 1.0, "random_state": 0}
+    classifier = mf.MetricClassifier("f1_macro", subject_to="recall[2] >= 0.8", **options).fit(features[:600], y[:600])
+    found = run(classifier.to_onnx(), {"X": features})
+    assert np.array_equal(found["label"], classifier.predict(features))
+    refused = mf.MetricClassifier("f1_macro", subject_to="precision[2] >= 1.0 and recall[2] >= 1.0", **options)
+    with pytest.raises(NotAttainableError, match="Not attainable"):
+        refused.fit(features[:600], y[:600]).to_onnx()
+
+
 def test_a_class_that_a_fold_has_not_seen():
     features, y = array(3, 600, gaps=0.0)
     y[:] = np.where(y == 2, 1, y)

@@ -21,8 +21,8 @@ from metricfit._description import Foreign
 from metricfit._extras import require
 from metricfit._typing import Ints
 from metricfit.decisions import LEAST_PROBABILITY, ML, NEVER, OLD_ML_OPSET, OPSET, OnnxGraph
-from metricfit.estimators._offset_classifier import FoldMean
 from metricfit.estimators._kinds import CATEGORIES, DATES, TEXT
+from metricfit.estimators._offset_classifier import FoldMean
 from metricfit.estimators._onnx_trees import trees_to_onnx
 from metricfit.estimators._plain import TABLE, keep_transformer
 from metricfit.estimators._preprocess import CODES
