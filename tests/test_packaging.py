@@ -27,6 +27,7 @@ EXTRAS = {
     "train": {"lightning-fabric", "torch"},
     "fast": {"numba"},
     "excel": {"python-calamine"},
+    "onnx": {"onnx", "skl2onnx"},
     "own": {"skops"},
     "cluster": {"dask", "distributed"},
     "sam": {"pytorch-optimizer"},

@@ -6,6 +6,7 @@ from metricfit.decisions._curve import Reliability
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import cross_fit_offsets, fit_offsets, fit_smooth_offsets
+from metricfit.decisions._onnx import ML, OLD_ML_OPSET, OPSET, OnnxGraph
 from metricfit.decisions._rule import DecisionRule, NotAttainableError
 from metricfit.decisions._rule_file import rule_from_plain, rule_to_plain
 from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores
@@ -14,13 +15,17 @@ from metricfit.decisions._tuning import decide, fit_calibrated_offsets, tune_off
 
 __all__ = [
     "LEAST_PROBABILITY",
+    "ML",
     "NEVER",
+    "OLD_ML_OPSET",
+    "OPSET",
     "Constraint",
     "DecisionRule",
     "Guard",
     "NoisyMetric",
     "NormalOfTwo",
     "NotAttainableError",
+    "OnnxGraph",
     "Reliability",
     "ScoreTable",
     "cross_entropy",

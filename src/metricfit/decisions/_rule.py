@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtr
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
@@ -19,8 +20,9 @@ from metricfit.decisions._calibration import MOST_SEARCHED, thin_rows
 from metricfit.decisions._constraints import ClassConstraint, Constraint, read_constraints, resolve_constraints
 from metricfit.decisions._curve import Curve, Reliability
 from metricfit.decisions._guard import Guard
-from metricfit.decisions._hard import largest_class
+from metricfit.decisions._hard import hard_confusion, largest_class, metric_values
 from metricfit.decisions._intervals import Interval, Z, constraint_interval, gain_interval, metric_interval
+from metricfit.decisions._onnx import rule_to_onnx
 from metricfit.decisions._prevalence import complete_shares, estimate_shares
 from metricfit.decisions._scores import check_percentages, check_weight, match_columns, read_scores
 from metricfit.decisions._solve import Rows, Solution, check_promise, rank_in_class, solve
@@ -37,11 +39,12 @@ class NotAttainableError(ValueError):
     """No decision keeps the constraints."""
 
 
-class DecisionRule:
+class DecisionRule(ClassifierMixin, BaseEstimator):
     """How to answer by the scores of any classifier: the best decision for a metric, subject to constraints.
 
     Fit it to scores of rows that the classifier has not seen. The rule adds an offset to the score of each class, and the
-    largest sum decides. For two classes that is a threshold.
+    largest sum decides. For two classes that is a threshold. To scikit-learn it is an estimator whose features are scores:
+    it can be the last step of a Pipeline.
 
     **Constraints.** ``subject_to="precision >= 0.9 and predicted_rate <= 0.05"`` limits "precision", "recall", "f1",
     "jaccard", "fpr", "specificity" and "predicted_rate" of a class (``recall[fraud]``), "cost", or any metric. Without
@@ -85,6 +88,7 @@ class DecisionRule:
     array([0, 0])
     """
 
+    _repr_mimebundle_ = None  # notebooks show the sentence
     classes_: NDArray[Any]
     metric_: Metric
     offsets_: Floats
@@ -144,9 +148,23 @@ class DecisionRule:
 
     def predict(self, scores: Any) -> NDArray[Any]:
         """The label of every row; an error if the constraints cannot be kept and no ``fallback`` was passed."""
+        self.check_attainable()
+        return self.classes_[largest_class(self._read_new(scores), self.offsets_)]
+
+    def check_attainable(self) -> None:
+        """Raise a :class:`NotAttainableError` if :meth:`predict` would."""
         if not self._decides():
             raise NotAttainableError(f"{self.refusal_} Pass fallback='best' to decide by the best that can be promised.")
-        return self.classes_[largest_class(self._read_new(scores), self.offsets_)]
+
+    def score(self, scores: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The metric of :meth:`predict`."""
+        known, truth = self.classes_.tolist(), np.asarray(y).tolist()
+        if unknown := sorted(set(truth) - set(known), key=str):
+            raise ValueError(f"`y` should hold classes of the rule, {known}, got also {unknown[:5]}.")
+        index = {label: place for place, label in enumerate(known)}
+        predicted, labels = (np.array([index[label] for label in found]) for found in (self.predict(scores).tolist(), truth))
+        weight = check_weight(sample_weight, len(labels))
+        return float(metric_values(self.metric_, hard_confusion(predicted, labels, weight, len(known))))
 
     def decision_function(self, scores: Any) -> Floats:
         """The sums that :meth:`predict` decides by: (n, k), or (n,) for two classes."""
@@ -202,6 +220,14 @@ class DecisionRule:
     def save(self, file: str | Path, *, overwrite: bool = False) -> None:
         """Write the rule to a JSON file, with the rows that it keeps for another prevalence."""
         _rule_file.save(self, Path(file), overwrite)
+
+    def to_onnx(self, *, dtype: str = "float64") -> Any:
+        """The rule as an ONNX model from ``scores`` (n, k), or (n, 1) if the fit had one column, to ``label`` (n,).
+
+        It reads scores as :meth:`predict` does, but checks nothing. ``dtype`` is the type of ``scores``: "float32" fits the
+        output of a network, and ``onnx.compose.merge_models`` puts the rule behind it. Needs ``metricfit[onnx]``.
+        """
+        return rule_to_onnx(self, dtype)
 
     @classmethod
     def load(cls, file: str | Path, *, metric: Any = None) -> Self:

@@ -155,7 +155,14 @@ class DecisionMixin(ClassifierMixin):
             read_constraints(self.subject_to)
 
     def _fit_rule(
-        self, scores: Floats, labels: Ints, weight: Floats, class_order: Sequence[Any] | None, kind: str, n_models: int
+        self,
+        scores: Floats,
+        labels: Ints,
+        weight: Floats,
+        class_order: Sequence[Any] | None,
+        kind: str,
+        n_models: int,
+        groups: NDArray[Any] | None = None,
     ) -> None:
         """The rule for the constraints, by scores of rows that ``n_models`` models have not seen."""
         rule = DecisionRule(
@@ -167,7 +174,7 @@ class DecisionMixin(ClassifierMixin):
             classes=self.classes_.tolist(),
             kind=kind,
             fallback=self.fallback,
-        ).fit(scores, self.classes_[labels], weight)
+        ).fit(scores, self.classes_[labels], weight, groups)
         if self.confidence is not None and n_models > 1:
             rule.notes_ += (
                 f"The promise is approximate: it was tested on out-of-fold scores, and the mean of the {n_models} fold models "

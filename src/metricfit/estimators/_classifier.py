@@ -249,6 +249,20 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
 
         return load(cls, Path(folder), model, metric, trusted)
 
+    def to_onnx(self, *, dtype: str = "float64") -> Any:
+        """The classifier as an ONNX model with the outputs ``label`` (n,) and ``probabilities`` (n, k).
+
+        Its input is ``X`` (n, p), or one (n, 1) per column of a data frame: texts for categories, an empty one for a missing
+        value, and numbers for the others. All arithmetic is in float64, as here. ``dtype`` is the type of the inputs.
+
+        For linear models, trees, ensembles of them, and what skl2onnx converts (docs/production.md). Needs
+        ``metricfit[onnx]``.
+        """
+        from metricfit.estimators._onnx import classifier_to_onnx
+
+        check_is_fitted(self)
+        return classifier_to_onnx(self, dtype)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = takes_sparse(self.model)

@@ -122,10 +122,10 @@ def check_cv_argument(cv: Any) -> None:
         raise ValueError(f"`cv` should have at least one split, got none. {BETTER_CV}")
 
 
-def read_splits(cv: Any, labels: Ints) -> list[tuple[Ints, Ints]]:
+def read_splits(cv: Any, labels: Ints, groups: Any = None) -> list[tuple[Ints, Ints]]:
     """The splits of a splitter or of a list: row numbers, none in both parts of a split, and no part empty."""
     n_rows, found = len(labels), list[tuple[Ints, Ints]]()
-    for index, split in enumerate(_iterate(cv, labels)):
+    for index, split in enumerate(_iterate(cv, labels, groups)):
         if not isinstance(split, tuple | list | np.ndarray) or len(split) != 2:
             raise ValueError(f"`cv` should have pairs of training and test rows, got {_shown(split)}. {BETTER_CV}")
         train, test = (_row_numbers(part, name, index, n_rows) for part, name in zip(split, ("training", "test"), strict=True))
@@ -143,10 +143,10 @@ def read_splits(cv: Any, labels: Ints) -> list[tuple[Ints, Ints]]:
     return found
 
 
-def _iterate(cv: Any, labels: Ints) -> Iterable[Any]:
+def _iterate(cv: Any, labels: Ints, groups: Any) -> Iterable[Any]:
     if isinstance(cv, Iterable) and not isinstance(cv, str) and not hasattr(cv, "split"):
         return cv  # scikit-learn would take an empty one
-    return check_cv(cv, labels, classifier=True).split(np.empty((len(labels), 1)), labels)
+    return check_cv(cv, labels, classifier=True).split(np.empty((len(labels), 1)), labels, groups)
 
 
 def _row_numbers(rows: Any, part: str, index: int, n_rows: int) -> Ints:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -128,13 +129,23 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
-        """Fit the estimator and tune the offsets on rows it has not seen."""
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the estimator and tune the offsets on rows it has not seen.
+
+        Rows of one group stay in one fold. A splitter as ``cv`` gets the groups; a number of folds is that of a
+        ``StratifiedGroupKFold``.
+        """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         self._check_options()
         order = order_of(y) if self.class_order is None else self.class_order
-        X, labels_given = indexable(X, check_target(y, warn=True))  # noqa: N806
+        X, labels_given, groups = indexable(X, check_target(y, warn=True), groups)  # noqa: N806
         weight = check_weight(sample_weight, len(labels_given))
         weights = None if sample_weight is None else weight
         if isinstance(self.cv, str) and self.cv == "prefit":
@@ -146,7 +157,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
             self.classes_, labels = np.unique(labels_given, return_inverse=True)
             if len(self.classes_) < 2:
                 raise ValueError(f"OffsetClassifier needs at least two classes, got one class: {self.classes_[0]!r}.")
-            splits = self._splits(labels)
+            splits = self._splits(labels, groups)
             rows = np.concatenate([test for _, test in splits])
             models, parts = self._fit_folds(X, labels_given, weights, splits)
             scores = np.concatenate(parts)
@@ -161,7 +172,8 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         if self.subject_to is not None:
             kind = "probability" if hasattr(self.estimator_, "predict_proba") else "logit"
             n_models = len(self.estimator_.estimators_) if isinstance(self.estimator_, FoldMean) else 1
-            self._fit_rule(self._for_rule(scores), labels[rows], weight[rows], order, kind, n_models)
+            part = None if groups is None else np.asarray(groups)[rows]
+            self._fit_rule(self._for_rule(scores), labels[rows], weight[rows], order, kind, n_models, part)
             self.offsets_ = self.rule_.offsets_
         else:
             fit_to = fit_calibrated_offsets if self.smooth else fit_offsets
@@ -216,6 +228,16 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
+    def to_onnx(self, *, dtype: str = "float64") -> Any:
+        """An ONNX model of the decision and the probabilities, if skl2onnx converts the estimator, fitted to an array.
+
+        See :meth:`MetricClassifier.to_onnx`.
+        """
+        from metricfit.estimators._onnx import offset_classifier_to_onnx
+
+        check_is_fitted(self)
+        return offset_classifier_to_onnx(self, dtype)
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
 
@@ -224,17 +246,19 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.allow_nan = own.input_tags.allow_nan
         return tags
 
-    def _splits(self, labels: Ints) -> Sequence[tuple[Any, Any]]:
-        seed = check_random_state(self.random_state).randint(2**31)
-        draws = self.calibration is not None and isinstance(self.cv, int | np.integer)
-        splits = [] if draws else self._cv_splits(labels, seed)
-        return calibration_splits(self.cv, splits, labels, seed, self.calibration, self.confidence is not None)
+    def _splits(self, labels: Ints, groups: Any) -> Sequence[tuple[Any, Any]]:
+        seed, cv = check_random_state(self.random_state).randint(2**31), self.cv
+        if groups is not None and isinstance(cv, int | np.integer) and (n_folds := count_folds(cv, labels)):
+            cv = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+        draws = self.calibration is not None and isinstance(cv, int | np.integer)
+        splits = [] if draws else self._cv_splits(cv, labels, groups, seed)
+        return calibration_splits(cv, splits, labels, seed, self.calibration, self.confidence is not None)
 
-    def _cv_splits(self, labels: Ints, seed: int) -> list[tuple[Any, Any]]:
-        if not isinstance(self.cv, int | np.integer):
-            check_cv_argument(self.cv)
-            return read_splits(self.cv, labels)
-        n_folds = count_folds(self.cv, labels)
+    def _cv_splits(self, cv: Any, labels: Ints, groups: Any, seed: int) -> list[tuple[Any, Any]]:
+        if not isinstance(cv, int | np.integer):
+            check_cv_argument(cv)
+            return read_splits(cv, labels, groups)
+        n_folds = count_folds(cv, labels)
         if not n_folds:
             raise ValueError("OffsetClassifier needs two rows in at least two classes to hold any out.")
         return list(stratified_folds(labels, n_folds, seed, warn=True))

@@ -6,6 +6,7 @@ from metricfit.learners._estimators import EstimatorLearner, with_seed
 from metricfit.learners._learner import Fold, History, Learner, MetricLearner, Model, Task, Trained
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._models import (
+    LEAST_LOG,
     EstimatorModel,
     LinearModel,
     MeanModel,
@@ -21,6 +22,7 @@ from metricfit.learners._surrogates import is_summed
 __all__ = [
     "COLUMNS",
     "GIVEN",
+    "LEAST_LOG",
     "MATRIX",
     "MAX_MEMBERS",
     "MODELS",
