@@ -10,6 +10,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -119,6 +120,19 @@ def test_extra_trees_judge_rows_that_they_have_not_seen():
     rows = {row["candidate"]: row["metric"] for row in fitted.candidates_}
     honest = mf.metrics.get("mcc")(mf.confusion_matrix(_one_hot(forest.oob_decision_function_), _tensor(target)))
     assert rows["cross_entropy"] == pytest.approx(float(honest))
+
+
+def test_extra_trees_keep_the_groups_of_your_splits():
+    """Rows of one group are alike and share a random label, so only a model that has seen the group can know it."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 5)
+    features = rng.normal(size=(60, 4))[groups] + 0.01 * rng.normal(size=(300, 4))
+    target = rng.integers(0, 2, 60)[groups]
+    splits = list(GroupKFold(5).split(features, target, groups))
+    fitted = fit("extra_trees", (features, target), "accuracy", cv=splits)
+    assert {row["candidate"]: row["metric"] for row in fitted.candidates_}["cross_entropy"] < 0.7
+    leaking = fit("extra_trees", (features, target), "accuracy", cv=5)
+    assert {row["candidate"]: row["metric"] for row in leaking.candidates_}["cross_entropy"] > 0.95
 
 
 def _one_hot(probability):

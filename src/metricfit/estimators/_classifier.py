@@ -348,7 +348,8 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
             splits = []
         else:
             splits = build_splits(table.cv, *given)
-        return Task(rows, self.metric_, splits, self.n_jobs, warm, table.seed, progress or Progress())
+        given_by_user = not isinstance(table.cv, int | np.integer)
+        return Task(rows, self.metric_, splits, self.n_jobs, warm, table.seed, progress or Progress(), given_by_user)
 
     def _method(self) -> methods.Method | methods.Choice:
         """With constraints the automatic method is cross-entropy, because the rule decides by probabilities."""

@@ -155,32 +155,45 @@ MAX_ROWS = 20_000  # that a tree sees: memory grows with them, and the trees dif
 
 @dataclass(frozen=True)
 class ForestLearner(Learner):
-    """A tree sees rows that were drawn with replacement. The others, a third of them or more, it has not seen."""
+    """A tree sees rows that were drawn with replacement. The others, a third of them or more, it has not seen.
+
+    The user's splits are kept instead, by a forest for each: they may separate groups, of which a tree sees some rows.
+    """
 
     seed: int = 0
     name: str = field(default="extra_trees", kw_only=True)
     reads = COLUMNS
 
     def train(self, task: Task) -> Trained:
-        rows = task.rows
-        forest = ExtraTreesClassifier(
-            N_TREES,
-            min_samples_leaf=2,
-            bootstrap=True,
-            oob_score=bool(task.splits),
-            max_samples=MAX_ROWS if len(rows.labels) > MAX_ROWS else None,
-            n_jobs=task.n_jobs,
-        )
-        with parallel_config(backend="threading"):  # the trees share the rows; a cluster would be sent tree by tree
-            model = fit_estimator(forest, self.name, rows, self.seed)
-        forest.set_params(n_jobs=None)  # sums over trees in one order
+        out_of_bag = bool(task.splits) and not task.keeps_splits
+        model = _fit_forest(self, Fold(task.rows, task.metric), None, task.n_jobs, oob_score=out_of_bag)
         task.progress.step(self.name, None)
         if not task.splits:
             return Trained(self, model)
-        return Trained(self, model, logits=_out_of_bag(model)[task.held_out_index])
+        if out_of_bag:
+            return Trained(self, model, logits=_out_of_bag(model)[task.held_out_index])
+        return Trained(self, model, logits=task.held_out_logits(task.over_splits(self, partial(_fit_forest, self), self.name)))
 
     def count_steps(self, task: Task) -> int:
-        return 1
+        return 1 + len(task.splits) * task.keeps_splits
+
+
+def _fit_forest(
+    learner: ForestLearner, fold: Fold, start: None, n_jobs: int | None = None, *, oob_score: bool = False
+) -> EstimatorModel:
+    rows = fold.rows
+    forest = ExtraTreesClassifier(
+        N_TREES,
+        min_samples_leaf=2,
+        bootstrap=True,
+        oob_score=oob_score,
+        max_samples=MAX_ROWS if len(rows.labels) > MAX_ROWS else None,
+        n_jobs=n_jobs,
+    )
+    with parallel_config(backend="threading"):  # the trees share the rows; a cluster would be sent tree by tree
+        model = fit_estimator(forest, learner.name, rows, learner.seed)
+    forest.set_params(n_jobs=None)  # sums over trees in one order
+    return model
 
 
 def _out_of_bag(model: EstimatorModel) -> Floats:

@@ -74,6 +74,7 @@ class Task:
     warm: Any = None  # a model of an earlier fit
     seed: int = 0
     progress: Progress = field(default_factory=Progress)
+    keeps_splits: bool = False  # they are the user's and may separate groups or times, so out-of-bag scores would leak
 
     @cached_property
     def _sent(self) -> Task:
