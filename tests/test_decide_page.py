@@ -10,7 +10,7 @@ import re
 import tempfile
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "decide.md"
+PAGE = Path(__file__).parents[1] / "docs" / "guide" / "decide.md"
 BLOCK = re.compile(r"```python\n((?:(?!```).)*)```\n(?:```text\n((?:(?!```).)*)```\n)?", re.DOTALL)
 
 

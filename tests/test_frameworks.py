@@ -1,4 +1,4 @@
-"""The scripts of docs/frameworks.md, with the real packages."""
+"""The scripts of docs/howto/frameworks.md, with the real packages."""
 
 import importlib.util
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "frameworks.md"
+PAGE = Path(__file__).parents[1] / "docs" / "howto" / "frameworks.md"
 SECTIONS = dict(re.findall(r"^## (.+?)\n.*?```python\n(.*?)```", PAGE.read_text(), re.DOTALL | re.MULTILINE))
 NEEDS = {"Lightning": "lightning", "Hugging Face Trainer": "transformers", "skorch": "skorch", "Masks": "torch"}
 

@@ -10,7 +10,7 @@ import pytest
 from metricfit.methods._registry import REGISTRY
 
 README = Path(__file__).parents[1] / "README.md"
-PAGES = [README, *(README.parent / "docs" / name for name in ("classifier.md", "losses.md", "training.md"))]
+PAGES = [README, *(README.parent / "docs" / "guide" / name for name in ("classifier.md", "losses.md", "training.md"))]
 BLOCKS = {page.name: re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL) for page in PAGES}
 
 
