@@ -139,7 +139,7 @@ def make_parts(app: Sphinx) -> None:
         file for file in importlib.metadata.files("sphinx-mathjax-offline") or () if file.name == "tex-svg.js"
     )
     shutil.copy(str(mathjax.locate()), GENERATED / "static")
-    if not (GENERATED / "extra" / "report.html").exists():
+    if not (GENERATED / "extra" / "example_report.html").exists():
         make_report()
 
 
@@ -148,13 +148,13 @@ def make_report() -> None:
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
-    table, report = GENERATED / "tumours.csv", GENERATED / "extra" / "report.html"
+    table, report = GENERATED / "tumours.csv", GENERATED / "extra" / "example_report.html"
     with table.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([*data.feature_names, "diagnosis"])
         writer.writerows([*row, data.target_names[y]] for row, y in zip(data.data.tolist(), data.target, strict=True))
     out = run("compare", table.name, "--target", "diagnosis", "--metric", "f1", "--models", "linear,boosting",
-              "--methods", "cross_entropy,auto", "--jobs", "2", "--report", "extra/report.html")
+              "--methods", "cross_entropy,auto", "--jobs", "2", "--report", "extra/example_report.html")
     (GENERATED / "help" / "report.txt").write_text(out)
     assert report.exists()
 

@@ -28,6 +28,8 @@ for ax, name, score in zip(axes, ("Precision", "Recall"), (precision_score, reca
     values = np.array([score(y, one, average=None, zero_division=0.0) for one in answers])
     for label in range(3):
         ax.semilogx(betas, values[:, label], "o-", markersize=4, label=f"class {label}")
-    ax.set(title=name, xlabel="beta of class 1", xticks=[0.2, 0.5, 1, 2, 5], xticklabels=["0.2", "0.5", "1", "2", "5"])
+    ax.set(title=name, xlabel="beta of class 1")
+    ax.set_xticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
+    ax.minorticks_off()
 axes[0].legend()
 plt.show()

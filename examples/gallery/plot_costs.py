@@ -7,16 +7,15 @@ rule find the cheapest decision for the scores of any classifier.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 from sklearn.datasets import load_breast_cancer
-from sklearn.naive_bayes import GaussianNB
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 import metricfit as mf
 
 data = load_breast_cancer()
-X, y = data.data[:, :10], data.target_names[data.target]
-probabilities = cross_val_predict(GaussianNB(), X, y, method="predict_proba")  # columns: benign, malignant
+X, y = data.data[:, :2], data.target_names[data.target]
+probabilities = cross_val_predict(LogisticRegression(), X, y, method="predict_proba")  # columns: benign, malignant
 
 # %%
 # Keys are (true, predicted). Correct answers cost nothing. The order of the classes does not matter.
@@ -37,6 +36,6 @@ ax.fill_between(curve.threshold, -curve.high, -curve.low, alpha=0.2)
 ax.axvline(rule.threshold_, color="C1", label=f"chosen threshold {rule.threshold_:.3f}")
 ax.axvline(0.5, color="0.4", linestyle=":", label="one half")
 ax.set(title="A missed tumour costs 20, a false alarm 1", xlabel="threshold on P(malignant)", ylabel="cost per case")
-ax.set(ylim=(0, np.quantile(-curve.low, 0.97)), xlim=(0, 1))
+ax.set(ylim=(0, 4), xlim=(0, 0.8))
 ax.legend()
 plt.show()

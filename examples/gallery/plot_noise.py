@@ -19,18 +19,20 @@ scores = torch.tensor([[2.0, 1.2, 0.0]])
 widths = torch.logspace(-1.5, 1.5, 60)
 wins = torch.cat([mf.smoothing.Normal(float(width)).assign(scores) for width in widths])
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 for label, column in enumerate(wins.T):
-    left.semilogx(widths, column, label=f"class {label}, score {scores[0, label]:g}")
-left.axhline(1 / 3, color="0.6", linestyle=":")
-left.set(title="Normal noise on three scores", xlabel="scale of the noise", ylabel="probability to win")
-left.legend()
+    ax.semilogx(widths, column, label=f"class {label}, score {scores[0, label]:g}")
+ax.axhline(1 / 3, color="0.6", linestyle=":")
+ax.set(title="Normal noise on three scores", xlabel="scale of the noise", ylabel="probability to win")
+ax.legend()
+plt.show()
 
 # %%
 # For two classes only the lead of the label matters. A narrow width follows accuracy closely and has a gradient only near zero.
 # A wide one has a gradient everywhere and is a worse approximation. That is why EXACT and EAST start wide and end narrow.
 
 leads = torch.linspace(-4, 4, 401)
+figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 pairs, labels = mf.binary_scores(leads), torch.ones(401, dtype=torch.long)
 for smoothing in (
     mf.smoothing.Normal(0.1),
@@ -40,7 +42,7 @@ for smoothing in (
     mf.smoothing.SoftSet(0.2),
 ):
     style = "-" if isinstance(smoothing, mf.smoothing.Normal) else "--"
-    right.plot(leads, smoothing.label_probability(pairs, labels), style, label=str(smoothing))
-right.set(title="Five smoothings of two classes", xlabel="lead of the label", ylabel="probability to win")
-right.legend(fontsize=8)
+    ax.plot(leads, smoothing.label_probability(pairs, labels), style, label=str(smoothing))
+ax.set(title="Five smoothings of two classes", xlabel="lead of the label", ylabel="probability to win")
+ax.legend(fontsize=8)
 plt.show()

@@ -3,7 +3,8 @@ A constraint and its promise
 ============================
 
 "The highest recall with a precision of at least 0.8." A threshold that just meets the limit on your rows misses it on new rows
-about half of the time. With ``confidence`` the rule stays far enough from the limit to keep it in the population.
+about half of the time. With ``confidence`` the rule stays far enough from the limit to keep it in the population, and it
+refuses if the sample is too small to promise anything.
 """
 
 import matplotlib.pyplot as plt

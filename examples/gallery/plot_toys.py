@@ -39,7 +39,7 @@ def lowest(loss, data, thresholds, weights):
 # %%
 # The shaded range has the best accuracy. A loss solves the toy if its minimum, the dot, lies inside.
 
-fixed, free = torch.ones(1), torch.cat([-torch.logspace(2, -3, 60), torch.logspace(-3, 2, 60)])
+fixed, free = torch.ones(1), torch.cat([-torch.logspace(4, -3, 300), torch.logspace(-3, 4, 300)])
 panels = [
     ("Toy 1, weight fixed at 1", FIRST, fixed, (-1.0, 1.2), (0.0, 0.25)),
     ("Toy 1, learned weight", FIRST, free, (-1.0, 1.2), (0.0, 0.25)),
@@ -47,13 +47,14 @@ panels = [
 ]
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
 for ax, (title, data, weights, limits, best) in zip(axes, panels, strict=True):
-    thresholds = torch.linspace(*limits, 801)
+    thresholds = torch.linspace(*limits, 602)  # no threshold is exactly at a point
     ax.axvspan(*best, color="0.88", label="best accuracy")
     for name, loss in LOSSES.items():
         values = lowest(loss, data, thresholds, weights)
         values = values / values.max()
         (line,) = ax.plot(thresholds, values, label=name)
-        ax.plot(thresholds[values.argmin()], values.min(), "o", color=line.get_color())
+        lowest_range = thresholds[values < values.min() + 1e-3]  # a minimum may be flat
+        ax.plot(lowest_range.mean(), values.min(), "o", color=line.get_color())
     x, labels = data
     for label, marker in ((0, "_"), (1, "+")):
         ax.plot(x[labels == label], torch.full(((labels == label).sum(),), -0.08), marker, color="k", markersize=9)
