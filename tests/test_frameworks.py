@@ -34,7 +34,13 @@ def test_every_section_with_a_script_is_tried():
 def test_scripts_run(section, tmp_path):
     if missing := [name for name in NEEDS[section] if importlib.util.find_spec(name) is None]:
         pytest.skip(f"{missing} should be installed: pip install 'metricfit[howto]'")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        "MLFLOW_TRACKING_URI": (tmp_path / "mlruns").as_uri(),
+        "MLFLOW_ALLOW_FILE_STORE": "true",  # a database would need all of MLflow
+    }
     done = subprocess.run(
         [sys.executable, "-c", SECTIONS[section]], capture_output=True, text=True, cwd=tmp_path, timeout=300, env=environment
     )
