@@ -2,8 +2,9 @@
 A different beta for each class
 ===============================
 
-F-beta weighs recall against precision. :class:`~metricfit.metrics.FBeta` takes one beta for each class, so you can ask for high
-recall of one class and high precision of another. Here the three classes are wines, described by two noisy measurements.
+F-beta weighs recall against precision. :class:`~metricfit.metrics.FBeta` takes one beta for each class, so you can
+ask for high recall of one class and high precision of another. Here the three classes are wines, described by two
+noisy measurements.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Comparing models on your metric
 ===============================
 
-:func:`metricfit.compare` cross-validates models on the same splits and tests the paired differences. The intervals account for
-overlapping training sets and for the number of comparisons, so they are wider than a plain standard error.
+:func:`metricfit.compare` cross-validates models on the same splits and tests the paired differences. The intervals
+account for overlapping training sets and for the number of comparisons, so they are wider than a plain standard
+error.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +22,8 @@ found = mf.compare(
 print(found.verdict.headline)
 
 # %%
-# An interval that excludes zero is a difference beyond chance. Everything is compared with a logistic regression that has a
-# tuned threshold.
+# An interval that excludes zero is a difference beyond chance. Everything is compared with a logistic regression that
+# has a tuned threshold.
 
 rows = [(name, result) for name, result in found.results.items() if "trivial" not in name and name != "linear, threshold"]
 figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")

@@ -2,8 +2,8 @@
 Costs by name
 =============
 
-A missed tumour is worse than a false alarm. Write down what each mistake costs, by the names of the classes, and let the
-rule find the cheapest decision for the scores of any classifier.
+A missed tumour is worse than a false alarm. Write down what each mistake costs, by the names of the classes, and let
+the rule find the cheapest decision for the scores of any classifier.
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +25,8 @@ rule = mf.DecisionRule(cost, classes=["benign", "malignant"], pos_label="maligna
 print(rule.summary())
 
 # %%
-# A metric is larger when it is better, so a cost counts as negative; the figure shows the cost itself. The band is a 95 %
-# interval, and the shaded thresholds are not significantly worse than the best one.
+# A metric is larger when it is better, so a cost counts as negative; the figure shows the cost itself. The band is a
+# 95 % interval, and the shaded thresholds are not significantly worse than the best one.
 
 curve = rule.curve_
 figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")

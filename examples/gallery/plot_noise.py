@@ -2,8 +2,8 @@
 What noise does to scores
 =========================
 
-Accuracy jumps when one score overtakes another, so its gradient is zero almost everywhere. A smoothing adds noise to the scores
-and asks how often each class wins. The answer changes smoothly, and it comes without sampling.
+Accuracy jumps when one score overtakes another, so its gradient is zero almost everywhere. A smoothing adds noise to
+the scores and asks how often each class wins. The answer changes smoothly, and it comes without sampling.
 """
 
 import matplotlib.pyplot as plt
@@ -12,8 +12,8 @@ import torch
 import metricfit as mf
 
 # %%
-# Three classes with scores 2, 1.2 and 0. Without noise the first class always wins. The wider the noise, the closer the three
-# probabilities come to one third.
+# Three classes with scores 2, 1.2 and 0. Without noise the first class always wins. The wider the noise, the closer
+# the three probabilities come to one third.
 
 scores = torch.tensor([[2.0, 1.2, 0.0]])
 widths = torch.logspace(-1.5, 1.5, 60)
@@ -28,8 +28,9 @@ ax.legend()
 plt.show()
 
 # %%
-# For two classes only the lead of the label matters. A narrow width follows accuracy closely and has a gradient only near zero.
-# A wide one has a gradient everywhere and is a worse approximation. That is why EXACT and EAST start wide and end narrow.
+# For two classes only the lead of the label matters. A narrow width follows accuracy closely and has a gradient only
+# near zero. A wide one has a gradient everywhere and is a worse approximation. That is why EXACT and EAST start wide
+# and end narrow.
 
 leads = torch.linspace(-4, 4, 401)
 figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")

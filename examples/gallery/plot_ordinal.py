@@ -2,8 +2,9 @@
 An ordinal rating
 =================
 
-Where classes are ordered, a miss by one step is better than a miss by three. Quadratic kappa counts squared distances. Offsets
-that are tuned for it use the whole scale, where the most probable grade is almost always one of the common ones.
+Where classes are ordered, a miss by one step is better than a miss by three. Quadratic kappa counts squared
+distances. Offsets that are tuned for it use the whole scale, where the most probable grade is almost always one of
+the common ones.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 A prevalence that changes
 =========================
 
-A threshold for F1 depends on how common the positive class is. If that changes in production, ``for_prevalence`` moves the
-threshold for a share that you know, and ``adapt`` estimates the share from new rows without labels. Nothing is trained again.
+A threshold for F1 depends on how common the positive class is. If that changes in production, ``for_prevalence``
+moves the threshold for a share that you know, and ``adapt`` estimates the share from new rows without labels. Nothing
+is trained again.
 """
 
 import matplotlib.pyplot as plt
@@ -47,5 +48,5 @@ right.set(title="Threshold of for_prevalence", xlabel="share of positives", ylab
 plt.show()
 
 # %%
-# The data in this figure satisfy the assumption of ``adapt``: within each class, rows look as they did. Where more than the
-# shares has changed, it can do harm (:doc:`/guide/decide`).
+# The data in this figure satisfy the assumption of ``adapt``: within each class, rows look as they did. Where more
+# than the shares has changed, it can do harm (:doc:`/guide/decide`).

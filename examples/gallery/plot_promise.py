@@ -2,9 +2,9 @@
 A constraint and its promise
 ============================
 
-"The highest recall with a precision of at least 0.8." A threshold that just meets the limit on your rows misses it on new rows
-about half of the time. With ``confidence`` the rule stays far enough from the limit to keep it in the population, and it
-refuses if the sample is too small to promise anything.
+"The highest recall with a precision of at least 0.8." A threshold that just meets the limit on your rows misses it on
+new rows about half of the time. With ``confidence`` the rule stays far enough from the limit to keep it in the
+population, and it refuses if the sample is too small to promise anything.
 """
 
 import matplotlib.pyplot as plt
@@ -30,8 +30,8 @@ def true_precision(threshold):
 
 
 # %%
-# A hundred samples of 800 rows. For each one, a rule without and a rule with a promise, and the precision that its threshold has
-# in the population.
+# A hundred samples of 800 rows. For each one, a rule without and a rule with a promise, and the precision that its
+# threshold has in the population.
 
 found = {None: [], 0.9: []}
 for seed in range(100):

@@ -2,8 +2,8 @@
 A rare class and small batches
 ==============================
 
-F1 of a batch is not F1 of the data. With 2 % positives, most batches of 16 rows have no positive at all. ``memory`` keeps running
-counts, so that a small batch is judged together with the ones before it.
+F1 of a batch is not F1 of the data. With 2 % positives, most batches of 16 rows have no positive at all. ``memory``
+keeps running counts, so that a small batch is judged together with the ones before it.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ X, y = make_classification(12_000, 10, n_informative=6, weights=[0.985], flip_y=
 x, y = torch.tensor(scale(X), dtype=torch.float32), torch.tensor(y)
 
 # %%
-# First, the F1 of one fixed model on random batches. The mean over batches is far from the F1 of all rows unless the batches
-# are large.
+# First, the F1 of one fixed model on random batches. The mean over batches is far from the F1 of all rows unless the
+# batches are large.
 
 rng = np.random.default_rng(0)
 answers = np.where(rng.random(len(y)) < 0.7, y, rng.random(len(y)) < 0.01)
@@ -32,8 +32,8 @@ for size in sizes:
     spread.append([f1_score(y[rows], answers[rows], zero_division=0.0) for rows in batches])
 
 # %%
-# Then, training with batches of 16 rows. Both F1 losses reach in one epoch what takes cross-entropy three. On this table the
-# memory makes little difference: it matters where even the mean over many batches misleads.
+# Then, training with batches of 16 rows. Both F1 losses reach in one epoch what takes cross-entropy three. On this
+# table the memory makes little difference: it matters where even the mean over many batches misleads.
 
 
 def train(loss, epochs=4):

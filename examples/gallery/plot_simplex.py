@@ -2,9 +2,9 @@
 Offsets of three classes
 ========================
 
-For two classes a decision is a threshold. For three it is two numbers, and a picture: every point of the triangle is a vector
-of probabilities, and each corner is one class. The largest probability cuts the triangle into three equal regions. Offsets move
-the cut.
+For two classes a decision is a threshold. For three it is two numbers, and a picture: every point of the triangle is
+a vector of probabilities, and each corner is one class. The largest probability cuts the triangle into three equal
+regions. Offsets move the cut.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,8 @@ offsets = mf.tune_offsets(model.predict_proba(X[2000:]), y[2000:], "f1_macro")
 test = model.predict_proba(X_test)
 
 # %%
-# ``mf.decide`` adds the offsets to the log-probabilities and takes the largest sum. Applied to a fine grid of probabilities, it
-# draws the regions.
+# ``mf.decide`` adds the offsets to the log-probabilities and takes the largest sum. Applied to a fine grid of
+# probabilities, it draws the regions.
 
 
 def corners(p):

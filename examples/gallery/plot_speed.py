@@ -2,9 +2,9 @@
 Speed and exactness of expected accuracy
 ========================================
 
-The EXACT paper computes expected accuracy by Genz's algorithm, a random estimate of an integral in :math:`k - 1` dimensions. The
-same integral has a one-dimensional form, which metricfit evaluates by quadrature: deterministic, linear in the number of classes,
-and exact to rounding. Both are available, so you can compare them.
+The EXACT paper computes expected accuracy by Genz's algorithm, a random estimate of an integral in :math:`k - 1`
+dimensions. The same integral has a one-dimensional form, which metricfit evaluates by quadrature: deterministic,
+linear in the number of classes, and exact to rounding. Both are available, so you can compare them.
 """
 
 import time
@@ -46,8 +46,8 @@ for size in sizes:
         errors[name].append(float((gradient - reference).norm() / reference.norm()))
 
 # %%
-# Times depend on the machine; compare the slopes. With 16 samples, Genz's gradient is off by a few percent, and the error of Monte
-# Carlo is larger than the gradient itself.
+# Times depend on the machine; compare the slopes. With 16 samples, Genz's gradient is off by a few percent, and the
+# error of Monte Carlo is larger than the gradient itself.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 for name in methods:
@@ -59,5 +59,5 @@ left.legend()
 plt.show()
 
 # %%
-# ``python -m benchmarks.authors_code`` measures the authors' own code in the same run as ours: it takes 4, 10 and 435 times as long
-# at 2, 10 and 100 classes on two cores.
+# ``python -m benchmarks.authors_code`` measures the authors' own code in the same run as ours: it takes 4, 10 and 435
+# times as long at 2, 10 and 100 classes on two cores.

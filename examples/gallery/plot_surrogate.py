@@ -2,8 +2,8 @@
 The surrogate and the metric during training
 ============================================
 
-A loss stands in for the metric. Does it go down when the metric goes up? ``Trainer`` records both after every epoch. Here 8 % of
-the rows are positive, and the metric is F1 on held-out rows.
+A loss stands in for the metric. Does it go down when the metric goes up? ``Trainer`` records both after every epoch.
+Here 8 % of the rows are positive, and the metric is F1 on held-out rows.
 """
 
 import matplotlib.pyplot as plt
@@ -33,9 +33,9 @@ histories = {
 }
 
 # %%
-# Cross-entropy falls from the first step on, while F1 stays at zero until the network answers "positive" for the first time.
-# The F1 losses move the decision early. Neither curve uses a tuned threshold; with one, cross-entropy catches up
-# (:doc:`/start/choose`).
+# Cross-entropy falls from the first step on, while F1 stays at zero until the network answers "positive" for the
+# first time. The F1 losses move the decision early. Neither curve uses a tuned threshold; with one, cross-entropy
+# catches up (:doc:`/start/choose`).
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 for name, history in histories.items():

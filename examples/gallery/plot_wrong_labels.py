@@ -2,9 +2,9 @@
 Wrong labels
 ============
 
-Cross-entropy punishes a confident wrong answer without limit, so a network spends its capacity on labels that are wrong.
-Expected error is bounded. Its leaky form keeps a little cross-entropy to get started. This is the one setting in which our
-experiments favour another loss for networks (:doc:`/evidence`).
+Cross-entropy punishes a confident wrong answer without limit, so a network spends its capacity on labels that are
+wrong. Expected error is bounded. Its leaky form keeps a little cross-entropy to get started. This is the one setting
+in which our experiments favour another loss for networks (:doc:`/evidence`).
 """
 
 import matplotlib.pyplot as plt
@@ -41,8 +41,8 @@ def accuracy(loss, share, seed):
 
 
 # %%
-# Three seeds for each share of wrong labels. Both losses are stopped by the accuracy of held-out rows, which are as noisy as the
-# training rows.
+# Three seeds for each share of wrong labels. Both losses are stopped by the accuracy of held-out rows, which are as
+# noisy as the training rows.
 
 shares = (0.0, 0.2, 0.4, 0.6)
 losses = {"cross-entropy": torch.nn.CrossEntropyLoss(), "leaky expected error": mf.LeakyExpectedErrorLoss(alpha=0.1)}
