@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib.metadata
 import os
 import re
 import shutil
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -156,9 +155,13 @@ def make_report() -> None:
 
 def run(*arguments: str) -> str:
     """What ``metricfit`` prints."""
-    command = [sys.executable, "-m", "metricfit", *arguments]
-    environment = {**os.environ, "COLUMNS": "96", "NO_COLOR": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=GENERATED, env=environment)
+    from typer.testing import CliRunner
+
+    from metricfit.cli import app
+
+    with contextlib.chdir(GENERATED):
+        done = CliRunner().invoke(app, arguments, prog_name="metricfit", env={"COLUMNS": "96"}, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
     return done.stdout
 
 
