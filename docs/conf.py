@@ -172,6 +172,8 @@ def link_to_files(app: Sphinx, name: str, source: list[str]) -> None:
         file = ((HERE / name).parent / match["path"]).resolve()
         return match[0] if file.is_relative_to(HERE) else f"{{download}}`{match['text']} <{match['path']}>`"
 
+    if name == "changelog":  # the file of the repository, with its links seen from here
+        source[0] = re.sub(r"\]\((?=[A-Z]+\.md)", "](../", (HERE.parent / "CHANGELOG.md").read_text())
     source[0] = re.sub(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<path>\.\./[^)#]+\.\w+)(?:#[^)]*)?\)", replace, source[0])
 
 

@@ -34,8 +34,8 @@ def reference():
     for line in (DOCS / "api" / "index.rst").read_text().splitlines():
         if line.startswith(".. currentmodule:: "):
             module = line.removeprefix(".. currentmodule:: ")
-        elif re.fullmatch(r"   [A-Za-z_][\w.]*", line):
-            *path, name = f"{module}.{line.strip()}".split(".")
+        elif re.fullmatch(r"(   |\.\. data:: )[A-Za-z_][\w.]*", line):
+            *path, name = f"{module}.{line.split()[-1]}".split(".")
             found[".".join([*path, name])] = getattr(importlib.import_module(".".join(path)), name)
     return found
 
