@@ -36,7 +36,7 @@ exclude_patterns = ["_generated", "llms.txt"]
 suppress_warnings = ["config.cache"]  # the order of the gallery is a function
 
 # Markdown
-myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["amsmath", "attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
