@@ -5,7 +5,7 @@ import pytest
 from metricfit.methods._registry import REGISTRY
 from tests.pages import FENCE, ROOT, outputs
 
-APART = ("howto/frameworks.md", "howto/libraries.md", "howto/clusters.md", "production.md")  # they need packages that others can do without
+APART = ("howto/frameworks.md", "howto/libraries.md", "howto/clusters.md")  # they need packages that others can do without
 PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if str(page.relative_to(ROOT / "docs")) not in APART]
 WITH_CODE = [page for page in PAGES if any(fence[1] == "python" for fence in FENCE.finditer(page.read_text()))]
 
