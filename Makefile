@@ -5,7 +5,7 @@ BIN := .venv/bin
 # tests run side by side on two processes; one thread each keeps them out of each other's way
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo toys test test-slow lint format reproduce evidence references benchmark quality quality-peers fresh campaign clean
+.PHONY: demo toys test test-slow lint format reproduce evidence references benchmark quality quality-peers fresh campaign docs clean
 
 demo: .venv/.demo
 	$(BIN)/metricfit demo --jobs 2 --out build/demo
@@ -62,13 +62,18 @@ fresh: .venv/.dev
 # its dependencies, because it asks for torchvision, which its networks for tables do not use; what they do use is named here.
 quality-peers: .venv-peers/.done
 
+# the site, into build/docs: runs the gallery and the commands that it shows; a warning is an error
+docs: .venv/.docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html -d build/doctrees docs build/docs
+
 clean:
-	rm -rf .venv .venv-peers build
+	rm -rf .venv .venv-peers build docs/_generated docs/gallery docs/api/generated
 
 # the extras that `make demo` and everything else need
 .venv/.demo: EXTRAS = cli,fast
 .venv/.dev: EXTRAS = dev
-.venv/.demo .venv/.dev: pyproject.toml constraints.txt
+.venv/.docs: EXTRAS = docs
+.venv/.demo .venv/.dev .venv/.docs: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$(EXTRAS)]"
 	touch $@

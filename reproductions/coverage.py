@@ -1,6 +1,6 @@
 """Every table and figure of the papers: run in full, reduced, scaled, or not run, and why.
 
-``make evidence`` writes this list to docs/evidence.md. A test compares it with the list of experiments.
+``make evidence`` writes this list to evidence.md. A test compares it with the list of experiments.
 """
 
 from __future__ import annotations

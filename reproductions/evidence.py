@@ -1,6 +1,6 @@
-"""Writes what the results say into the docs: all claims, their counts, what was run, and a figure of all gains.
+"""Writes what the results say into pages: all claims, their counts, what was run, and a figure of all gains.
 
-    python -m reproductions.evidence [--results reproductions] [--docs docs]
+    python -m reproductions.evidence [--results reproductions] [--pages reproductions]
 
 It reads the CSV files in the papers' folders. ``claims.md`` is written whole. In ``evidence.md`` and in the READMEs of EXACT
 and EAST the parts between ``<!-- NAME: written by `make evidence` -->`` and ``<!-- end of NAME -->`` are replaced. In each
@@ -154,13 +154,13 @@ def fill(text: str, sections: dict[str, str]) -> str:
     return text
 
 
-def write(results: Path, docs: Path) -> None:
+def write(results: Path, folder: Path) -> None:
     """Write the pages and the figures."""
     gathered = gather(results)
     found = {name: read_results(get_experiment(name), file_of(results, name)) for name in names()}
     vision = vision_section(found["exact-vision"], gathered["exact-vision"])
     sections = {
-        docs / "evidence.md": {
+        folder / "evidence.md": {
             "counts": count_section(gathered),
             "coverage": coverage_table(),
             "exact": exact_section(found["exact-tabular"]),
@@ -170,7 +170,7 @@ def write(results: Path, docs: Path) -> None:
         results / "east_2024" / "README.md": {"adult": adult_section(found["east-tabular"])},
     }
     pages = {page: fill(page.read_text(encoding="utf-8"), parts) for page, parts in sections.items()}
-    pages[docs / "claims.md"] = claims_page(gathered)
+    pages[folder / "claims.md"] = claims_page(gathered)
     for name, rows in found.items():
         page = file_of(results, name, ".md")
         title, command, _ = page.read_text(encoding="utf-8").split("\n\n", 2)
@@ -179,7 +179,7 @@ def write(results: Path, docs: Path) -> None:
         with new_file(page, overwrite=True) as file:
             file.write_text(content, encoding="utf-8")
     for name, drawn in (("claims.svg", gathered), ("gains.svg", over_splits(gathered))):
-        with new_file(docs / name, overwrite=True) as file:
+        with new_file(folder / name, overwrite=True) as file:
             save_svg(figure(drawn), file)
 
 
@@ -247,9 +247,9 @@ def _draw(axes: Axes, index: int, claim: Claim) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=Path("reproductions"))
-    parser.add_argument("--docs", type=Path, default=Path("docs"))
+    parser.add_argument("--pages", type=Path, default=Path("reproductions"))
     options = parser.parse_args()
-    write(options.results, options.docs)
+    write(options.results, options.pages)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The code of docs/clusters.md runs as it stands; what needs Spark, where Spark is installed."""
+"""The code of docs/howto/clusters.md runs as it stands; what needs Spark, where Spark is installed."""
 
 import re
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "clusters.md"
+PAGE = Path(__file__).parents[1] / "docs" / "howto" / "clusters.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 NEEDED = ("distributed", "dask.dataframe", "pyspark")
 

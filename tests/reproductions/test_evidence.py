@@ -15,15 +15,15 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_pages_say_what_the_results_say(tmp_path):
-    (tmp_path / "docs").mkdir()
-    shutil.copy(ROOT / "docs" / "evidence.md", tmp_path / "docs")
+    (tmp_path / "reproductions").mkdir()
+    shutil.copy(ROOT / "reproductions" / "evidence.md", tmp_path / "reproductions")
     results = sorted(file for suffix in ("csv", "md") for file in ROOT.glob(f"reproductions/*/**/*.{suffix}"))
     for file in results:
         copy = tmp_path / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, copy)
-    evidence.write(tmp_path / "reproductions", tmp_path / "docs")
-    pages = [ROOT / "docs" / name for name in ("evidence.md", "claims.md", "claims.svg", "gains.svg")]
+    evidence.write(tmp_path / "reproductions", tmp_path / "reproductions")
+    pages = [ROOT / "reproductions" / name for name in ("evidence.md", "claims.md", "claims.svg", "gains.svg")]
     for page in (*pages, *results):
         written, kept = (_without_ids(file.read_text(encoding="utf-8")) for file in (tmp_path / page.relative_to(ROOT), page))
         assert written == kept, f"{page} is out of date: run `make evidence`"

@@ -1,4 +1,4 @@
-"""The script of docs/training.md for several processes: a process that dies ends the others, and the same command resumes."""
+"""The script of docs/guide/training.md for several processes: a process that dies ends the others, and the same command resumes."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import torch
 
 from tests.training.torchrun import ROOT, run_in_two
 
-PAGE = ROOT / "docs" / "training.md"
+PAGE = ROOT / "docs" / "guide" / "training.md"
 (SCRIPT,) = re.findall(
     r"^## Several processes and machines\n.*?^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE
 )
