@@ -9,6 +9,7 @@ import pytest
 import torch
 from scipy.special import expit
 from scipy.stats import binom
+from sklearn.metrics import fbeta_score
 
 import metricfit as mf
 from metricfit.decisions import Constraint, DecisionRule, NotAttainableError
@@ -122,6 +123,15 @@ class TestConstraints:
     def test_a_class_has_to_be_named_among_three(self):
         with pytest.raises(ValueError, match=r"should name a class for recall, because there are 3: .*'recall\[2\] >= 0.9'"):
             DecisionRule(subject_to="recall >= 0.9").fit(np.eye(3), [0, 1, 2])
+
+    def test_a_metric_in_a_constraint_is_about_the_positive_class(self):
+        p, y = draw(400, np.random.default_rng(0))
+        names = np.where(y == 1, "a", "b")  # the positive class comes first
+        rule = DecisionRule("f1", subject_to="f2 >= 0.5", pos_label="a", kind="probability").fit(p, names)
+        (found,) = rule.constraints_on(names, rule.predict(p))
+        assert found["value"] == pytest.approx(fbeta_score(names, rule.predict(p), beta=2, pos_label="a"))
+        assert found["kept"]
+        assert found["interval"][0] < found["value"] < found["interval"][1]
 
     def test_a_function_can_be_the_objective(self):
         p, y = draw(300, np.random.default_rng(0))

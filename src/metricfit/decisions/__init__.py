@@ -7,7 +7,7 @@ from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import cross_fit_offsets, fit_offsets, fit_smooth_offsets
 from metricfit.decisions._onnx import ML, OLD_ML_OPSET, OPSET, OnnxGraph
-from metricfit.decisions._rule import DecisionRule, NotAttainableError
+from metricfit.decisions._rule import DecisionRule, NotAttainableError, promise_in_words
 from metricfit.decisions._rule_file import rule_from_plain, rule_to_plain
 from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores
 from metricfit.decisions._smoothed import NoisyMetric, NormalOfTwo, softmax_and_normalizer, softmax_of_any
@@ -39,6 +39,7 @@ __all__ = [
     "known_rows",
     "log_probabilities",
     "metric_values",
+    "promise_in_words",
     "read_constraints",
     "read_scores",
     "rule_from_plain",

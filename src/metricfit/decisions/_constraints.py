@@ -15,7 +15,7 @@ from metricfit import metrics
 from metricfit._printable import did_you_mean
 from metricfit._typing import Floats
 from metricfit.decisions._hard import metric_values
-from metricfit.metrics import Cost, Metric
+from metricfit.metrics import Averaged, Cost, Metric
 
 _TERM = re.compile(
     r"\s*(?P<quantity>[a-z_0-9.]+)\s*(\[(?P<label>[^\]]+)\])?\s*(?P<sign><=|>=|<|>|==?)\s*(?P<limit>[-+.\deE]+)\s*(?P<percent>%?)\s*"
@@ -245,6 +245,8 @@ def _resolve(constraint: Constraint, classes: list[Any], positive: int | None, m
         return ClassConstraint(constraint, 1, metric)
     if constraint.quantity not in SHARES:
         found = metrics.get(constraint.quantity)
+        if positive is not None and isinstance(found, Averaged) and found.average == "binary":
+            found = replace(found, positive=positive)  # type: ignore[type-var]
         found.check_classes(len(classes))
         return ClassConstraint(constraint, 1, found)
     if constraint.label is None and positive is None:

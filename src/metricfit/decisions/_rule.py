@@ -171,6 +171,17 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         shifted = self._read_new(scores) + self.offsets_
         return shifted[:, 1] - shifted[:, 0] if len(self.classes_) == 2 else shifted
 
+    def constraints_on(self, y: ArrayLike, predicted: ArrayLike) -> list[dict[str, Any]]:
+        """Each constraint for decisions about labelled rows: its value, the interval, exact for a share, and if it is kept."""
+        known, n_classes = {label: index for index, label in enumerate(self.classes_.tolist())}, len(self.classes_)
+        labels, decided = (np.array([known[label] for label in np.asarray(one).tolist()], np.int64) for one in (y, predicted))
+        weight, found = np.ones(len(labels)), list[dict[str, Any]]()
+        for one in self._constraints:
+            value, interval = constraint_interval(one, decided, labels, weight, n_classes)
+            kept = not one.violations(hard_confusion(decided, labels, weight, n_classes)) > 0.0
+            found.append({"constraint": str(one.constraint), "value": value, "interval": interval, "kept": kept})
+        return found
+
     @property
     def threshold_(self) -> float:
         """For two classes: the answer is the positive one where its probability, or its score, is above this."""
@@ -355,11 +366,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         promised = solution.limit if solution.refusal else constraint.limit
         if self.confidence is not None and self._decides() and promised is not None:
             found["promised"] = promised
-            text += (
-                f" With probability {self.confidence:g} over the draw of such rows it is {constraint.sign} "
-                f"{found['promised']:g} in the population that they came from. This does not hold for each batch, nor for "
-                "rows from another source."
-            )
+            text += f" {promise_in_words(f'it is {constraint.sign} {promised:g}', self.confidence)}"
         return {**found, "sentence": text}
 
     def _threshold(self, difference: Any) -> Any:
@@ -394,6 +401,18 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         within = ("recall", "fpr", "specificity")
         is_metric = isinstance(self.metric_, BalancedAccuracy | GMean)
         return is_metric and all(one.constraint.quantity in within for one in self._constraints)
+
+
+def promise_in_words(what: str, confidence: float) -> str:
+    """What a promise says, and what it does not say.
+
+    >>> promise_in_words("it is >= 0.9", 0.8)[:75]
+    'With probability 0.8 over the draw of such rows it is >= 0.9 in the populat'
+    """
+    return (
+        f"With probability {confidence:g} over the draw of such rows {what} in the population that they came from. This does "
+        "not hold for each batch, nor for rows from another source."
+    )
 
 
 def _ends(interval: Interval) -> str:
