@@ -3,6 +3,7 @@
 from metricfit.comparison._compare import InterruptedComparison, compare
 from metricfit.comparison._contenders import DEFAULT_MODELS, TRIVIAL, Contender, fit_options, method_of_fit
 from metricfit.comparison._features import MOST_ROWS
+from metricfit.comparison._limits import Kept, Limits
 from metricfit.comparison._result import Comparison, Result
 from metricfit.comparison._splits import INNER_FOLDS, check_training_classes, folds_of_groups, plan_time
 from metricfit.comparison._statistics import BETTER, CHANCE, FEWEST_SCORES, UNKNOWN, WORSE, Difference, Estimate
@@ -24,6 +25,8 @@ __all__ = [
     "Difference",
     "Estimate",
     "InterruptedComparison",
+    "Kept",
+    "Limits",
     "Numbers",
     "Result",
     "Verdict",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from metricfit._progress import Progress
 from metricfit._typing import Ints
 from metricfit.comparison._contenders import CONSTANT_NAME, DEFAULT_MODELS, REFERENCE, list_contenders
 from metricfit.comparison._features import strongest_effects
+from metricfit.comparison._limits import Limits
 from metricfit.comparison._result import Comparison, collect_results, score_statistics
 from metricfit.comparison._run import Job, Outcomes, announce_time, run_splits
 from metricfit.comparison._splits import (
@@ -31,6 +32,7 @@ from metricfit.comparison._splits import (
 from metricfit.comparison._statistics import margin_in_units
 from metricfit.comparison._verdict import list_warnings
 from metricfit.comparison._words import join_labels
+from metricfit.decisions import Constraint
 from metricfit.estimators import MetricClassifier, check_label_types, check_target
 from metricfit.learners import DataFacts, members_left_out
 from metricfit.methods import MethodLike
@@ -65,6 +67,9 @@ def compare(
     time: ArrayLike | None = None,
     test: TestSet | None = None,
     margin: float = 0.01,
+    subject_to: str | Constraint | Iterable[Constraint] | None = None,
+    confidence: float | None = None,
+    calibration: float | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Which model for this metric, and which method for the model?
@@ -98,6 +103,11 @@ def compare(
             Intervals and p-values come from a paired bootstrap over its rows.
         margin: a simpler contender is recommended if its 95 % interval against the best stays above minus the margin. In units
             of the metric; for costs, a share of the cost of a constant answer.
+        subject_to: limits that every decision has to keep, as in ``MetricClassifier``: "precision >= 0.9". Each model is then
+            trained by cross-entropy, and a rule for the limits decides by its probabilities. ``methods`` is left out.
+        confidence: of the promise that the limits hold, such as 0.9. A split whose rule cannot promise them counts as a metric
+            of 0, or as the highest cost.
+        calibration: the share of rows that set the rule and train nothing, as in ``MetricClassifier``.
         progress: progress reporter.
 
     >>> from sklearn.datasets import load_breast_cancer
@@ -118,12 +128,18 @@ def compare(
     plan = _plan(labels, classes, n_splits, n_repeats, random_state, groups, time, None if test is None else len(test_labels))
     check_training_classes(plan, labels, classes)
     out = _default_models_left_out(DataFacts(plan.n_training, len(classes), issparse(X), plan.count_inner_folds(labels)))
-    contenders, chosen_for_user = list_contenders(models, methods, out), models is None or isinstance(models, Mapping)
     order = order_of(y) if class_order is None else class_order
     resolved = resolve_metric(metric, None, pos_label, classes, order, counts)
-    classifier = MetricClassifier(resolved, random_state=random_state)  # type: ignore[arg-type]
-    n_explained = plan.n_splits if importance else 0
-    job = Job(classifier, X, target, labels, test_data, test_labels, len(classes), resolved, contenders, plan, n_explained)
+    limits = Limits.read(subject_to, confidence, calibration, resolved, pos_label, classes, counts)
+    if limits is not None:
+        _check_with_limits(methods, groups, confidence)
+    contenders = list_contenders(models, methods, out, thresholds_only=limits is not None)
+    chosen_for_user = models is None or isinstance(models, Mapping)
+    options = {} if limits is None else limits.options
+    classifier = MetricClassifier(resolved, random_state=random_state, **options)  # type: ignore[arg-type]
+    n_explained = plan.n_splits if importance and limits is None else 0
+    data = classifier, X, target, labels, test_data, test_labels
+    job = Job(*data, len(classes), resolved, contenders, plan, n_explained, limits)
     reporter = progress or Progress()
     reporter.announce(lambda: announce_time(job, count_workers(n_jobs)))
     reporter.start(job.n_fits)
@@ -148,7 +164,7 @@ def compare(
         n_splits=plan.n_splits,
         n_repeats=plan.n_repeats,
         seed=random_state,
-        results=collect_results(runs, plan, contenders, statistics),
+        results=collect_results(runs, plan, contenders, statistics, limits, test_labels),
         notes=plan.notes + left_out,
         evaluation=plan.evaluation,
         positive=resolved.positive,
@@ -157,11 +173,24 @@ def compare(
         is_test_set=plan.is_test_set,
         margin=margin_in_units(margin, resolved.metric, statistics.estimate(CONSTANT_NAME).mean),
         statistics=statistics,
+        limits=limits,
     )
     found = replace(found, warnings=list_warnings(found))
     if interrupt is not None:
         raise InterruptedComparison(found, len(runs), len(job.plan.splits)) from interrupt
     return found
+
+
+def _check_with_limits(methods: Any, groups: Any, confidence: float | None) -> None:
+    if methods is not None:
+        raise ValueError(
+            "`methods` should be left out with `subject_to`: every model is trained by cross-entropy, because the rule "
+            "decides by probabilities."
+        )
+    if groups is not None and confidence is not None:
+        raise ValueError(
+            "`confidence` needs independent rows, and those of one group are not. Leave out `confidence` or `groups`."
+        )
 
 
 def _plan(

@@ -100,16 +100,21 @@ def fit_options(contender: Contender, measure: Metric) -> str:
 
 
 def list_contenders(
-    models: Any, methods: Sequence[MethodLike] | None, left_out: Mapping[str, str] | None = None
+    models: Any,
+    methods: Sequence[MethodLike] | None,
+    left_out: Mapping[str, str] | None = None,
+    thresholds_only: bool = False,
 ) -> list[Contender]:
     """A constant answer first, then every model plain and with a tuned threshold; linear models by all methods.
 
-    ``left_out`` are default models that cannot take the data.
+    ``left_out`` are default models that cannot take the data. ``thresholds_only`` leaves every model with a tuned threshold.
     """
     wanted = _models_in_order(models, [name for name in DEFAULT_MODELS if name not in (left_out or {})])
     for_metric = _methods_in_order(methods)
     plain = [known_methods.get(CROSS_ENTROPY), known_methods.get(BASELINE)]
     found = [Contender(TRIVIAL, CONSTANT, None)]
+    if thresholds_only:
+        return found + [Contender(name, known_methods.get(BASELINE), model) for name, model in wanted.items()]
     for name, model in wanted.items():
         all_methods = name == LINEAR or (methods is not None and _is_network(model))
         found += [Contender(name, method, model) for method in (for_metric if all_methods else plain)]

@@ -17,6 +17,7 @@ from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.comparison._contenders import CONSTANT_NAME, REFERENCE, TRIVIAL, Contender
 from metricfit.comparison._features import Effect
+from metricfit.comparison._limits import Kept, Limits, find_limited_verdict
 from metricfit.comparison._run import HeldOutPrediction, Outcome
 from metricfit.comparison._splits import Plan
 from metricfit.comparison._statistics import (
@@ -60,6 +61,7 @@ class Result:
     chosen: dict[str, int]  # candidate: number of splits on which it was chosen
     importance: Floats | None = None  # (splits of the first repeat, columns)
     above_subject: Difference = UNKNOWN  # to the subject of the comparison, if there is one
+    kept: Kept | None = None  # with limits
 
     @property
     def method(self) -> Method | Choice:
@@ -100,6 +102,7 @@ class Comparison:
     margin: float = 0.01  # a contender within this distance of the best is close to it; in units of the metric
     statistics: Scores | None = None  # of all contenders, for intervals of further differences
     subject: str | None = None  # the contender that the comparison is about, as the model of ``metricfit fit``
+    limits: Limits | None = None  # that decisions have to keep
 
     def about(self, name: str) -> Comparison:
         """The comparison seen from one contender, which is fitted: the verdict and the report are about it."""
@@ -170,7 +173,7 @@ class Comparison:
     @cached_property
     def verdict(self) -> Verdict:
         """Which contender to use, and for the linear model whether training for the metric helps."""
-        return find_verdict(self)
+        return find_verdict(self) if self.limits is None else find_limited_verdict(self)
 
     @property
     def constant_in_words(self) -> str:
@@ -207,9 +210,11 @@ class Comparison:
                     "scores": result.scores,
                     "chosen": self._chosen(result),
                     "importance": self._importance(result),
+                    **({} if result.kept is None else result.kept.as_json()),
                 }
                 for row, result in zip(self.table, self.results.values(), strict=True)
             ],
+            **({} if self.limits is None else {"limits": self.limits.as_json(self.metric)}),
             "effects": [asdict(effect) for effect in self.effects],
             "notes": list(self.notes),
             "warnings": list(self.warnings),
@@ -271,6 +276,7 @@ def _row(result: Result) -> dict[str, Any]:
         "mean": _finite(own.mean),
         "low": _finite(own.low),
         "high": _finite(own.high),
+        **({} if result.kept is None else result.kept.row()),
         "difference": _finite(other.mean),
         "difference_low": _finite(other.low),
         "difference_high": _finite(other.high),
@@ -291,9 +297,14 @@ def _plain(value: Any) -> Any:
 
 
 def collect_results(
-    runs: Sequence[Mapping[str, Outcome]], plan: Plan, contenders: Sequence[Contender], statistics: Scores
+    runs: Sequence[Mapping[str, Outcome]],
+    plan: Plan,
+    contenders: Sequence[Contender],
+    statistics: Scores,
+    limits: Limits | None = None,
+    labels: Ints | None = None,
 ) -> dict[str, Result]:
-    """The results of all contenders. ``runs`` has the outcomes of every split."""
+    """The results of all contenders. ``runs`` has the outcomes of every split; limits are judged by ``labels``."""
     names = [one.name for one in contenders]
     scores = {name: [run[name].score for run in runs] for name in names}
     best = max(names, key=lambda name: float(np.mean(scores[name])))  # of equals the simplest
@@ -321,8 +332,21 @@ def collect_results(
             history=outcomes[0].history,
             chosen=dict(Counter(outcome.chosen for outcome in outcomes)),
             importance=np.stack(columns) if columns else None,
+            kept=None if limits is None or labels is None else _kept(limits, plan, outcomes, labels),
         )
     return results
+
+
+def _kept(limits: Limits, plan: Plan, outcomes: Sequence[Outcome], labels: Ints) -> Kept:
+    """How a contender kept the limits. Rows of the first repeat give the interval, because later repeats have them again."""
+    first = zip(outcomes[: plan.n_splits], plan.splits[: plan.n_splits], strict=True)
+    decided = [(labels[test], one.held_out.predicted) for one, (_, test) in first if not one.refusal]
+    empty = np.empty(0, np.int64)
+    return Kept(
+        tuple(None if one.refusal else all(check["kept"] for check in one.checks) for one in outcomes),
+        tuple(one.refusal for one in outcomes),
+        limits.check(*map(np.concatenate, zip((empty, empty), *decided, strict=True))),
+    )
 
 
 def score_statistics(
@@ -339,6 +363,9 @@ def score_statistics(
         return SplitScores(scores, plan.test_share, limits)
     predicted = {name: runs[0][name].held_out.predicted for name in scores}
     resampled = resample_scores(measure, predicted, labels, n_classes, seed)
+    resampled |= {
+        name: np.full_like(resampled[name], own.score) for name, own in runs[0].items() if own.refusal
+    }  # it decides nothing, whatever the rows
     return TestScores({name: own[0] for name, own in scores.items()}, resampled, limits, len(labels))
 
 

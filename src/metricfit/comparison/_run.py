@@ -26,11 +26,13 @@ from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.comparison._contenders import LINEAR, REFERENCE, TRIVIAL, Contender
 from metricfit.comparison._features import Coefficients, coefficients_of, importance_of
+from metricfit.comparison._limits import Limits
 from metricfit.comparison._splits import Plan
 from metricfit.comparison._statistics import constant_scores, score_of
+from metricfit.decisions import DecisionRule
 from metricfit.estimators import FitSpec, MetricClassifier, SharedFits
-from metricfit.methods import BASELINE, Choice, Method
-from metricfit.metrics import Metric, Resolved
+from metricfit.methods import AUTO, BASELINE, Choice, Method
+from metricfit.metrics import Resolved
 
 TRIAL_ROWS = 2500  # training rows of the trial
 LEAST_GROWTH = 3  # training rows of a split for each row of the trial ...
@@ -68,6 +70,8 @@ class Outcome:
     chosen: str
     coefficients: Coefficients = field(default_factory=dict)  # of the linear reference
     importance: Floats | None = None  # (columns,): what the metric loses where a column is shuffled
+    refusal: str = ""  # why the rule does not decide, with limits
+    checks: tuple[dict[str, Any], ...] = ()  # of the limits, on the test rows
 
 
 Outcomes = dict[str, Outcome]  # of a split, by contender
@@ -88,6 +92,7 @@ class Job:
     contenders: Sequence[Contender]
     plan: Plan
     n_explained: int  # the first splits, whose columns are shuffled
+    limits: Limits | None = None
 
     @property
     def n_fits(self) -> int:
@@ -140,7 +145,11 @@ def run_split(job: Job, index: int, progress: Progress | None = None) -> Outcome
     train, test = job.plan.splits[index]
     train_rows, test_rows = _safe_indexing(job.data, train), _safe_indexing(job.test_data, test)
     test_labels = job.test_labels[test]
-    specs = {one.name: FitSpec(one.given, one.method, job.metric) for one in job.contenders if one.model != TRIVIAL}
+    specs = {
+        one.name: FitSpec(one.given, one.method if job.limits is None else AUTO, job.metric)
+        for one in job.contenders
+        if one.model != TRIVIAL
+    }
     folds = job.plan.inner_folds(index, job.labels, job.classifier.random_state)
     classifier = copy.copy(job.classifier).set_params(cv=folds)
     with warnings.catch_warnings():
@@ -149,28 +158,35 @@ def run_split(job: Job, index: int, progress: Progress | None = None) -> Outcome
         classifier.preprocessor_ = classifier.preprocessor_.remembering()  # all contenders predict the same rows
         for contender in job.contenders:
             if contender.model == TRIVIAL:
-                outcome = _constant_outcome(job.metric.metric, job.labels[train], test_labels, job.n_classes)
+                outcome = _constant_outcome(job, job.labels[train], test_labels)
             else:
                 one, seconds = shared.fit(specs[contender.name])
                 outcome = _outcome(one, seconds, test_rows, test_labels)
-                if contender.name == REFERENCE:
+                if contender.name == REFERENCE and job.limits is None:  # else it is the mean of several models
                     outcome = replace(outcome, coefficients=coefficients_of(one))
                 if index < job.n_explained and _is_explained(contender, job.contenders):
                     outcome = replace(outcome, importance=importance_of(one, test_rows, test_labels, index))
+                if job.limits is not None:
+                    outcome = _limited(outcome, job.limits, one.rule_, test_labels)
             outcomes[contender.name] = outcome
             if progress is not None:
                 progress.step(f"split {index + 1} of {len(job.plan.splits)}: {contender.name}", None)
     return outcomes
 
 
-def _constant_outcome(metric: Metric, train: Ints, test: Ints, n_classes: int) -> Outcome:
+def _constant_outcome(job: Job, train: Ints, test: Ints) -> Outcome:
     """The best constant answer for the training rows, judged on the test rows."""
-    begin, counts = time.perf_counter(), np.bincount(train, minlength=n_classes)
-    values = constant_scores(metric, counts)
-    answer = max(values, key=lambda label: values[label])
+    begin, n_classes, metric = time.perf_counter(), job.n_classes, job.metric.metric
+    counts = np.bincount(train, minlength=n_classes)
+    if job.limits is None:
+        values = constant_scores(metric, counts)
+        answer, rule = max(values, key=lambda label: values[label]), None
+    else:
+        rule = job.limits.constant_rule(train)
+        answer = int((np.log(np.maximum(counts, 1e-300) / counts.sum()) + rule.offsets_).argmax())
     scores = np.tile(np.eye(n_classes)[answer], (len(test), 1))
     probability = np.tile(counts / counts.sum(), (len(test), 1))
-    return Outcome(
+    outcome = Outcome(
         score_of(metric, np.full(len(test), answer), test, n_classes),
         time.perf_counter() - begin,
         HeldOutPrediction(scores, probability),
@@ -179,6 +195,14 @@ def _constant_outcome(metric: Metric, train: Ints, test: Ints, n_classes: int) -
         Table(),
         str(answer),  # the index of the class
     )
+    return outcome if rule is None or job.limits is None else _limited(outcome, job.limits, rule, test)
+
+
+def _limited(outcome: Outcome, limits: Limits, rule: DecisionRule, labels: Ints) -> Outcome:
+    """The outcome of a rule: how the test rows keep the limits, or the score of a refusal."""
+    if rule.refusal_:
+        return replace(outcome, score=limits.refused_score, refusal=rule.refusal_)
+    return replace(outcome, checks=limits.check(labels, outcome.held_out.predicted))
 
 
 def _outcome(fitted: MetricClassifier, seconds: float, rows: Any, labels: Ints) -> Outcome:

@@ -85,12 +85,12 @@ class Verdict:
 def find_verdict(comparison: Comparison) -> Verdict:
     """The verdict on all contenders, or on the subject of the comparison."""
     if not comparison.reference.estimate.known:
-        return _too_few(comparison)
+        return too_few(comparison)
     if is_maximised_by_constant(comparison):
         return _useless_metric(comparison)
     if comparison.subject is not None:
         return _subject_verdict(comparison, comparison.results[comparison.subject])
-    if not any(map(_beats_constant, comparison.models)):
+    if not any(map(beats_constant, comparison.models)):
         return _nothing_beats_constant(comparison)
     return _model_verdict(comparison)
 
@@ -120,7 +120,7 @@ def better_metric(comparison: Comparison) -> str | None:
     return "f2" if isinstance(comparison.measure, Recall) and is_maximised_by_constant(comparison) else None
 
 
-def _too_few(comparison: Comparison) -> Verdict:
+def too_few(comparison: Comparison) -> Verdict:
     """The means alone: there are too few scores, or too few test rows."""
     n_scores, n_rows = len(comparison.reference.scores), len(comparison.labels)
     if comparison.is_test_set:
@@ -130,10 +130,10 @@ def _too_few(comparison: Comparison) -> Verdict:
         few = f"{number_word(n_scores).capitalize()} score{'s are' if n_scores > 1 else ' is'} too few for a verdict"
         advice = f"Run at least {number_word(FEWEST_SCORES)} folds (n_splits={FEWEST_SCORES}, --folds {FEWEST_SCORES})."
     best, base = comparison.best, comparison.reference
-    words = f"{few}. {advice} Best so far: {_named(best, comparison)}."
+    words = f"{few}. {advice} Best so far: {name_and_score(best, comparison)}."
     if comparison.subject is not None:
-        fitted = f"{_named(comparison.results[comparison.subject], comparison)}, is the fitted model."
-        words = f"{few}. {advice} {fitted} Best: {_named(best, comparison)}."
+        fitted = f"{name_and_score(comparison.results[comparison.subject], comparison)}, is the fitted model."
+        words = f"{few}. {advice} {fitted} Best: {name_and_score(best, comparison)}."
     elif best is not base:
         words += f" The reference {base.contender.name} has {score_text(comparison.measure, base.estimate.mean)}."
     return Verdict("none", "none", best.contender.name, None, f"{few}.", words)
@@ -156,39 +156,41 @@ def _useless_metric(comparison: Comparison) -> Verdict:
 
 def _nothing_beats_constant(comparison: Comparison) -> Verdict:
     """No model is shown to be better than a constant answer."""
-    constant, best = comparison.results[comparison.constant_name], _highest(comparison.models)
+    constant, best = comparison.results[comparison.constant_name], highest_of(comparison.models)
     answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
     words, gain = f"No model is shown to beat {answer}.", difference_in_words(best.above_constant, comparison)
     if max(result.above_constant.high for result in comparison.models) <= comparison.margin:
         words = f"No model beats {answer} by more than {comparison.margin:.2g}."
-        words += f" The best of them, {_named(best, comparison)}: {gain}."
+        words += f" The best of them, {name_and_score(best, comparison)}: {gain}."
     elif best.above_constant.mean > 0.0:
-        words += f" {_named(best, comparison)}, is ahead, but there is not enough data to tell: {gain}."
+        words += f" {name_and_score(best, comparison)}, is ahead, but there is not enough data to tell: {gain}."
     else:
-        words += f" The best of them, {_named(best, comparison)}, is behind: {gain}."
+        words += f" The best of them, {name_and_score(best, comparison)}, is behind: {gain}."
     headline = f"No model is shown to beat a constant answer, {comparison.constant_title}."
     return Verdict("constant", "no", comparison.best.contender.name, comparison.constant_name, headline, words)
 
 
 def _model_verdict(comparison: Comparison) -> Verdict:
     """The best contender, the simplest that is close to it, and both in words. A recommended one beats a constant answer."""
-    models, best, base = comparison.models, _highest(comparison.models), comparison.reference
+    models, best, base = comparison.models, highest_of(comparison.models), comparison.reference
     simpler = list(takewhile(lambda one: one is not best, models))
     kinds = [closeness(one.behind_best, comparison.margin) for one in simpler]
     close, unclear = ([one for one, kind in zip(simpler, kinds, strict=True) if kind == known] for known in (CLOSE, UNCLEAR))
-    close = list(filter(_beats_constant, close))
-    words, use = f"Best: {_named(best, comparison)} ({best.seconds:.1f} s per fit).", f"Use {best.contender.in_words}"
+    close = list(filter(beats_constant, close))
+    words, use = f"Best: {name_and_score(best, comparison)} ({best.seconds:.1f} s per fit).", f"Use {best.contender.in_words}"
     if best is not base:
         words += _against_reference(best, base, comparison)
     if close:
         recommended, within = close[0], f"{comparison.margin:.2g}"
         difference = interval_in_words(recommended.behind_best, comparison)
-        about = f"{_named(recommended, comparison)} ({recommended.seconds:.1f} s per fit)"
+        about = f"{name_and_score(recommended, comparison)} ({recommended.seconds:.1f} s per fit)"
         words += f" Recommended: {about}. It is simpler, and shown to be within {within} of the best: {difference}."
         headline = f"Use {recommended.contender.in_words}: it is simple, and within {within} of the best."
-    elif not _beats_constant(best):
-        recommended, unclear = _highest(list(filter(_beats_constant, models))), [best]
-        named = f"{_named(recommended, comparison)}, is, by {interval_in_words(recommended.above_constant, comparison)}"
+    elif not beats_constant(best):
+        recommended, unclear = highest_of(list(filter(beats_constant, models))), [best]
+        named = (
+            f"{name_and_score(recommended, comparison)}, is, by {interval_in_words(recommended.above_constant, comparison)}"
+        )
         words += f" It is not shown to beat {comparison.constant_in_words}. {named}."
         headline = f"Use {recommended.contender.in_words}; there is not enough data to tell whether something else is better."
     elif unclear:
@@ -204,7 +206,7 @@ def _model_verdict(comparison: Comparison) -> Verdict:
 
 def _not_enough_data(unclear: Sequence[Result], comparison: Comparison) -> str:
     """Of the simpler contenders that may or may not be as good, the one with the highest score."""
-    one, others = _highest(unclear), len(unclear) - 1
+    one, others = highest_of(unclear), len(unclear) - 1
     difference = f"the difference is {interval_in_words(one.behind_best, comparison)}"
     more = f" The same holds for {number_word(others)} more."
     named = f"{one.contender.name} ({score_text(comparison.measure, one.estimate.mean)})"
@@ -213,7 +215,7 @@ def _not_enough_data(unclear: Sequence[Result], comparison: Comparison) -> str:
 
 
 def _against_reference(best: Result, base: Result, comparison: Comparison) -> str:
-    named = _named(base, comparison)
+    named = name_and_score(base, comparison)
     if best.estimate.mean == base.estimate.mean:
         return f" {base.contender.name} has the same mean."
     ratio = best.seconds / max(base.seconds, 1e-9)
@@ -227,28 +229,28 @@ def _against_reference(best: Result, base: Result, comparison: Comparison) -> st
 def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     """The score of one contender, which is fitted, and whether another one is shown to be better."""
     score, constant = subject.estimate, comparison.results[comparison.constant_name]
-    short = _capital(subject.contender.in_words)
+    short = capital(subject.contender.in_words)
     named = f"{short}: {score_in_words(comparison.metric, comparison.measure, score.mean)}"
     shown = shown_estimate(comparison.measure, score)
     interval = f"95 % interval {shown.low:.4f} to {shown.high:.4f}"
-    words = f"{_named(subject, comparison)} ({interval}), on rows that neither the model nor its tuning saw."
+    words = f"{name_and_score(subject, comparison)} ({interval}), on rows that neither the model nor its tuning saw."
     others = [one for one in comparison.models if one is not subject]
     better = [one for one in others if one.above_subject.evidence == BETTER]
     ahead = [one for one in others if one.above_subject.mean > 0.0]
     recommended, status, headline = subject, "clear", f"{named}; no other contender is shown to be better."
     if better:
-        recommended = _highest(better)
+        recommended = highest_of(better)
         gain = difference_in_words(recommended.above_subject, comparison)
         options = fit_options(recommended.contender, comparison.measure)
-        words += f" {_named(recommended, comparison)}, is shown to be better: {gain}. Fit it with {options}."
+        words += f" {name_and_score(recommended, comparison)}, is shown to be better: {gain}. Fit it with {options}."
         headline = f"{named}; the data show {recommended.contender.in_words} to be better."
     elif ahead:
-        status, first = "unclear", _highest(ahead)
+        status, first = "unclear", highest_of(ahead)
         gain = difference_in_words(first.above_subject, comparison)
-        words += f" {_named(first, comparison)}, is ahead, but there is not enough data to tell: {gain}."
+        words += f" {name_and_score(first, comparison)}, is ahead, but there is not enough data to tell: {gain}."
     else:
         words += " No other contender has a better score."
-    if not _beats_constant(subject):
+    if not beats_constant(subject):
         gain = difference_in_words(subject.above_constant, comparison)
         answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
         words += f" It is not shown to beat {answer}: {gain}."
@@ -278,11 +280,11 @@ def _method_verdict(comparison: Comparison) -> tuple[str, str]:
 
     def scores(best: Result) -> str:
         return (
-            f"{_capital(best.method.title)} reaches {score_text(measure, best.estimate.mean)} and a tuned threshold {baseline}"
+            f"{capital(best.method.title)} reaches {score_text(measure, best.estimate.mean)} and a tuned threshold {baseline}"
         )
 
     if better:
-        best = next((one for one in better if isinstance(one.method, Choice)), _highest(better))
+        best = next((one for one in better if isinstance(one.method, Choice)), highest_of(better))
         gain = difference_in_words(best.difference, comparison)
         also = "" if plain is None else f" Plain cross-entropy has {score_text(measure, plain.estimate.mean)}."
         return "yes", f"Linear model: yes, training for {metric} helps. {scores(best)}: {gain}.{also}"
@@ -301,12 +303,12 @@ def _method_verdict(comparison: Comparison) -> tuple[str, str]:
         choice = any(isinstance(one.method, Choice) for one in linear)
         reason = "The automatic choice mostly did not train" if choice else "No method was compared that trains"
         return "no", f"{no} {reason} for {metric}."
-    best = _highest(trained)
+    best = highest_of(trained)
     if not gains:
         behind = f"No method trained for {metric} is ahead of that; the best of them, {best.method.title}, has"
         return "no", f"{no} {behind} {score_text(measure, best.estimate.mean)}."
     gain = difference_in_words(best.difference, comparison)
-    ahead = f"{_capital(best.method.title)}, trained for {metric}, is ahead of the tuned threshold with"
+    ahead = f"{capital(best.method.title)}, trained for {metric}, is ahead of the tuned threshold with"
     return "no", f"{no} {ahead} {score_text(measure, best.estimate.mean)}, but not beyond chance: {gain}."
 
 
@@ -327,26 +329,28 @@ def interval_in_words(difference: Difference, comparison: Comparison) -> str:
     return f"{mean} (95 % interval {difference.low:+.4f} to {difference.high:+.4f})"
 
 
-def _beats_constant(result: Result) -> bool:
+def beats_constant(result: Result) -> bool:
     return result.above_constant.evidence == BETTER
 
 
-def _highest(results: Sequence[Result]) -> Result:
+def highest_of(results: Sequence[Result]) -> Result:
     """The one with the highest mean; of equals the simplest."""
     return max(results, key=lambda result: result.estimate.mean)
 
 
-def _named(result: Result, comparison: Comparison) -> str:
+def name_and_score(result: Result, comparison: Comparison) -> str:
     return f"{result.contender.name}, {score_text(comparison.measure, result.estimate.mean)}"
 
 
-def _capital(words: str) -> str:
+def capital(words: str) -> str:
     """The words at the beginning of a sentence."""
     return words[:1].upper() + words[1:]
 
 
 def list_warnings(comparison: Comparison) -> tuple[str, ...]:
-    """One sentence or two for everything that may mislead."""
+    """One sentence or two for everything that may mislead; with limits the verdict says how they are kept."""
+    if comparison.limits is not None:
+        return ()
     shown = {result.contender.name: result for result in (comparison.choice, comparison.reference)}
     found = list[str]()
     for result in shown.values():

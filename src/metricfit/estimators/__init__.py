@@ -1,6 +1,6 @@
 """Estimators for scikit-learn."""
 
-from metricfit.estimators._base import check_label_types, check_target
+from metricfit.estimators._base import check_label_types, check_limits, check_target
 from metricfit.estimators._classifier import MetricClassifier
 from metricfit.estimators._forms import MOST_FRAME_ROWS, OutOfReachError
 from metricfit.estimators._kinds import CATEGORIES, DATES, DISTINCT_TEXT, NUMBERS, TEXT, is_missing, kind_of
@@ -25,6 +25,7 @@ __all__ = [
     "SharedFits",
     "UntrustedError",
     "check_label_types",
+    "check_limits",
     "check_target",
     "is_missing",
     "kind_of",

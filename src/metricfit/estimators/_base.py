@@ -55,6 +55,18 @@ def check_weight(sample_weight: Any, n_rows: int) -> Floats:
     return np.where(weight > 0.0, np.maximum(weight, LEAST_WEIGHT * largest), 0.0)
 
 
+def check_limits(subject_to: Any, confidence: Any, calibration: Any, fallback: Any = None) -> None:
+    """Raise a ValueError for constraints that cannot be read, and for their options without them."""
+    if subject_to is None:
+        for name, value in (("confidence", confidence), ("calibration", calibration), ("fallback", fallback)):
+            if value is not None:
+                raise ValueError(f"`{name}` is for constraints: pass `subject_to` too, such as 'precision >= 0.9'.")
+    elif calibration is not None and not 0.0 < calibration < 1.0:
+        raise ValueError(f"`calibration` should be a share of the rows such as 0.25, got {calibration!r}.")
+    else:
+        read_constraints(subject_to)
+
+
 def _check_one_type(labels: Iterable[Any]) -> None:
     types = Counter(map(type, labels))
     kinds = {_kind(one) for one in types}
@@ -145,14 +157,7 @@ class DecisionMixin(ClassifierMixin):
         return float(metric_values(self.metric_, matrix))
 
     def _check_constraints(self) -> None:
-        if self.subject_to is None:
-            for name in ("confidence", "calibration", "fallback"):
-                if getattr(self, name) is not None:
-                    raise ValueError(f"`{name}` is for constraints: pass `subject_to` too, such as 'precision >= 0.9'.")
-        elif self.calibration is not None and not 0.0 < self.calibration < 1.0:
-            raise ValueError(f"`calibration` should be a share of the rows such as 0.25, got {self.calibration!r}.")
-        else:
-            read_constraints(self.subject_to)
+        check_limits(self.subject_to, self.confidence, self.calibration, self.fallback)
 
     def _fit_rule(
         self,
