@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from metricfit.profile import TableProfile
 
 SECTIONS = ("top", "comparison", "summary", "gain", "review", "errors", "features", "data", "more")
+LIMITED_SECTIONS = ("limits", "data", "run")
 FORMATS: tuple[Callable[..., str], ...] = (
     words.score,
     words.interval,
@@ -75,6 +76,8 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
 
     With a model, it also says what the model is and lists its candidates. With a profile, it describes the columns.
     """
+    if comparison.limits is not None:
+        return render(LIMITED_SECTIONS, _limited_values(comparison, run, model, profile))
     return render(SECTIONS, _values(comparison, run, model, profile))
 
 
@@ -94,6 +97,33 @@ def render(sections: Sequence[str], values: Mapping[str, Any]) -> str:
 
     filled = [fill(f"{name}.html.jinja") for name in sections]
     return words.visible(fill("page.html.jinja", style=fill("style.css.jinja"), sections=filled))
+
+
+def _limited_values(
+    comparison: Comparison, run: Run, model: MetricClassifier | None, profile: TableProfile | None
+) -> dict[str, Any]:
+    """What the templates show of a comparison with limits."""
+    metric = words.MetricWords.of(comparison)
+    return {
+        "comparison": comparison,
+        "limits": comparison.limits,
+        "n_classes": len(comparison.classes),
+        "metric": metric.title,
+        "metric_words": metric,
+        "run": run,
+        "rule": [] if model is None else model.rule_.summary().split("\n"),
+        "profile": profile,
+        "columns": ([], []) if profile is None else open_and_folded(profile),
+        "tone": TONES[comparison.verdict.status],
+        "verdict": comparison.verdict,
+        "decisions": _decisions(comparison),
+        "reference": words.reference_line(comparison),
+        "choice": words.choice_line(comparison),
+        "n_colours": words.N_COLOURS,
+        "sizes": class_sizes(comparison),
+        "max_classes": MAX_CLASSES,
+        "max_folded": MAX_FOLDED,
+    }
 
 
 def _values(comparison: Comparison, run: Run, model: MetricClassifier | None, profile: TableProfile | None) -> dict[str, Any]:
