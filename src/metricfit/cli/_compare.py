@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricfit._errors import PartialError
+from metricfit._errors import PartialError, UsageError
 from metricfit._printable import printable_lines, shorten
 from metricfit.cli._inputs import read_inputs
 from metricfit.cli._options import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from metricfit.comparison import Comparison, Estimate, Result
+    from metricfit.comparison import Comparison, Estimate, Limits, Result
 
 WIDE = 110  # characters, for the intervals of differences
 MAX_LETTERS = 30  # of the name of a model in the table
@@ -78,6 +78,8 @@ def compare(options: CompareOptions) -> None:
     from metricfit.comparison import InterruptedComparison
 
     models, methods = parse_models(options.models), parse_methods(options.methods)
+    if methods is not None and options.subject_to is not None:
+        raise UsageError("--methods does not apply with --subject-to: every model is trained by cross-entropy. Leave it out.")
     interrupt: InterruptedComparison | None = None
     if options.report is not None:
         check_free(options.report, "pass --overwrite", options.overwrite)
@@ -139,6 +141,8 @@ def _comparison_table(comparison: Comparison, width: int) -> RichTable:
 
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("model", overflow="fold")
+    if comparison.limits is not None:
+        return _limits_table(comparison, comparison.limits, table)
     table.add_column("method", overflow="fold", min_width=len("cross_entropy"))  # long models leave methods in one line
     against = "vs linear threshold" if width >= WIDE else "vs linear\nthreshold"
     metric = metric_title(comparison.metric, comparison.measure)
@@ -153,6 +157,30 @@ def _comparison_table(comparison: Comparison, width: int) -> RichTable:
         score = _with_interval(shown_estimate(comparison.measure, result.estimate))
         table.add_row(*map(_plain, (*names, score, *cells, f"{result.seconds:.2f}")))
     return table
+
+
+def _limits_table(comparison: Comparison, limits: Limits, table: RichTable) -> RichTable:
+    """With constraints: the metric, every constrained quantity, the splits that kept the limits, and those that refused."""
+    from rich.text import Text
+
+    from metricfit.comparison import TRIVIAL, metric_title, shown_estimate
+
+    metric = shorten(metric_title(comparison.metric, comparison.measure), MAX_HEAD)
+    for heading in (metric, *(shorten(name, MAX_HEAD) for name in limits.names), "kept", "refused", "fit, s"):
+        table.add_column(Text(heading), justify="right", no_wrap=True)
+    for result in comparison.results.values():
+        kept, model = result.kept, result.contender.model
+        assert kept is not None
+        name = shorten(comparison.constant_title if model == TRIVIAL else model, MAX_LETTERS)
+        score = _with_interval(shown_estimate(comparison.measure, result.estimate))
+        values = ["-" if one["value"] is None else _value(one["value"], *one["interval"]) for one in kept.values]
+        counts = f"{kept.n_kept}/{len(kept.by_split)}", str(kept.n_refused)
+        table.add_row(*map(_plain, (name, score, *values, *counts, f"{result.seconds:.2f}")))
+    return table
+
+
+def _value(value: float, low: float, high: float) -> str:
+    return f"{value:.4f} ({low:.3f} to {high:.3f})"
 
 
 def _plain(text: str) -> Text:
@@ -192,11 +220,13 @@ def after_compare(options: CompareOptions, comparison: Comparison) -> str:
     from metricfit.comparison import better_metric, fit_options
 
     shared = [field.name for field in fields(TableOptions) if field.name not in NOT_REPEATED]
-    recommended, metric = comparison.verdict.recommended, better_metric(comparison)
+    recommended, metric = comparison.verdict.recommended, None if comparison.limits else better_metric(comparison)
     if metric is not None:
         return _join("compare", replace(options, metric=metric), [*shared, "models", "methods", "margin"], [])
     if recommended is None or recommended == comparison.constant_name:
         return ""
+    if comparison.limits is not None:
+        return _join("fit", options, shared, ["--model", comparison.results[recommended].contender.model, "--out", "model"])
     contender = comparison.results[recommended].contender
     return _join("fit", options, shared, [*shlex.split(fit_options(contender, comparison.measure)), "--out", "model"])
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,6 +21,7 @@ from metricfit.cli._options import (
     Costs,
     Delimiter,
     Encoding,
+    Fallback,
     Header,
     MetricName,
     Overwrite,
@@ -30,6 +29,7 @@ from metricfit.cli._options import (
     check_metric,
     file_name,
     find_columns,
+    in_options,
     parse_delimiter,
     say,
     split_names,
@@ -43,24 +43,6 @@ if TYPE_CHECKING:
     from metricfit.decisions import DecisionRule
 
 MOST_SHOWN = 10  # classes in a note
-_ABOUT_DATA = ("`scores`", "`y`", "`sample_weight`", "`groups`")  # how errors about the contents of the file begin
-_IN_OPTIONS = {  # what an error calls an argument, and its option
-    r"`subject_to`": "--subject-to",
-    r"`confidence`": "--confidence",
-    r"`pos_label`": "--pos-label",
-    r"`class_order`|class_order": "--classes",
-    r"`metric`": "--metric",
-    r"`classes`": "--classes",
-    r"`sample_weight`": "--weight",
-    r"`groups`": "--groups",
-    r"`shares`|for_prevalence": "--prevalence",
-    r"`adapt`": "--adapt",
-    r"`scores`": "The scores",
-    r"`y`": "The target",
-    r"kind='(\w+)'": r"--kind \1",
-    r"fallback='best'": "--fallback best",
-    r"try average='macro'": "try its mean over classes, such as f1_macro",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,13 +67,7 @@ class DecideOptions:
     )
     subject_to: Constraints = None
     confidence: Confidence = None
-    fallback: Annotated[
-        Literal["best"] | None,
-        typer.Option(
-            help="Where the constraints cannot be kept: best decides by the best that can be promised.",
-            show_default="no rule is written",
-        ),
-    ] = None
+    fallback: Fallback = None
     pos_label: Annotated[
         str | None,
         typer.Option(
@@ -284,7 +260,7 @@ def _fit(options: DecideOptions, inputs: _Inputs) -> DecisionRule:
         kind=options.kind,
         fallback=options.fallback,
     )
-    with _in_options(f"{inputs.name}: "):
+    with in_options(f"{inputs.name}: "):
         rule.fit(inputs.scores, inputs.rows.labels, inputs.rows.weight, inputs.rows.groups)
     rule.columns_ = inputs.columns.names
     return rule
@@ -314,7 +290,7 @@ def _adjust(options: DecideOptions, inputs: _Inputs, rule: DecisionRule) -> Deci
     if options.prevalence is not None:
         classes = np.array(inputs.columns.classes)
         shares = {data.label_like(name, classes, "--prevalence"): share for name, share in shares_of(options.prevalence)}
-        with _in_options():
+        with in_options():
             return rule.for_prevalence(shares)
     if options.adapt is None:
         return rule
@@ -322,22 +298,8 @@ def _adjust(options: DecideOptions, inputs: _Inputs, rule: DecisionRule) -> Deci
         layout = announced_layout(path, replace(options, header=inputs.layout.header))
         schema = replace(score_schema(inputs.columns, inputs.layout), header=layout.header)
         scores = read_score_rows(path, layout, schema)
-    with _in_options(f"{options.adapt}: "):
+    with in_options(f"{options.adapt}: "):
         return rule.adapt(scores)
-
-
-@contextmanager
-def _in_options(where: str = "") -> Iterator[None]:
-    """Turn an error about arguments into one about options, or about the file if its contents are wrong."""
-    try:
-        yield
-    except (UsageError, DataError):
-        raise
-    except ValueError as error:
-        text, about_data = str(error), str(error).startswith(_ABOUT_DATA)
-        for argument, option in _IN_OPTIONS.items():
-            text = re.sub(argument, option, text)
-        raise (DataError(f"{where}{text}") if about_data else UsageError(text)) from error
 
 
 def _as_json(rule: DecisionRule, fitted: DecisionRule, inputs: _Inputs) -> dict[str, Any]:

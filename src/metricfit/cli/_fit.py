@@ -22,6 +22,7 @@ from metricfit.cli._metric import choose_metric
 from metricfit.cli._options import (
     FORMATS,
     MODELS,
+    Fallback,
     TableOptions,
     check_importance,
     check_method,
@@ -41,6 +42,7 @@ _COLUMNS = {"dropped": "drop", "numeric": "numeric", "categorical": "categorical
 IN_PARTS = "xgboost"  # the model of trees for files that are read in parts, and for these alone
 NOT_IN_PARTS = {  # options for a single table in memory, and their defaults
     **dict.fromkeys(("group", "time", "test", "header", "delimiter", "encoding")),
+    **dict.fromkeys(("subject_to", "confidence", "calibration", "fallback")),
     "drop_rare": 0,
     "keep_shared": False,
     "folds": 5,
@@ -72,6 +74,7 @@ class FitOptions(TableOptions):
             "compare`.",
         ),
     ] = "auto"
+    fallback: Fallback = None
     stream: Annotated[
         bool, typer.Option("--stream", help="Read a Parquet file in parts, in little memory: linear models or trees.")
     ] = False
@@ -109,6 +112,11 @@ def _fit_table(options: FitOptions) -> None:
         )
     check_model(model, "--model", ("auto", *MODELS))
     check_method(method, model)
+    limited = options.subject_to is not None
+    if limited and method != "auto":
+        raise UsageError("--method does not apply with --subject-to: the model is trained by cross-entropy. Leave it out.")
+    if options.fallback is not None and not limited:
+        raise UsageError("--fallback is for constraints that cannot be kept: pass --subject-to too.")
     check_free(out)
     with workers(options.jobs, options.cluster) as n_jobs:
         inputs = read_inputs(options.data[0], options)
@@ -117,13 +125,13 @@ def _fit_table(options: FitOptions) -> None:
             options,
             n_jobs,
             models=_compared_models(model),
-            methods=list(dict.fromkeys((*METHODS, method))),
+            methods=None if limited else list(dict.fromkeys((*METHODS, method))),
             importance=check_importance(table.features.num_columns),
         )
         compared = {result.contender.model for result in found.results.values()}
         if model == "auto":
             model = "ensemble" if "ensemble" in compared else "linear"  # the notes of the comparison say why
-        found = found.about(f"{model}, {method_of_fit(model, method, found.measure)}")
+        found = found.about(f"{model}, {'threshold' if limited else method_of_fit(model, method, found.measure)}")
         say("Fitting to all rows.")
         fitted = MetricClassifier(
             choice.metric,
@@ -131,28 +139,42 @@ def _fit_table(options: FitOptions) -> None:
             method=method,
             pos_label=choice.pos_label,
             class_order=choice.class_order,
+            subject_to=options.subject_to,
+            confidence=options.confidence,
+            calibration=options.calibration,
+            fallback=options.fallback,
             cv=_folds(inputs, options.seed),
             random_state=options.seed,
         )
         with ignore_warnings():
             fitted.fit(table.features, table.labels)
-    columns, next_command = {"target": table.target, **inputs.schema.as_json()}, after_fit(out)
+    rule = fitted.rule_ if limited else None
+    decides = rule is None or rule.attainable_ or options.fallback is not None
+    columns, next_command = {"target": table.target, **inputs.schema.as_json()}, after_fit(out) if decides else ""
     scores = {"data": inputs.name, "target": table.target, **found.as_json(), "profile": inputs.profile.as_json()}
-    extra_files = {
-        TABLE_FILE: json.dumps(columns, indent=1),
-        SCORES_FILE: json.dumps(scores, indent=1),
-        REPORT_FILE: page(found, Run.now(inputs.name, table.target, next_command), fitted, inputs.profile),
-    }
-    with ignore_warnings():
-        save(fitted, out, extra_files)
+    if decides:
+        extra_files = {
+            TABLE_FILE: json.dumps(columns, indent=1),
+            SCORES_FILE: json.dumps(scores, indent=1),
+            REPORT_FILE: page(found, Run.now(inputs.name, table.target, next_command), fitted, inputs.profile),
+        }
+        with ignore_warnings():
+            save(fitted, out, extra_files)
     if options.as_json:
-        about = {"learner": fitted.learner_, "chosen": fitted.chosen_, "notes": list(fitted.notes_)}
-        print(json.dumps({"model": str(out), **about, **scores, "next_command": next_command}, indent=1))
+        about: dict[str, Any] = {"learner": fitted.learner_, "chosen": fitted.chosen_, "notes": list(fitted.notes_)}
+        if rule is not None:
+            about |= {"attainable": rule.attainable_, "refusal": rule.refusal_, "rule": rule.summary().split("\n")}
+        print(json.dumps({"model": str(out) if decides else None, **about, **scores, "next_command": next_command}, indent=1))
         return
     show_comparison(found)
     print()
     by = f"{fitted.learner_} by {fitted.chosen_}, for {found.metric}"  # without another score than that of the verdict
-    for line in (f"Fitted to all rows: {by}.", *fitted.notes_, f"Model and {REPORT_FILE}: {out}", f"Next: {next_command}"):
+    lines = [f"Fitted to all rows: {by}.", *([] if rule is None else rule.summary().split("\n")), *fitted.notes_]
+    if decides:
+        lines += [f"Model and {REPORT_FILE}: {out}", f"Next: {next_command}"]
+    else:
+        lines.append("Pass --fallback best to decide by the best that is possible. No model was written.")
+    for line in lines:
         print(printable(line))
 
 

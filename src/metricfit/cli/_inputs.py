@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import quoted
 from metricfit.cli._metric import DEFAULT_METRIC, MetricChoice, choose_metric, order_to_keep
-from metricfit.cli._options import TableOptions, announced_layout, check_metric, file_name, find_columns, say
+from metricfit.cli._options import TableOptions, announced_layout, check_metric, file_name, find_columns, in_options, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,6 +64,9 @@ class Inputs:
                 n_repeats=options.repeats,
                 n_jobs=n_jobs,
                 random_state=options.seed,
+                subject_to=options.subject_to,
+                confidence=options.confidence,
+                calibration=options.calibration,
                 progress=progress,
                 **more,
             )
@@ -106,6 +109,7 @@ def read_inputs(file: Path, options: TableOptions) -> Inputs:
     if options.test is not None:
         test, shared = read_test(options.test, announced_layout(options.test, options), schema, table, options.keep_shared)
     choice = choose_metric(options, *np.unique(table.labels, return_counts=True), table.order)
+    _check_limits(options, choice, table)
     known = {*left_out, target, *(column.name for column in schema.columns)}
     left_out |= {column: "a row index, dropped" for column in layout.names if column not in known}
     profile = _profile(name, table, schema, left_out, random_folds=groups is None and times is None and test is None)
@@ -130,9 +134,31 @@ def check_options(options: TableOptions) -> None:
         check_metric(options.metric or DEFAULT_METRIC)
     if options.merge_rare and options.drop_rare:
         raise UsageError("--merge-rare and --drop-rare exclude each other: pass one of them.")
+    if (options.subject_to, options.confidence, options.calibration) != (None, None, None):
+        from metricfit.estimators import check_limits
+
+        with in_options():
+            check_limits(options.subject_to, options.confidence, options.calibration)
+    if options.confidence is not None and options.group is not None:
+        raise UsageError("--confidence needs independent rows, and those of one --group are not. Leave one of them out.")
     passed = [name for name in ("group", "time", "test") if getattr(options, name) is not None]
     if len(passed) > 1:
         raise UsageError(f"--{passed[0]} and --{passed[1]} exclude each other: both say which rows are held out.")
+
+
+def _check_limits(options: TableOptions, choice: MetricChoice, table: LabelledTable) -> None:
+    """Refuse constraints that no decision about these classes could keep."""
+    import numpy as np
+
+    from metricfit.comparison import Limits
+    from metricfit.metrics import resolve_metric
+
+    if options.subject_to is None:
+        return
+    classes, counts = np.unique(table.labels, return_counts=True)
+    with in_options():
+        metric = resolve_metric(choice.metric, None, choice.pos_label, classes, choice.class_order, counts)
+        Limits.read(options.subject_to, options.confidence, options.calibration, metric, choice.pos_label, classes, counts)
 
 
 def _one_column(column: str | None, layout: Layout, option: str, others: Sequence[str]) -> str | None:

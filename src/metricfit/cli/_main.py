@@ -31,6 +31,7 @@ from metricfit.cli._predict import predict
 USAGE, DATA, INTERRUPTED = 2, 1, 130
 STOPPED = "Interrupted; nothing was written."
 NO_MEMORY = "There is not enough memory for these data. Pass fewer rows, or leave columns out by --drop."
+LIMITED = '\n\nWith a promise: metricfit {} churn.csv --metric recall --subject-to "precision >= 0.9" --confidence 0.9'
 QUESTIONS = (  # of the demo: words, data, and options of `compare`
     (
         "How does a buyer's guide rate a car? The model should stay linear, so that one can read it.",
@@ -164,8 +165,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 for _command, _example in (
-    (as_command(compare), "compare churn.csv --target churned --metric f1 --report report.html"),
-    (as_command(fit), "fit churn.csv --target churned --metric f1 --out model"),
+    (as_command(compare), f"compare churn.csv --target churned --metric f1 --report report.html{LIMITED.format('compare')}"),
+    (as_command(fit), f"fit churn.csv --target churned --metric f1 --out model{LIMITED.format('fit')} --out model"),
     (as_command(predict), "predict model new.csv --out predictions.csv"),
     (as_command(decide), "decide scores.csv --target y --metric mcc --out rule.json"),
     (inspect, "inspect model"),

@@ -48,6 +48,9 @@ def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
         raise DataError(f"{folder} holds an estimator of a package that is not installed: {error}.") from error
     except ValueError as error:
         raise DataError(str(error)) from error
+    rule = getattr(classifier, "rule_", None)
+    if rule is not None and not rule.attainable_ and rule.fallback is None:
+        raise DataError(f"{folder} does not decide. {rule.refusal_} Run `metricfit fit` with --fallback best.")
     _, files = describe(folder)
     if TABLE_FILE not in files:
         columns = tuple(_columns(classifier, folder))

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from metricfit._errors import UsageError
+from metricfit._errors import DataError, UsageError
 from metricfit._printable import did_you_mean, printable
 
 if TYPE_CHECKING:
@@ -45,6 +46,20 @@ Constraints = Annotated[
 Confidence = Annotated[
     float | None, typer.Option(help="Promise the constraints with this probability, such as 0.9.", show_default=False)
 ]
+Calibration = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of rows that set the rule for the constraints and train nothing, such as 0.25: the promise is exact.",
+        show_default="out-of-fold scores set it",
+    ),
+]
+Fallback = Annotated[
+    Literal["best"] | None,
+    typer.Option(
+        help="Where the constraints cannot be kept: best decides by the best that can be promised.",
+        show_default="nothing is written",
+    ),
+]
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected")
 ]
@@ -60,6 +75,27 @@ Cluster = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 
+_ABOUT_DATA = ("`scores`", "`y`", "`sample_weight`", "`groups`")  # how errors about the contents of the file begin
+_IN_OPTIONS = {  # what an error calls an argument, and its option
+    r"`subject_to`": "--subject-to",
+    r"`confidence`": "--confidence",
+    r"`pos_label`": "--pos-label",
+    r"`class_order`|class_order": "--classes",
+    r"`metric`": "--metric",
+    r"`classes`": "--classes",
+    r"`sample_weight`": "--weight",
+    r"`groups`": "--groups",
+    r"`shares`|for_prevalence": "--prevalence",
+    r"`adapt`": "--adapt",
+    r"`scores`": "The scores",
+    r"`y`": "The target",
+    r"kind='(\w+)'": r"--kind \1",
+    r"fallback='best'": "--fallback best",
+    r"calibration=": "--calibration ",
+    r"`calibration`": "--calibration",
+    r"try average='macro'": "try its mean over classes, such as f1_macro",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
@@ -70,6 +106,9 @@ class TableOptions:
     ] = None
     metric: MetricName = None
     cost: Costs = None
+    subject_to: Constraints = None
+    confidence: Confidence = None
+    calibration: Calibration = None
     positive: Annotated[
         str | None,
         typer.Option(
@@ -156,6 +195,20 @@ def check_metric(metric: str) -> None:
         text = str(error).removeprefix("`metric` ")
         known = f"{metric!r} is not a metric.{did_you_mean(metric, metrics.names())} `metricfit metrics` lists them."
         raise UsageError(f"--metric {known if text.startswith('should') else text}") from error
+
+
+@contextmanager
+def in_options(where: str = "") -> Iterator[None]:
+    """Turn an error about arguments into one about options, or about the file if its contents are wrong."""
+    try:
+        yield
+    except (UsageError, DataError):
+        raise
+    except ValueError as error:
+        text, about_data = str(error), str(error).startswith(_ABOUT_DATA)
+        for argument, option in _IN_OPTIONS.items():
+            text = re.sub(argument, option, text)
+        raise (DataError(f"{where}{text}") if about_data else UsageError(text)) from error
 
 
 def parse_models(text: str | None) -> list[str] | None:

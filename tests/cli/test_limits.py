@@ -1,0 +1,176 @@
+"""``metricfit fit`` and ``compare`` with ``--subject-to``: what can be promised, and refusals."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import metricfit as mf
+from tests.cli.conftest import HEADER, check_error, rows
+
+LINEAR = ("--metric", "recall", "--models", "linear", "--repeats", "1")
+FIT = ("--metric", "recall", "--model", "linear", "--repeats", "1", "--out", "model")
+PROMISE = ("--subject-to", "precision >= 0.6", "--confidence", "0.8", "--calibration", "0.3")
+TOO_MUCH = ("--subject-to", "precision >= 0.99", "--confidence", "0.9", "--calibration", "0.3")
+
+
+@pytest.fixture
+def data(table):
+    return table([HEADER, *rows(500)], "data.csv")
+
+
+def test_compare_shows_what_is_kept_and_promised(run, data, tmp_path):
+    code, out, _ = run("compare", data, *LINEAR, *PROMISE, "--report", "report.html")
+    assert code == 0
+    assert re.search(r"model +recall +precision\[sick\] >= 0\.6 +kept +refused +fit, s", out)
+    assert re.search(r"linear +0\.\d{4} \(.*\) +0\.\d{4} \(0\.\d{3} to \d\.\d{3}\) +\d/5 +\d", out)
+    promise = (
+        "With probability 0.8 over the draw of such rows precision[sick] >= 0.6 holds in the population that they came from."
+    )
+    assert promise in out
+    assert "This does not hold for each batch, nor for rows from another source. The promise is exact" in out
+    (following,) = [line for line in out.splitlines() if line.startswith("Next: ")]
+    assert following == (
+        "Next: metricfit fit data.csv --metric recall --subject-to 'precision >= 0.6' --confidence 0.8 --calibration 0.3 "
+        "--repeats 1 --model linear --out model"
+    )
+    page = (tmp_path / "report.html").read_text()
+    assert "<h1>Use the linear model with a tuned threshold: recall 0." in page
+    assert "<th>precision[sick] &gt;= 0.6</th>" in page
+    assert promise.replace(">", "&gt;") in page
+
+
+def test_fit_keeps_the_rule_and_predicts_by_it(run, data, tmp_path):
+    code, out, _ = run("fit", data, *FIT, *PROMISE, "--json")
+    assert code == 0
+    found = json.loads(out)
+    (linear,) = [one for one in found["results"] if one["model"] == "linear"]
+    assert found["attainable"] is True
+    assert found["subject"] == "linear, threshold"
+    assert found["limits"]["subject_to"] == "precision[sick] >= 0.6"
+    assert linear["constraints"][0]["low"] < linear["constraints"][0]["value"] < linear["constraints"][0]["high"]
+    assert linear["refused"] == sum(one is None for one in linear["kept_by_split"]) == sum(map(bool, linear["refusals"]))
+    assert all(score == 0 for score, why in zip(linear["scores"], linear["refusals"], strict=True) if why)
+    model = mf.MetricClassifier.load(tmp_path / "model")
+    assert model.rule_.summary().split("\n") == found["rule"]
+    code, out, _ = run("predict", "model", data)
+    assert code == 0
+    predicted = [line.strip('"') for line in out.splitlines()[1:]]
+    truth = [row.split(",")[-1] for row in rows(500)]
+    hits = [want == "sick" for want, said in zip(truth, predicted, strict=True) if said == "sick"]
+    assert 0 < len(hits) < 250
+    assert np.mean(hits) > 0.6
+
+
+def test_a_refusal_is_an_answer_and_writes_nothing(run, data, tmp_path):
+    code, out, _ = run("fit", data, *FIT, *TOO_MUCH)
+    assert code == 0
+    refusal = (
+        r"Not attainable: the best precision\[sick\] that can be promised with 90% confidence from these \d+ rows is 0\.\d+"
+    )
+    assert re.search(f"^{refusal}", out, re.MULTILINE)
+    assert out.endswith("Pass --fallback best to decide by the best that is possible. No model was written.\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+    code, out, _ = run("fit", data, *FIT, *TOO_MUCH, "--json")
+    assert (code, json.loads(out)["model"], json.loads(out)["attainable"]) == (0, None, False)
+    code, out, _ = run("fit", data, *FIT, *TOO_MUCH, "--fallback", "best")
+    assert code == 0
+    assert re.search(rf"{refusal}.*\nModel and report.html: model\nNext: metricfit predict model", out, re.DOTALL)
+    assert run("predict", "model", data)[0] == 0
+
+
+def test_a_model_that_refuses_does_not_predict(run, data, tmp_path):
+    x, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 2
+    options = {"subject_to": "precision >= 0.99", "confidence": 0.9, "calibration": 0.3}
+    mf.MetricClassifier("recall", model="linear", random_state=0, **options).fit(x, y).save(tmp_path / "refused")
+    code, out, err = run("predict", "refused", data)
+    assert (code, out) == (1, "")
+    assert re.fullmatch(
+        r"metricfit: refused does not decide\. Not attainable: .* Run `metricfit fit` with --fallback best\.\n", err
+    )
+
+
+def test_nothing_attainable_is_the_verdict_of_compare(run, data):
+    code, out, _ = run("compare", data, *LINEAR, *TOO_MUCH)
+    assert code == 0
+    assert "Not attainable: no model can promise precision[sick] >= 0.99 with confidence 0.9 on most splits." in out
+    assert re.search(
+        r"linear, threshold refused on 5 of 5 splits, first with: Not attainable: the best precision\[sick\]", out
+    )
+    assert "Next: " not in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--subject-to", "recall >= 0.9 and recall <= 0.5"),
+            "--subject-to contradicts itself: recall[sick] >= 0.9 and recall[sick] <= 0.5.",
+        ),
+        (
+            ("--subject-to", "recall[sik] >= 0.9"),
+            "--subject-to should name classes of the labels, ['sick', 'well'], got 'sik'. Did you mean 'sick'?",
+        ),
+        (
+            ("--subject-to", "cost <= 2"),
+            "--subject-to limits the cost, so --metric should be a `Cost`, which says what each error costs.",
+        ),
+        (("--confidence", "0.9"), "--confidence is for constraints: pass --subject-to too, such as 'precision >= 0.9'."),
+        (("--calibration", "0.2"), "--calibration is for constraints: pass --subject-to too, such as 'precision >= 0.9'."),
+        (
+            ("--subject-to", "precision >= 0.9", "--confidence", "90"),
+            "--confidence should lie between 0 and 1, such as 0.9, got 90.0.",
+        ),
+        (
+            ("--subject-to", "precision >= 0.9", "--calibration", "3"),
+            "--calibration should be a share of the rows such as 0.25, got 3.0.",
+        ),
+        (
+            ("--subject-to", "mcc >= 0.9", "--confidence", "0.9"),
+            "--confidence: mcc >= 0.9 cannot be promised. A promise is about precision, recall, f1, jaccard, fpr, specificity or "
+            "predicted_rate of one class; of two classes also about accuracy or cost.",
+        ),
+        (
+            ("--subject-to", "precision >= 0.9", "--confidence", "0.9", "--group", "colour"),
+            "--confidence needs independent rows, and those of one --group are not. Leave one of them out.",
+        ),
+    ],
+)
+def test_mistakes_are_one_line(run, good, tmp_path, options, message):
+    for command in ("compare", "fit"):
+        more = ("--out", "model") if command == "fit" else ("--report", "report.html")
+        check_error(run(command, good, "--metric", "recall", *options, *more), 2, message, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["good.csv"]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            ("compare", "--subject-to", "precision >= 0.9", "--methods", "exact"),
+            "--methods does not apply with --subject-to: every model is trained by cross-entropy. Leave it out.",
+        ),
+        (
+            ("fit", "--subject-to", "precision >= 0.9", "--method", "threshold", "--out", "model"),
+            "--method does not apply with --subject-to: the model is trained by cross-entropy. Leave it out.",
+        ),
+        (
+            ("fit", "--fallback", "best", "--out", "model"),
+            "--fallback is for constraints that cannot be kept: pass --subject-to too.",
+        ),
+        (
+            ("fit", "--stream", "--subject-to", "precision >= 0.9", "--out", "model"),
+            "--subject-to does not apply to files that are read in parts. Leave it out, or pass one file.",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together(run, good, tmp_path, command, message):
+    check_error(run(command[0], good, *command[1:]), 2, message, tmp_path)
+
+
+@pytest.mark.parametrize("command", ["compare", "fit"])
+def test_help_has_an_example_with_a_promise(run, command):
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert '--subject-to "precision >= 0.9" --confidence 0.9' in " ".join(out.split())
