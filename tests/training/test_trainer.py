@@ -130,7 +130,8 @@ class TestHistory:
             trainer.fit(Batches(x, y, size=30, seed=1), part, epochs=3)
             found[name] = weights(module), loss.running
         assert loss.memory == 0.9
-        assert all(own == plain for own, plain in judged)
+        own, plain = zip(*judged, strict=True)
+        assert own == pytest.approx(plain, rel=1e-6)  # float32, summed in another order
         assert torch.equal(found["none"][0], found["some"][0])
         assert torch.equal(found["none"][1], found["some"][1])
 

@@ -67,8 +67,8 @@ class MetricLoss(ClassificationLoss):
         **options: see :class:`ClassificationLoss`.
 
     >>> loss = MetricLoss("f1_macro")
-    >>> loss(torch.tensor([[5.0, -5.0], [-5.0, 5.0]]), torch.tensor([0, 1]))
-    tensor(4.5419e-05)
+    >>> loss(torch.tensor([[1.0, -1.0], [-1.0, 1.0]]), torch.tensor([0, 1]))      # both are right with 1 / (1 + exp(-2))
+    tensor(0.1192)
     >>> MetricLoss("mcc", leak=0.1)(torch.zeros(2, 2), torch.tensor([0, 1]))      # MCC is 0: 1 + 0.1 log 2
     tensor(1.0693)
     """
