@@ -155,7 +155,7 @@ def _decide(task: Task, learner: Learner, method: Method | Choice, start: Traine
     usable = [candidate for candidate in candidates if candidate.loss == "cross_entropy"]
     if not usable:
         raise ValueError(f"`method` {method.name!r} has no candidate for the model {learner.name!r}: none is cross-entropy.")
-    wanted = "none" if task.metric.counts_hits else "tuned"  # offsets do not help accuracy (docs/classifier.md)
+    wanted = "none" if task.metric.counts_hits else "tuned"  # offsets do not help accuracy (docs/guide/classifier.md)
     chosen = next((candidate for candidate in usable if candidate.offsets == wanted), usable[0])
     decided = {candidate.name: _decision(task, start, candidate) for candidate in usable}
     model = _with_mean_offsets(start.model, decided[chosen.name].tuned)
@@ -353,7 +353,7 @@ def _tune(task: Task, logits: Floats, fit: OffsetSearch) -> list[Floats]:
 
 
 def _offset_search(learner: Learner) -> OffsetSearch:
-    """Linear models tune offsets for the metric itself, other learners for the metric under noise (docs/classifier.md)."""
+    """Linear models tune offsets for the metric itself, other learners for the metric under noise."""
     return fit_offsets if isinstance(learner, MetricLearner) and learner.refits else fit_smooth_offsets
 
 

@@ -92,7 +92,7 @@ def compare(
         n_splits: number of folds, or of forward splits by ``time``; at most the number of rows of the rarest class.
         n_repeats: number of cross-validation repeats.
         n_jobs: number of splits that run in parallel; it does not change the result. None is 1, or what
-            ``joblib.parallel_config`` says: with ``backend="dask"`` all workers of a cluster (docs/clusters.md).
+            ``joblib.parallel_config`` says: with ``backend="dask"`` all workers of a cluster (docs/howto/clusters.md).
         random_state: seed of splits and fits.
         importance: also compute the permutation importance of every column, for one method of each model.
         groups: (n,), rows of one group are never split between training and test rows, for example the rows of one person.

@@ -19,7 +19,7 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions._hard import hard_confusion
 from metricfit.metrics import Metric
 
-CAUTION = 0.5  # standard errors; how it was chosen: docs/classifier.md
+CAUTION = 0.5  # standard errors; how it was chosen: docs/guide/classifier.md
 
 
 @dataclass(frozen=True)

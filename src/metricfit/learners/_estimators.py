@@ -84,7 +84,7 @@ def with_seed(estimator: Any, seed: int) -> Any:
 
 MAX_ROUNDS, PATIENCE = 500, 20
 FEW_ROWS, FEW_ROUNDS = 100, 50  # below so many rows, leaves of 20 would leave nothing to split
-OPTIONS = {"learning_rate": 0.05, "max_leaf_nodes": 15}  # how they were chosen: docs/classifier.md
+OPTIONS = {"learning_rate": 0.05, "max_leaf_nodes": 15}  # how they were chosen: docs/guide/classifier.md
 
 
 @dataclass(frozen=True)
