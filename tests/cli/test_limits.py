@@ -25,9 +25,7 @@ def test_compare_shows_what_is_kept_and_promised(run, data, tmp_path):
     assert code == 0
     assert re.search(r"model +recall +precision\[sick\] >= 0\.6 +kept +refused +fit, s", out)
     assert re.search(r"linear +0\.\d{4} \(.*\) +0\.\d{4} \(0\.\d{3} to \d\.\d{3}\) +\d/5 +\d", out)
-    promise = (
-        "With probability 0.8 over the draw of such rows precision[sick] >= 0.6 holds in the population that they came from."
-    )
+    promise = "With probability 0.8 over the draw of the rows that set the rule, precision[sick] >= 0.6 holds in the population that they came from."
     assert promise in out
     assert "This does not hold for each batch, nor for rows from another source. The promise is exact" in out
     (following,) = [line for line in out.splitlines() if line.startswith("Next: ")]

@@ -24,6 +24,7 @@ from metricfit.cli._options import (
     MODELS,
     Fallback,
     TableOptions,
+    as_options,
     check_importance,
     check_method,
     check_model,
@@ -149,6 +150,7 @@ def _fit_table(options: FitOptions) -> None:
         with ignore_warnings():
             fitted.fit(table.features, table.labels)
     rule = fitted.rule_ if limited else None
+    sentences = [] if rule is None else as_options(rule.summary()).split("\n")
     decides = rule is None or rule.attainable_ or options.fallback is not None
     columns, next_command = {"target": table.target, **inputs.schema.as_json()}, after_fit(out) if decides else ""
     scores = {"data": inputs.name, "target": table.target, **found.as_json(), "profile": inputs.profile.as_json()}
@@ -163,13 +165,13 @@ def _fit_table(options: FitOptions) -> None:
     if options.as_json:
         about: dict[str, Any] = {"learner": fitted.learner_, "chosen": fitted.chosen_, "notes": list(fitted.notes_)}
         if rule is not None:
-            about |= {"attainable": rule.attainable_, "refusal": rule.refusal_, "rule": rule.summary().split("\n")}
+            about |= {"attainable": rule.attainable_, "refusal": rule.refusal_, "rule": sentences}
         print(json.dumps({"model": str(out) if decides else None, **about, **scores, "next_command": next_command}, indent=1))
         return
     show_comparison(found)
     print()
     by = f"{fitted.learner_} by {fitted.chosen_}, for {found.metric}"  # without another score than that of the verdict
-    lines = [f"Fitted to all rows: {by}.", *([] if rule is None else rule.summary().split("\n")), *fitted.notes_]
+    lines = [f"Fitted to all rows: {by}.", *sentences, *fitted.notes_]
     if decides:
         lines += [f"Model and {REPORT_FILE}: {out}", f"Next: {next_command}"]
     else:

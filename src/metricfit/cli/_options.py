@@ -197,6 +197,17 @@ def check_metric(metric: str) -> None:
         raise UsageError(f"--metric {known if text.startswith('should') else text}") from error
 
 
+def as_options(text: str) -> str:
+    """A sentence with options instead of the arguments of Python.
+
+    >>> as_options("Pass calibration=0.25 for an exact one.")
+    'Pass --calibration 0.25 for an exact one.'
+    """
+    for argument, option in _IN_OPTIONS.items():
+        text = re.sub(argument, option, text)
+    return text
+
+
 @contextmanager
 def in_options(where: str = "") -> Iterator[None]:
     """Turn an error about arguments into one about options, or about the file if its contents are wrong."""
@@ -205,9 +216,7 @@ def in_options(where: str = "") -> Iterator[None]:
     except (UsageError, DataError):
         raise
     except ValueError as error:
-        text, about_data = str(error), str(error).startswith(_ABOUT_DATA)
-        for argument, option in _IN_OPTIONS.items():
-            text = re.sub(argument, option, text)
+        text, about_data = as_options(str(error)), str(error).startswith(_ABOUT_DATA)
         raise (DataError(f"{where}{text}") if about_data else UsageError(text)) from error
 
 

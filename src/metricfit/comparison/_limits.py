@@ -105,13 +105,13 @@ class Limits:
         refused = f"{shown_score(measure, self.refused_score):g}"
         text = (
             f"Compared: {metric_title(metric, measure)} on held-out rows, by the best rule of each model that keeps "
-            f"{self.in_words}. A split whose rule refuses counts as {refused}. Kept counts the splits whose test rows keep "
-            "the limit too."
+            f"{self.in_words}. Models are trained by cross-entropy; methods that train for the metric are left out. A split "
+            f"whose rule refuses counts as {refused}. Kept counts the splits whose test rows keep the limit too."
         )
         if self.rule.confidence is None:
             return f"{text} Nothing is promised without a confidence: the limit holds on the rows that set the rule."
         names += " holds" if len(self.names) == 1 else " hold"
-        text += f" {promise_in_words(names, self.rule.confidence)}"
+        text += f" {promise_in_words(names, self.rule.confidence, 'the rows that set the rule,')}"
         if self.calibration is not None:
             return f"{text} The promise is exact, because rows that train nothing set the rule."
         return f"{text} The promise is approximate: out-of-fold scores set the rule, and the mean of the fold models predicts."

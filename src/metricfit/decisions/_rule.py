@@ -403,14 +403,14 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return is_metric and all(one.constraint.quantity in within for one in self._constraints)
 
 
-def promise_in_words(what: str, confidence: float) -> str:
+def promise_in_words(what: str, confidence: float, rows: str = "such rows") -> str:
     """What a promise says, and what it does not say.
 
     >>> promise_in_words("it is >= 0.9", 0.8)[:75]
     'With probability 0.8 over the draw of such rows it is >= 0.9 in the populat'
     """
     return (
-        f"With probability {confidence:g} over the draw of such rows {what} in the population that they came from. This does "
+        f"With probability {confidence:g} over the draw of {rows} {what} in the population that they came from. This does "
         "not hold for each batch, nor for rows from another source."
     )
 
