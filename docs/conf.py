@@ -93,6 +93,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "min_reported_time": 60,
     "show_memory": False,
+    "write_computation_times": False,  # its pages load scripts from other servers
     "show_signature": False,
     "plot_gallery": os.environ.get("METRICFIT_GALLERY", "1") == "1",  # 0 shows the scripts without their figures
     "backreferences_dir": None,
