@@ -31,7 +31,7 @@ from metricfit.cli._predict import predict
 USAGE, DATA, INTERRUPTED = 2, 1, 130
 STOPPED = "Interrupted; nothing was written."
 NO_MEMORY = "There is not enough memory for these data. Pass fewer rows, or leave columns out by --drop."
-LIMITED = '\n\nWith a promise: metricfit {} churn.csv --metric recall --subject-to "precision >= 0.9" --confidence 0.9'
+LIMITED = '\n\nExample: metricfit {} churn.csv --metric recall --subject-to "precision >= 0.9" --confidence 0.9'
 QUESTIONS = (  # of the demo: words, data, and options of `compare`
     (
         "How does a buyer's guide rate a car? The model should stay linear, so that one can read it.",
