@@ -19,6 +19,7 @@ SLOW = (
     "tests/test_clusters_page.py",
     "tests/test_examples.py",
     "tests/test_packaging.py",
+    "tests/test_pages.py",  # runs the code of the docs
     "tests/test_ray.py",
     "tests/test_sweep.py",
     "tests/training/test_processes.py",
