@@ -131,7 +131,7 @@ class TestCostsByName:
         with pytest.raises(ValueError, match="got 'goood'"):
             Cost({("goood", "bad"): 1}).for_classes(["bad", "good"])
 
-    @pytest.mark.parametrize("costs", [{"bad": 1}, {}, {("a", "b"): float("nan")}, {("a", "b"): "much"}])
+    @pytest.mark.parametrize("costs", [{"bad": 1}, {}, {("a", "b"): float("nan")}, {("a", "b"): ["much"]}, {("a", "b"): None}])
     def test_what_is_no_dictionary_of_costs(self, costs):
         with pytest.raises((ValueError, TypeError), match=r"matrix|cost"):
             Cost(costs)

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from metricfit._checks import check_number
@@ -24,6 +26,10 @@ class Cost(Metric):
     nothing unless the dictionary says otherwise; ``otherwise`` is the cost of every wrong answer that it does not name. A
     matrix belongs to an order of the classes, names belong to none.
 
+    An entry of the dictionary may also be the name of a column, or an array with one cost per row. A confusion matrix does not
+    know the rows, so such costs are for :class:`metricfit.DecisionRule` and not for training. An array is called by its pair,
+    such as "fraud,ok".
+
     It is negative because larger is better for every metric here. The linear loss is the mean cost minus the smallest entry of
     the matrix.
 
@@ -31,12 +37,15 @@ class Cost(Metric):
     tensor(-1.3750)
     >>> Cost({("good", "bad"): 1, ("bad", "good"): 5}).for_classes(["bad", "good"]).matrix
     ((0.0, 5.0), (1.0, 0.0))
+    >>> Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5}).columns
+    ('amount',)
     """
 
-    matrix: Sequence[Sequence[float]] | Tensor | Mapping[Names, float]
+    matrix: Sequence[Sequence[float]] | Tensor | Mapping[Names, Any]
     otherwise: float | None = None
     gains: Tensor = field(init=False, repr=False, compare=False)  # minus the costs, in float64; empty for names
     limits: tuple[float, float] = field(init=False, repr=False, compare=False)
+    arrays: Mapping[str, NDArray[np.float64]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.matrix, Mapping):
@@ -58,6 +67,12 @@ class Cost(Metric):
         return isinstance(self.matrix, Mapping)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that costs are in, if they differ from row to row."""
+        found = self.matrix.values() if isinstance(self.matrix, Mapping) else ()
+        return tuple(dict.fromkeys(cost for cost in found if isinstance(cost, str)))
+
+    @property
     def bounds(self) -> tuple[float, float]:
         return self.limits
 
@@ -76,6 +91,7 @@ class Cost(Metric):
         return safe_divide((matrix * self.gains.to(matrix)).sum((-2, -1)), matrix.sum((-2, -1)))
 
     def check_classes(self, n_classes: int) -> None:
+        self._check_columns()
         if self.by_names:
             raise ValueError(
                 "`Cost` has costs by names, and the order of the classes is not known here. Call `.for_classes(classes)` with "
@@ -94,15 +110,27 @@ class Cost(Metric):
 
     def for_classes(self, classes: Sequence[Any], known: Sequence[Any] | None = None) -> Cost:
         """Costs by names as a matrix for the classes in this order; ``known`` may name classes that do not occur."""
+        self._check_columns()
+        return Cost(self.entries(classes, known)) if self.by_names else self
+
+    def entries(self, classes: Sequence[Any], known: Sequence[Any] | None = None) -> list[list[Any]]:
+        """The costs as (k, k) lists for the classes in this order: numbers, and names of columns."""
         if not isinstance(self.matrix, Mapping):
-            return self
+            self.check_classes(len(classes))
+            return (-self.gains).tolist()
         unknown = sorted({str(name) for pair in self.matrix for name in pair if name not in (known or classes)})
         if unknown:
             raise ValueError(f"`Cost` should name classes of the data, {list(classes)}; got {unknown[0]!r}.")
-        rows = [[self._cost(true, predicted) for predicted in classes] for true in classes]
-        return Cost(rows)
+        return [[self._cost(true, predicted) for predicted in classes] for true in classes]
 
-    def _cost(self, true: Any, predicted: Any) -> float:
+    def _check_columns(self) -> None:
+        if self.columns:
+            raise ValueError(
+                f"`Cost` has a cost for each row, {self.columns[0]!r}, and a confusion matrix does not know the rows. "
+                "`DecisionRule(cost).fit(scores, y, costs=frame)` decides by such costs; training needs numbers."
+            )
+
+    def _cost(self, true: Any, predicted: Any) -> Any:
         assert isinstance(self.matrix, Mapping)
         default = 0.0 if true == predicted else self.otherwise
         found = self.matrix.get((true, predicted), default)
@@ -111,20 +139,36 @@ class Cost(Metric):
                 f"`Cost` has no cost for predicting {predicted!r} where the truth is {true!r}: add ({true!r}, {predicted!r}), "
                 "or pass `otherwise`, the cost of all pairs that are not named."
             )
-        return float(found)
+        return found if isinstance(found, str) else float(found)
 
-    def _named_costs(self, named: Mapping[Names, float]) -> Tensor:
+    def _named_costs(self, named: Mapping[Names, Any]) -> Tensor:
         """All costs that can occur; a ValueError for keys that are no pairs."""
         for key in named:
             if not isinstance(key, tuple) or len(key) != 2:
                 raise ValueError(f"`matrix` should have keys (true, predicted), such as ('good', 'bad'), got {key!r}.")
         if not named:
             raise ValueError("`matrix` should name at least one cost, got an empty dictionary.")
-        object.__setattr__(
-            self, "matrix", {key: check_number(cost, f"cost of {key}", float("-inf")) for key, cost in named.items()}
-        )
+        found, arrays = dict[Names, Any](), dict[str, NDArray[np.float64]]()
+        for key, cost in named.items():
+            if np.ndim(cost):
+                name = f"{key[0]},{key[1]}"
+                arrays[name], cost = _checked_array(cost, key), name
+            found[key] = cost if isinstance(cost, str) else check_number(cost, f"cost of {key}", float("-inf"))
+        object.__setattr__(self, "matrix", found)
+        object.__setattr__(self, "arrays", arrays)
         others = [] if self.otherwise is None else [check_number(self.otherwise, "otherwise", float("-inf"))]
-        return torch.tensor([0.0, *named.values(), *others], dtype=torch.float64)
+        numbers = [cost for cost in found.values() if not isinstance(cost, str)]
+        return torch.tensor([0.0, *numbers, *others], dtype=torch.float64)
+
+
+def _checked_array(costs: Any, key: Names) -> NDArray[np.float64]:
+    try:
+        found = np.asarray(costs, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`cost of {key}` should be a number, the name of a column or an array (n,) of numbers.") from error
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise ValueError(f"`cost of {key}` should be an array (n,) of finite numbers, got shape {found.shape}.")
+    return found
 
 
 def _checked_matrix(matrix: Any) -> Tensor:

@@ -153,6 +153,11 @@ def _by_name(name: str) -> Metric:
             f"`metric` {name!r} is a ranking metric, not a function of one confusion matrix: it judges scores, not decisions. "
             "Take one that judges decisions, such as 'balanced_accuracy', 'f1' or 'mcc'."
         )
+    if asked.startswith(("recall@", "precision@")):
+        raise ValueError(
+            f"`metric` {name!r} is about the best rows of a batch, not a function of one confusion matrix, so nothing is "
+            f"trained for it. Train a classifier for another metric, and pass its scores to `DecisionRule({name!r})`."
+        )
     if asked in _OF_PROBABILITIES:
         raise ValueError(
             f"`metric` {name!r} judges probabilities, not decisions: it is not a function of one confusion matrix. "
