@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from scipy.special import betaincinv, expit, logit, ndtri
+from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._constraints import ACCURACY, COST, SHARES, ClassConstraint, Share, ShareMetric
@@ -93,6 +93,12 @@ def gain_interval(
     squares += mean**2 * float(pseudo[0][:, 0] @ pairs) / n_classes
     gain, error = float(np.subtract(*np.nan_to_num(metric_values(metric, matrices)))), float(np.sqrt(squares))
     return gain - Z * error, gain + Z * error
+
+
+def gain_p_value(gain: float, interval: Interval) -> float:
+    """Of the hypothesis that there is no gain, from the gain's normal interval."""
+    error = (interval[1] - interval[0]) / (2.0 * Z)
+    return float(2.0 * ndtr(-abs(gain) / error)) if error > 0.0 else float(gain == 0.0)
 
 
 def pseudo_rows(matrices: Floats) -> Floats:

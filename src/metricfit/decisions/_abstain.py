@@ -1,0 +1,129 @@
+r"""When not to answer: where the answer is too likely to be wrong, or too expensive.
+
+The risk of an answer is the calibrated probability that it is wrong, or its expected cost. A row is answered if its risk is
+below a threshold. For a cost of not answering that cost is the threshold (Chow, 1970). For a limit of the error among answered
+rows it is the largest threshold that keeps the limit, on these rows or with a promise: the answered rows that are right are
+binomial, so the promise is that of precision in :mod:`metricfit.decisions._promise`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metricfit._typing import Floats
+from metricfit.decisions._constraints import ClassConstraint, Constraint
+from metricfit.decisions._intervals import Interval, binomial_interval
+from metricfit.decisions._promise import Path, fewest_rows, promise
+from metricfit.metrics import Accuracy
+
+N_POINTS = 200  # of a curve
+_LIMIT = re.compile(r"\s*error\s*<=\s*(?P<limit>[.\deE+-]+)\s*(?P<percent>%?)\s*")
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Abstention:
+    """Rows whose risk is at least the threshold get no answer; ``is_money`` says whether the risk is an expected cost."""
+
+    threshold: float
+    is_money: bool = False
+
+    def to_plain(self) -> dict[str, Any]:
+        return {"threshold": self.threshold, "is_money": self.is_money}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(float(plain["threshold"]), bool(plain["is_money"]))
+
+
+def read_limit(abstain: Any) -> float:
+    """The largest error among answered rows, from ``"error <= 0.02"``.
+
+    >>> read_limit("error <= 2%")
+    0.02
+    """
+    found = _LIMIT.fullmatch(abstain) if isinstance(abstain, str) else None
+    try:
+        limit = float(found["limit"]) / (100.0 if found["percent"] else 1.0) if found else math.nan
+    except ValueError:
+        limit = math.nan
+    if not 0.0 < limit < 1.0:
+        raise ValueError(f"`abstain` should be a limit such as 'error <= 0.02' or 'error <= 2%', got {abstain!r}.")
+    return limit
+
+
+@dataclass(frozen=True)
+class Found:
+    """A threshold; if the limit cannot be kept, ``refusal`` says so, and the threshold keeps the best limit that can be."""
+
+    threshold: float
+    refusal: str = ""
+
+
+def fit_threshold(risk: Floats, is_wrong: Bools, weight: Floats, limit: float, confidence: float | None) -> Found:
+    """The largest threshold of the risk (n,) that keeps the error of answered rows at most at the limit."""
+    path = Path.of(np.stack([np.zeros(len(risk)), -risk], 1), 1)
+    if confidence is None:
+        errors, answered = (np.append(0.0, np.cumsum(one[path.order]))[path.sizes] for one in (weight * is_wrong, weight))
+        kept = np.flatnonzero((errors <= limit * answered * (1.0 + 1e-12)) & (answered > 0.0))
+        if len(kept):
+            return Found(float(path.shifts[kept[-1]]))
+        text = f"Not attainable: however few of these {len(risk):,} rows are answered, the error is above {limit:g}."
+        return Found(float(path.shifts[min(1, len(path.shifts) - 1)]), text)
+    alpha = 1.0 - confidence
+    constraint = ClassConstraint(Constraint("precision", ">=", 1.0 - limit), 1, Accuracy())
+    promised = promise(path, ~is_wrong, 1.0 - risk, constraint, alpha)
+    kept = np.flatnonzero(promised.cuts)
+    if len(kept):
+        return Found(float(path.shifts[kept[-1]]))
+    right, cut = (0.0, 1) if promised.limit is None else (promised.limit, promised.cut)
+    needed = fewest_rows(constraint.constraint, alpha)
+    more = f" It needs at least {needed:,} answered rows." if len(risk) < needed else ""
+    return Found(
+        float(path.shifts[cut]),
+        f"Not attainable: the smallest error of answered rows that can be promised with {confidence:.0%} confidence from "
+        f"these {len(risk):,} rows is {1.0 - right:.3g}.{more}",
+    )
+
+
+@dataclass(frozen=True)
+class CoverageCurve:
+    """The error of answered rows with its 95 % interval, over the share of rows that are answered, the surest first."""
+
+    coverage: Floats
+    error: Floats
+    low: Floats
+    high: Floats
+    threshold: Floats  # of the risk
+
+    @classmethod
+    def of(cls, risk: Floats, is_wrong: Bools) -> Self:
+        """
+        >>> CoverageCurve.of(np.array([0.1, 0.4, 0.2, 0.3]), np.array([False, True, False, False])).error.tolist()
+        [0.0, 0.0, 0.0, 0.25]
+        """
+        order = np.argsort(risk, kind="stable")
+        index = np.unique(np.linspace(0, len(risk) - 1, min(N_POINTS, len(risk))).astype(np.int64))
+        n_wrong, n_answered = np.cumsum(is_wrong[order])[index].astype(np.float64), (index + 1).astype(np.float64)
+        low, high = binomial_interval(n_wrong, n_answered)
+        return cls(n_answered / len(risk), n_wrong / n_answered, low, high, risk[order][index])
+
+
+def shares_of(is_answered: Bools, is_wrong: Bools, weight: Floats) -> dict[str, Any]:
+    """The share of answered rows and their error; with intervals, which are exact if all rows count alike."""
+
+    def share(hits: Bools, among: Bools) -> tuple[float, Interval]:
+        total, part = float(weight[among].sum()), float(weight[hits & among].sum())
+        n = total**2 / float((weight[among] ** 2).sum()) if total else 0.0  # rows that count alike and say as much
+        low, high = binomial_interval(n * part / total, n) if total else (0.0, 1.0)
+        return (part / total if total else 0.0), (float(low), float(high))
+
+    (coverage, ends), (error, error_ends) = share(is_answered, np.ones(len(weight), bool)), share(is_wrong, is_answered)
+    return {"coverage": coverage, "interval": ends, "error": error, "error_interval": error_ends}

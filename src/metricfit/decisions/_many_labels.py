@@ -1,0 +1,192 @@
+r"""Several labels per row: one threshold for each label, for averages over labels and over rows.
+
+:func:`metricfit.tune_offsets` tunes macro and micro averages. An average over rows (``f1_samples``, ``jaccard_samples``,
+``subset_accuracy``) depends on all labels of a row at once. There one threshold at a time is moved to its best place: with the
+answers of the other labels fixed, row i is worth :math:`v_i^1` with the label and :math:`v_i^0` without it, so the best
+threshold is where the running sum of :math:`v_i^1 - v_i^0` over falling scores is largest. This is coordinate ascent: when it
+stops by itself, no threshold alone can be better, but two moved at once may be. The best of three starts is taken: thresholds
+for micro F1, probabilities of one half, and no answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metricfit import metrics
+from metricfit._typing import Floats, Ints
+from metricfit.decisions._intervals import Interval, Z, bounded_interval, values_and_slopes
+from metricfit.decisions._tuning import tune_offsets
+from metricfit.metrics import Averaged, Multilabel
+
+MOST_ROUNDS, FOLDS, LEAST_ROWS = 10, 5, 50
+_BY_ROW = re.compile(r"(?:f(?P<beta>\d+(?:\.\d+)?)|(?P<jaccard>jaccard|iou))_samples|(?P<subset>subset_accuracy)")
+
+
+@dataclass(frozen=True)
+class RowAverage:
+    """The mean over rows of F-beta, Jaccard (``beta`` None), or of whether all labels are right (``is_subset``)."""
+
+    beta: float | None = None
+    is_subset: bool = False
+
+    def of_rows(self, hits: Floats, true: Floats, predicted: Floats) -> Floats:
+        """From the number of labels of each row that are right, true and predicted; without any, F-beta and Jaccard are 0.
+
+        >>> RowAverage(1.0).of_rows(np.array([1.0]), np.array([2.0]), np.array([1.0])).round(4).tolist()
+        [0.6667]
+        """
+        if self.is_subset:
+            return ((hits == true) & (hits == predicted)).astype(np.float64)
+        square = 1.0 if self.beta is None else self.beta**2
+        below = true + predicted - hits if self.beta is None else square * true + predicted
+        return np.where(below > 0.0, (1.0 if self.beta is None else 1.0 + square) * hits / np.maximum(below, 1e-300), 0.0)
+
+
+@dataclass(frozen=True)
+class ManyLabels:
+    """Thresholds for a metric of several labels: its tuning, its value and how sure that is."""
+
+    metric: RowAverage | Multilabel
+
+    @classmethod
+    def named(cls, metric: Any) -> ManyLabels:
+        if isinstance(metric, str) and (found := _BY_ROW.fullmatch(metric)):
+            beta = float(found["beta"]) if found["beta"] else None
+            return cls(RowAverage(beta, bool(found["subset"])))
+        chosen = metrics.get(metric)
+        if not isinstance(chosen, Averaged) or chosen.average not in ("macro", "micro"):
+            raise ValueError(
+                f"`metric` {metrics.name_of(metric)!r} is not one of several labels. Take 'f1_macro', 'f1_micro', "
+                "'f1_samples', 'jaccard_macro', 'jaccard_samples', 'subset_accuracy' and the like."
+            )
+        return cls(Multilabel(chosen))
+
+    def tune(self, logits: Floats, y: Ints, weight: Floats) -> Floats:
+        """What to add to the logit of each label, (K,); a label is answered where the sum is positive."""
+        if isinstance(self.metric, Multilabel):
+            return _shifts(tune_offsets(logits, y, self.metric.metric, sample_weight=weight, kind="logit"))
+        micro = _shifts(tune_offsets(logits, y, "f1_micro", sample_weight=weight, kind="logit"))
+        none = -logits.max(0) - 1.0  # answers no label
+        found = [self._climb(logits, y, weight, start) for start in (micro, np.zeros(len(micro)), none)]
+        return max(found, key=lambda one: self.value((logits + one > 0.0).astype(np.int64), y, weight))
+
+    def _climb(self, logits: Floats, y: Ints, weight: Floats, start: Floats) -> Floats:
+        """The best shift of one label after the other, until nothing gains, or for :data:`MOST_ROUNDS` rounds."""
+        assert isinstance(self.metric, RowAverage)
+        shifts, true, value = start.copy(), y.sum(1).astype(np.float64), -np.inf
+        order = np.argsort(-logits, axis=0, kind="stable")
+        answers = logits + shifts > 0.0
+        hits, predicted = ((answers & (y == 1)).sum(1).astype(np.float64), answers.sum(1).astype(np.float64))
+        for _ in range(MOST_ROUNDS):
+            before = value
+            for label in range(y.shape[1]):
+                is_true, own = y[:, label] == 1, answers[:, label]
+                hits, predicted = hits - (own & is_true), predicted - own  # without the label
+                gain = weight * (
+                    self.metric.of_rows(hits + is_true, true, predicted + 1.0) - self.metric.of_rows(hits, true, predicted)
+                )
+                shifts[label] = _best_shift(logits[order[:, label], label], gain[order[:, label]], shifts[label])
+                own = logits[:, label] + shifts[label] > 0.0
+                answers[:, label], hits, predicted = own, hits + (own & is_true), predicted + own
+            value = float(weight @ self.metric.of_rows(hits, true, predicted))
+            if not value > before + 1e-12 * weight.sum():
+                break
+        return shifts
+
+    def value(self, answers: Ints, y: Ints, weight: Floats) -> float:
+        return self._value_and_influence(answers, y, weight)[0]
+
+    def score(self, answers: Ints, y: Ints, weight: Floats, groups: Ints | None) -> tuple[float, Interval]:
+        """The metric and its 95 % interval, by the delta method."""
+        value, influence = self._value_and_influence(answers, y, weight)
+        low, high = bounded_interval(value, _error(influence, groups), (0.0, 1.0))
+        return value, (float(low), float(high))
+
+    def gain(self, one: Ints, other: Ints, y: Ints, weight: Floats, groups: Ints | None) -> tuple[float, Interval]:
+        """The difference of two answers to the same rows, and its 95 % interval."""
+        (first, a), (second, b) = (self._value_and_influence(answers, y, weight) for answers in (one, other))
+        half = Z * _error(a - b, groups)
+        return first - second, (first - second - half, first - second + half)
+
+    def _value_and_influence(self, answers: Ints, y: Ints, weight: Floats) -> tuple[float, Floats]:
+        if isinstance(self.metric, RowAverage):
+            counts = ((answers * y).sum(1), y.sum(1), answers.sum(1))
+            rows = self.metric.of_rows(*(one.astype(np.float64) for one in counts))
+            value = float(weight @ rows / weight.sum())
+            return value, weight * (rows - value) / weight.sum()
+        n_labels = y.shape[1]
+        matrices = np.stack(
+            [np.bincount(2 * y[:, i] + answers[:, i], weight, 4).astype(np.float64).reshape(2, 2) for i in range(n_labels)]
+        )
+        values, slopes = values_and_slopes(self.metric, matrices[None])
+        return float(values[0]), weight * slopes[0][np.arange(n_labels), y, answers].sum(1)
+
+    def cross_fit(self, logits: Floats, y: Ints, weight: Floats, groups: Ints | None) -> Ints | None:
+        """The answers to each part of the rows by thresholds of the others; None for few rows."""
+        fold = (np.arange(len(y)) if groups is None else groups) % FOLDS
+        if len(y) < LEAST_ROWS or len(np.unique(fold)) < FOLDS:
+            return None
+        answers = np.empty(y.shape, np.int64)
+        for part in (fold == number for number in range(FOLDS)):
+            answers[part] = logits[part] + self.tune(logits[~part], y[~part], weight[~part]) > 0.0
+        return answers
+
+
+def read_label_table(
+    y: Any, shape: tuple[int, int], classes: Sequence[Any] | None, names: Sequence[Any]
+) -> tuple[Ints, list[Any]]:
+    """Targets (n, K) of 0 and 1, and the names of the labels; from such a table, or from lists of labels."""
+    if are_lists(y):
+        found = sorted({label for row in y for label in row})
+        known = list(classes) if classes is not None else list(names) if set(found) <= set(names) else found
+        if len(known) != shape[1] or (unknown := [label for label in found if label not in known]):
+            what = repr(unknown[0]) if len(known) == shape[1] else f"{len(known)} labels"
+            raise ValueError(
+                f"`y` should have labels of the {shape[1]} columns of scores, got {what}. Pass `classes`, their labels."
+            )
+        index = {label: column for column, label in enumerate(known)}
+        table = np.zeros(shape, np.int64)
+        for row, labels in enumerate(y):
+            table[row, [index[label] for label in labels]] = 1
+        return table, known
+    table = np.asarray(y)
+    if not np.isin(table, (0, 1)).all():
+        raise ValueError("`y` of several labels per row should be 0 and 1, one for each score, got other values.")
+    known = list(classes if classes is not None else names) or list(range(shape[1]))
+    if len(known) != shape[1]:
+        raise ValueError(f"`classes` should name {shape[1]} labels, one per column of scores, got {len(known)}.")
+    return table.astype(np.int64), known
+
+
+def are_lists(y: Any) -> bool:
+    """Whether each row of ``y`` is a list, a tuple or a set of labels, not of one 0 or 1 for each label."""
+    rows = y if isinstance(y, list | tuple) else y.tolist() if str(getattr(y, "dtype", "")) == "object" else ()
+    if not len(rows) or not all(isinstance(row, list | tuple | set | frozenset) for row in rows):
+        return False
+    as_table = len({len(row) for row in rows}) == 1 and {label for row in rows for label in row} <= {0, 1}
+    return not as_table or any(isinstance(row, set | frozenset) for row in rows)
+
+
+def _shifts(offsets: Floats) -> Floats:
+    return offsets[:, 1] - offsets[:, 0]
+
+
+def _best_shift(ranked: Floats, gain: Floats, here: float) -> float:
+    """The shift that answers the best number of rows; ``here`` if that is as good."""
+    total = np.append(0.0, np.cumsum(gain))
+    is_end = np.append(True, np.append(ranked[1:] != ranked[:-1], True))  # rows of one score are answered alike
+    best = int(np.where(is_end, total, -np.inf).argmax())
+    if total[int((ranked + here > 0.0).sum())] >= total[best] - 1e-12 * np.abs(gain).sum():
+        return here
+    ends = np.concatenate([[ranked[0] + 2.0], ranked, [ranked[-1] - 2.0]])
+    return -0.5 * float(ends[best] + ends[best + 1])
+
+
+def _error(influence: Floats, groups: Ints | None) -> float:
+    draws = influence if groups is None else np.bincount(groups, influence)
+    return float(np.sqrt(draws @ draws))
