@@ -8,6 +8,7 @@ from scipy.special import log_softmax, softmax
 
 from metricfit import DecisionRule
 from metricfit.decisions import NotAttainableError
+from metricfit.metrics import Cost
 
 N = 10_000
 
@@ -90,3 +91,20 @@ def test_the_graph_is_an_addition_and_the_largest_sum():
     logits, labels = drawn(3)
     model = DecisionRule("f1_macro", kind="logit").fit(logits, labels).to_onnx()
     assert [node.op_type for node in model.graph.node] == ["Add", "ArgMax", "Gather", "Identity"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"metric": Cost({(1, 0): "amount", (0, 1): 1.0})}, "costs of the row"),
+        ({"budget": {1: 20}}, "the other rows"),
+        ({"metric": "recall@20"}, "the other rows"),
+        ({"abstain_cost": 0.2}, "abstention"),
+    ],
+)
+def test_answers_that_depend_on_more_than_the_scores_are_refused(options, why):
+    logits, labels = drawn(2)
+    costs = {"amount": np.arange(200.0)} if "costs" in why else None
+    rule = DecisionRule(**options).fit(softmax(logits[:200], 1), labels[:200], costs=costs)
+    with pytest.raises(ValueError, match=f"depend on {why}. Call `save`"):
+        rule.to_onnx()

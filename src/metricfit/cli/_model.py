@@ -142,6 +142,11 @@ def open_rule(file: Path, data: Path, delimiter: str | None, encoding: str | Non
         raise DataError(str(error)) from error
     if not rule.attainable_ and rule.fallback is None:
         raise DataError(f"{file} does not decide. {rule.refusal_} Run `metricfit decide` with --fallback best.")
+    if rule.actions_ is not None or rule.has_lists_ is not None:
+        raise UsageError(
+            f"{file} was written in Python for costs per row, a budget, abstention or several labels per row, which this "
+            "command cannot apply. Use DecisionRule.load and predict in Python."
+        )
     if str(data) == "-":  # it can be read once only
         if not rule.columns_:
             raise UsageError(f"{file} does not name its columns, as it was fitted to an array. Pass a file instead of stdin.")

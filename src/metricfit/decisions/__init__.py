@@ -1,5 +1,6 @@
 """Decisions: from scores to answers. Offsets, calibration, and a guard that chooses among candidates."""
 
+from metricfit.decisions._budget import best_within
 from metricfit.decisions._calibration import NEVER, cross_entropy, fit_temperature, known_rows
 from metricfit.decisions._constraints import Constraint, read_constraints
 from metricfit.decisions._curve import Reliability
@@ -7,7 +8,8 @@ from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import cross_fit_offsets, fit_offsets, fit_smooth_offsets
 from metricfit.decisions._onnx import ML, OLD_ML_OPSET, OPSET, OnnxGraph
-from metricfit.decisions._rule import DecisionRule, NotAttainableError, promise_in_words
+from metricfit.decisions._promise import promise_in_words
+from metricfit.decisions._rule import DecisionRule, NotAttainableError
 from metricfit.decisions._rule_file import rule_from_plain, rule_to_plain
 from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores
 from metricfit.decisions._smoothed import NoisyMetric, NormalOfTwo, softmax_and_normalizer, softmax_of_any
@@ -28,6 +30,7 @@ __all__ = [
     "OnnxGraph",
     "Reliability",
     "ScoreTable",
+    "best_within",
     "cross_entropy",
     "cross_fit_offsets",
     "decide",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from metricfit._checks import check_option
 from metricfit._extras import require
 from metricfit._typing import Floats
+from metricfit.decisions._rule_actions import check_graph
 from metricfit.decisions._scores import LEAST_PROBABILITY
 
 if TYPE_CHECKING:
@@ -111,10 +112,13 @@ class OnnxGraph:
 
 def rule_to_onnx(rule: DecisionRule, dtype: str) -> Any:
     """A graph from ``scores``, read as the rule reads them, to ``label``."""
+    check_graph(rule)
     rule.check_attainable()
     graph = OnnxGraph(dtype)
-    scores = graph.numbers("scores", 1 if rule.is_single_ else len(rule.classes_))
     kind = rule.kind_ if rule.kind == "auto" else rule.kind
+    if rule.has_lists_ is not None:
+        return _labels_to_onnx(rule, graph, kind)
+    scores = graph.numbers("scores", 1 if rule.is_single_ else len(rule.classes_))
     if rule.is_single_:
         scores = _pair(graph, scores, kind, positive=rule.classes_.tolist().index(rule.positive_))
     if kind == "probability" or (rule.is_single_ and kind == "log_probability"):
@@ -123,6 +127,19 @@ def rule_to_onnx(rule: DecisionRule, dtype: str) -> Any:
         scores = graph.add("Where", graph.add("IsInf", scores), np.log(np.array(LEAST_PROBABILITY)), scores)
     label = graph.label(scores, rule.offsets_, rule.classes_)
     return graph.build({"label": (label, rule.classes_.dtype, (None,))})
+
+
+def _labels_to_onnx(rule: DecisionRule, graph: OnnxGraph, kind: str) -> Any:
+    """Several labels per row, (n, K) of 0 and 1: a label is 1 where its logit and its offset add up to more than zero."""
+    n_labels = len(rule.classes_)
+    logits = graph.numbers("scores", n_labels)
+    if kind == "log_probability":
+        logits = graph.add("Exp", logits)
+    if kind != "logit":
+        both = logits, graph.add("Sub", np.array(1.0), logits)
+        logits = graph.add("Sub", *(graph.add("Log", graph.add("Max", one, np.array(LEAST_PROBABILITY))) for one in both))
+    is_answered = graph.add("Greater", graph.add("Add", logits, rule.offsets_), np.array(0.0))
+    return graph.build({"label": (graph.cast(is_answered, np.int64), np.int64, (None, n_labels))})
 
 
 def _pair(graph: OnnxGraph, column: str, kind: str, positive: int) -> str:

@@ -242,3 +242,15 @@ def _mean_p_values(matrices: Floats, one: ClassConstraint) -> Floats:
         entropy = below * np.log(below / limit) + (1.0 - below) * np.log((1.0 - below) / (1.0 - limit))
     hoeffding = np.exp(-n * np.nan_to_num(entropy))
     return np.minimum(np.minimum(hoeffding, math.e * bdtr(np.ceil(n * mean), int(n), limit)), 1.0)
+
+
+def promise_in_words(what: str, confidence: float, rows: str = "such rows") -> str:
+    """What a promise says, and what it does not say.
+
+    >>> promise_in_words("it is >= 0.9", 0.8)[:75]
+    'With probability 0.8 over the draw of such rows it is >= 0.9 in the populat'
+    """
+    return (
+        f"With probability {confidence:g} over the draw of {rows} {what} in the population that they came from. This does "
+        "not hold for each batch, nor for rows from another source."
+    )

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, ndtr
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import _rule_file
+from metricfit.decisions import _rule_actions, _rule_file, _rule_labels, _rule_text
+from metricfit.decisions._abstain import CoverageCurve
+from metricfit.decisions._actions import Actions
 from metricfit.decisions._calibration import MOST_SEARCHED, thin_rows
-from metricfit.decisions._constraints import ClassConstraint, Constraint, read_constraints, resolve_constraints
+from metricfit.decisions._constraints import Constraint, read_constraints, resolve_constraints
 from metricfit.decisions._curve import Curve, Reliability
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, largest_class, metric_values
-from metricfit.decisions._intervals import Interval, Z, constraint_interval, gain_interval, metric_interval
+from metricfit.decisions._intervals import constraint_interval, gain_interval, gain_p_value, metric_interval
 from metricfit.decisions._onnx import rule_to_onnx
-from metricfit.decisions._prevalence import complete_shares, estimate_shares
-from metricfit.decisions._scores import check_percentages, check_weight, match_columns, read_scores
+from metricfit.decisions._prevalence import complete_shares, estimate_shares, with_shares
+from metricfit.decisions._row_costs import Money
+from metricfit.decisions._scores import check_groups, check_percentages, check_weight, match_columns, read_scores
 from metricfit.decisions._solve import Rows, Solution, check_promise, rank_in_class, solve
-from metricfit.metrics import BalancedAccuracy, GMean, Metric, name_of, positive_of, resolve_metric
+from metricfit.metrics import Cost, Metric, positive_of, resolve_metric
 
 FOLDS, FEW_FOLDS = 5, 2  # parts of the rows, each decided by a rule of the others; parts of very many rows
 CLEARLY = 1.0  # standard error by which offsets of several classes have to lose to be dropped
 MOST_KEPT = 20_000  # rows that a rule keeps for another prevalence
-MOST_SHOWN = 10  # offsets in a sentence
 _KINDS = {"probability": "probabilities", "log_probability": "log-probabilities", "logit": "logits"}
 
 
@@ -52,6 +52,19 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     over the draw of the rows, they hold in the population that the rows came from, or the rule refuses. The promise is about
     that population. It is not about each batch, and not about rows from another source.
 
+    **Costs per row.** ``Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5})`` has a cost in the column "amount" of the data
+    frame ``costs`` that :meth:`fit` and :meth:`predict` take. The answer to each row is the one with the least expected cost,
+    by calibrated probabilities. ``money_`` says what the answers cost and save.
+
+    **A budget.** ``budget={"fraud": 200}`` allows 200 answers "fraud" in each batch that :meth:`predict` gets, where they gain
+    most. The metrics "recall@200" and "precision@200" are of the 200 best rows.
+
+    **No answer.** ``abstain="error <= 0.02"`` answers as many rows as this limit of the error among them allows, the surest
+    first; ``confidence`` promises the limit. ``abstain_cost`` gives no answer where one is expected to cost more.
+
+    **Several labels per row.** If ``y`` is a table of 0 and 1 of the shape of the scores, or a list of labels for each row,
+    there is one threshold per label, for "f1_macro", "f1_micro", "f1_samples", the same of Jaccard, or "subset_accuracy".
+
     **Another prevalence.** :meth:`for_prevalence` solves the offsets again for other shares of the classes. :meth:`adapt`
     estimates these shares from new rows without labels.
 
@@ -66,6 +79,10 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
             or 0 ... k - 1, or the sorted labels.
         kind: "auto", or what the scores are: "probability", "log_probability" or "logit".
         fallback: None, or "best" to decide by the best limit that can be promised where the one in ``subject_to`` cannot.
+        budget: the most answers of a class in a batch: ``{"fraud": 200}`` rows, or a share, ``{"fraud": 0.02}``.
+        abstain: a limit such as "error <= 0.02" for the rows that are answered; the others get no answer.
+        abstain_cost: the cost of no answer, where a wrong answer costs 1 or what ``Cost`` says.
+        abstain_label: what stands for no answer. By default -1 among numbers, and "abstain" among names.
 
     Attributes:
         offsets_: one number per class. ``threshold_`` says the same for two classes.
@@ -78,6 +95,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         reliability_: probabilities and how often they came true, in bins; :meth:`summary` warns if they are not calibrated.
         shares_: the shares of the classes that the rule is for.
         columns_: the names of the columns of scores, if they came in a data frame.
+        coverage_, coverage_curve_: the share of rows that are answered and their error, and the error over this share.
+        money_: for costs per row, what the answers cost and what they save, on rows that did not set the rule.
         notes_: what the rule decided by itself, in sentences.
 
     >>> scores, y = [0.1, 0.4, 0.35, 0.8, 0.6, 0.9], [0, 0, 1, 1, 0, 1]
@@ -99,6 +118,11 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     columns_: tuple[str, ...] = ()
     curve_: Curve | None = None
     reliability_: Reliability | None = None
+    actions_: Actions | None = None  # how answers are found if not by offsets
+    money_: Money | None = None
+    coverage_: dict[str, Any] | None = None
+    coverage_curve_: CoverageCurve | None = None
+    has_lists_: bool | None = None  # of several labels per row: whether answers are lists of labels
 
     def __init__(
         self,
@@ -111,6 +135,10 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         classes: Sequence[Any] | None = None,
         kind: str = "auto",
         fallback: str | None = None,
+        budget: Mapping[Any, Any] | None = None,
+        abstain: str | None = None,
+        abstain_cost: float | None = None,
+        abstain_label: Any = None,
     ) -> None:
         self.metric = metric
         self.subject_to = subject_to
@@ -120,14 +148,37 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self.classes = classes
         self.kind = kind
         self.fallback = fallback
+        self.budget = budget
+        self.abstain = abstain
+        self.abstain_cost = abstain_cost
+        self.abstain_label = abstain_label
 
-    def fit(self, scores: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        scores: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        *,
+        costs: Any = None,
+    ) -> Self:
         """Find the offsets from scores (n,), (n, 1) or (n, k) and labels (n,).
 
         ``sample_weight`` is how much each row counts. Rows of one group depend on each other, which makes intervals wider.
+        ``costs`` is a data frame, or a dictionary of arrays, with the columns that a ``Cost`` names.
         """
+        self.actions_ = self.money_ = self.coverage_ = self.coverage_curve_ = None
+        if _rule_labels.are_many(scores, y):
+            weight, index = check_weight(sample_weight, len(scores)), check_groups(groups, len(scores))
+            _rule_labels.fit(self, scores, y, weight, index)
+            return self
+        self.has_lists_ = None
         constraints = self._check()
         rows = self._read(scores, y, sample_weight, groups)
+        if _rule_actions.is_needed(self):
+            _rule_actions.fit(self, rows, costs)
+            self._keep(rows)
+            return self
         self._constraints = resolve_constraints(constraints, self.classes_.tolist(), self._positive, self.metric_)
         if self.confidence is not None:
             check_promise(rows, self._constraints)
@@ -139,16 +190,22 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
                 f"The offsets were searched on about {MOST_SEARCHED:,} of the {len(rows):,} rows, as many of each class as "
                 "possible. The scores above are those of all rows.",
             )
-        self.constraints_ = [self._describe(one, rows, solution) for one in self._constraints]
+        self.constraints_ = [_rule_text.describe_constraint(self, one, rows, solution) for one in self._constraints]
         self.curve_ = Curve.of(rows, self.metric_, self._positive, self._threshold) if self._positive is not None else None
         self.reliability_ = Reliability.of(rows, self._positive)
-        kept, weight = thin_rows(rows.labels, rows.weight, len(self.classes_), MOST_KEPT)
-        self._rows = Rows(rows.scores[kept].astype(np.float32).astype(np.float64), rows.labels[kept], weight)
+        self._keep(rows)
         return self
 
-    def predict(self, scores: Any) -> NDArray[Any]:
-        """The label of every row; an error if the constraints cannot be kept and no ``fallback`` was passed."""
+    def predict(self, scores: Any, *, costs: Any = None) -> NDArray[Any]:
+        """The label of every row; an error if the constraints cannot be kept and no ``fallback`` was passed.
+
+        ``costs`` has the columns that a ``Cost`` names, for these rows.
+        """
+        if self.has_lists_ is not None:
+            return _rule_labels.predict(self, scores)
         self.check_attainable()
+        if self.actions_ is not None:
+            return _rule_actions.predict(self, self._read_new(scores), costs)
         return self.classes_[largest_class(self._read_new(scores), self.offsets_)]
 
     def check_attainable(self) -> None:
@@ -156,19 +213,29 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         if not self._decides():
             raise NotAttainableError(f"{self.refusal_} Pass fallback='best' to decide by the best that can be promised.")
 
-    def score(self, scores: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The metric of :meth:`predict`."""
+    def score(self, scores: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, costs: Any = None) -> float:
+        """The metric of :meth:`predict`, of the rows with an answer. For costs per row, minus the mean cost."""
+        weight = check_weight(sample_weight, len(scores))
+        if self.has_lists_ is not None:
+            return _rule_labels.score(self, scores, y, weight)
         known, truth = self.classes_.tolist(), np.asarray(y).tolist()
         if unknown := sorted(set(truth) - set(known), key=str):
             raise ValueError(f"`y` should hold classes of the rule, {known}, got also {unknown[:5]}.")
         index = {label: place for place, label in enumerate(known)}
-        predicted, labels = (np.array([index[label] for label in found]) for found in (self.predict(scores).tolist(), truth))
-        weight = check_weight(sample_weight, len(labels))
+        labels = np.array([index[label] for label in truth])
+        self.check_attainable()
+        if self.actions_ is not None:
+            return _rule_actions.score(self, self._read_new(scores), labels, weight, costs)
+        predicted = largest_class(self._read_new(scores), self.offsets_)
         return float(metric_values(self.metric_, hard_confusion(predicted, labels, weight, len(known))))
 
-    def decision_function(self, scores: Any) -> Floats:
-        """The sums that :meth:`predict` decides by: (n, k), or (n,) for two classes."""
+    def decision_function(self, scores: Any, *, costs: Any = None) -> Floats:
+        """The sums that :meth:`predict` decides by: (n, k), or (n,) for two classes. For costs per row, expected savings."""
+        if self.has_lists_ is not None:
+            return _rule_labels.shifted(self, scores)
         shifted = self._read_new(scores) + self.offsets_
+        if self.actions_ is not None:
+            shifted = _rule_actions.values(self, shifted, costs)
         return shifted[:, 1] - shifted[:, 0] if len(self.classes_) == 2 else shifted
 
     def constraints_on(self, y: ArrayLike, predicted: ArrayLike) -> list[dict[str, Any]]:
@@ -182,11 +249,27 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
             found.append({"constraint": str(one.constraint), "value": value, "interval": interval, "kept": kept})
         return found
 
+    def answered(self, *columns: Any) -> tuple[NDArray[Any], ...]:
+        """The rows with an answer, for metrics that know no abstention: ``accuracy_score(*rule.answered(y, predicted))``.
+
+        The last of the columns has the predicted labels.
+        """
+        return _rule_actions.answered(self, *columns)
+
+    @property
+    def thresholds_(self) -> Floats:
+        """For several labels per row: a label is answered where its probability, or its score, is above this, (K,)."""
+        if self.has_lists_ is None:
+            raise AttributeError("A rule of one label per row has no thresholds_. See threshold_ and offsets_.")
+        return _rule_labels.thresholds(self)
+
     @property
     def threshold_(self) -> float:
         """For two classes: the answer is the positive one where its probability, or its score, is above this."""
         if self._positive is None:
             raise AttributeError(f"A rule of {len(self.classes_)} classes has no threshold_. See offsets_.")
+        if self.actions_ is not None:
+            raise AttributeError("This rule has no threshold_: its answer depends on more than the score.")
         return float(self._threshold(self.offsets_[1 - self._positive] - self.offsets_[self._positive]))
 
     @property
@@ -199,7 +282,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
 
         Nothing is trained: the rows that the rule keeps are weighted. A promise does not carry over.
         """
-        return self._with_shares(complete_shares(shares, self.shares_, self.classes_.tolist()), "passed")
+        _rule_actions.check_offsets(self, "for_prevalence")
+        return with_shares(self, complete_shares(shares, self.shares_, self.classes_.tolist()), "passed")
 
     def adapt(self, scores: Any) -> DecisionRule:
         """The rule for the shares of the classes in these rows, which need no labels.
@@ -207,26 +291,16 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         It assumes that only the shares have changed: within each class, rows look as they did. Where they do not, the estimate
         is wrong and the rule can become worse than before, which no check of unlabelled rows can rule out.
         """
+        _rule_actions.check_offsets(self, "adapt")
         new = self._read_new(scores)
         found = estimate_shares(self._rows, self.shares_, new, self.classes_.tolist())
-        rule = self._with_shares(found.values, f"estimated from {len(new):,} rows", found.intervals)
+        rule = with_shares(self, found.values, f"estimated from {len(new):,} rows", found.intervals)
         rule.share_intervals_ = found.intervals
         return rule
 
     def summary(self) -> str:
         """What the rule does, how well, and what it promises: a sentence a line."""
-        lines = [repr(self)]
-        if self.score_ is not None and self._decides():
-            how = "on rows that did not set the offsets" if self.is_cross_fitted_ else "on the rows that set the offsets"
-            lines.append(f"{name_of(self.metric)} is {self.score_:.4f} ({_ends(self.score_interval_)}) {how}.")
-            if not self._constraints:
-                gain = f"{self.gain_:+.4f} ({_ends(self.gain_interval_)}, p = {self.gain_p_:.2g})"
-                lines.append(f"The largest score has {self.baseline_:.4f}: the rule gains {gain}.")
-        lines += [one["sentence"] for one in self.constraints_]
-        if self.reliability_ is not None and self.kind_ != "logit":
-            what = "of the most probable class" if self._positive is None else repr(self.classes_.tolist()[self._positive])
-            lines.append(self.reliability_.warning(what))
-        return "\n".join(filter(None, [*lines, self.refusal_, *self.notes_]))
+        return _rule_text.summary(self)
 
     def save(self, file: str | Path, *, overwrite: bool = False) -> None:
         """Write the rule to a JSON file, with the rows that it keeps for another prevalence."""
@@ -236,7 +310,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         """The rule as an ONNX model from ``scores`` (n, k), or (n, 1) if the fit had one column, to ``label`` (n,).
 
         It reads scores as :meth:`predict` does, but checks nothing. ``dtype`` is the type of ``scores``: "float32" fits the
-        output of a network, and ``onnx.compose.merge_models`` puts the rule behind it. Needs ``metricfit[onnx]``.
+        output of a network, and ``onnx.compose.merge_models`` puts the rule behind it. Several labels per row are 0 and 1,
+        (n, k). Costs per row, budgets and abstention do not fit in a graph. Needs ``metricfit[onnx]``.
         """
         return rule_to_onnx(self, dtype)
 
@@ -246,35 +321,17 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return _rule_file.load(cls, Path(file), metric)
 
     def __repr__(self) -> str:
-        goal = f"maximise {name_of(self.metric)}"
-        if self.subject_to is not None:
-            goal += f" subject to {' and '.join(map(str, read_constraints(self.subject_to)))}"
-        if self.confidence is not None:
-            goal += f" with confidence {self.confidence:g}"
-        if not hasattr(self, "offsets_"):
-            return f"DecisionRule, not fitted: {goal}."
-        if not self._decides():
-            return f"DecisionRule: {goal}; not attainable."
-        labels = self.classes_.tolist()
-        if self._positive is None and not self.offsets_.any():
-            return f"DecisionRule: {goal}; answer the largest score."
-        if self._positive is None:
-            pairs = list(zip(labels, self.offsets_, strict=True))[:MOST_SHOWN]
-            shifts = ", ".join(f"{label!r} {shift:+.3g}" for label, shift in pairs) + (
-                ", ..." if len(labels) > MOST_SHOWN else ""
-            )
-            return f"DecisionRule: {goal}; answer the largest score after adding {shifts}."
-        what = "score" if self.kind_ == "logit" else "probability"
-        return f"DecisionRule: {goal}; answer {labels[self._positive]!r} where its {what} is above {self.threshold_:.4g}."
+        return _rule_text.describe(self)
 
     def _check(self) -> tuple[Constraint, ...]:
         constraints = read_constraints(self.subject_to)
         if self.confidence is not None and not 0.0 < self.confidence < 1.0:
             raise ValueError(f"`confidence` should lie between 0 and 1, such as 0.9, got {self.confidence!r}.")
-        if self.confidence is not None and not constraints:
+        if self.confidence is not None and not constraints and self.abstain is None:
             raise ValueError("`confidence` is that of a promise: pass `subject_to` too, such as 'precision >= 0.9'.")
         if self.fallback not in (None, "best"):
             raise ValueError(f"`fallback` should be None or 'best', got {self.fallback!r}.")
+        _rule_actions.check(self)
         return constraints
 
     def _read(self, scores: Any, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None) -> Rows:
@@ -285,12 +342,17 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         labels, columns = match_columns(y, read.values.shape, self.classes, getattr(scores, "columns", ()))
         self.classes_, self.kind_, self.is_single_ = np.array(columns), read.kind, read.is_single
         counts = np.bincount(labels, minlength=len(columns))
-        metric = resolve_metric(self.metric, None, self.pos_label, self.classes_, self.class_order, counts)
-        self.metric_, self.notes_ = metric.metric, (f"Scores: {read.sentence}",)
+        self.metric_, self.notes_ = self._resolve(counts), (f"Scores: {read.sentence}",)
         self._positive = self._find_positive(counts)
         weight = check_weight(sample_weight, len(labels))
         self.shares_ = np.bincount(labels, weight, len(columns)) / weight.sum()
-        return Rows(self._in_order(read.values), labels, weight, _check_groups(groups, len(labels)))
+        return Rows(self._in_order(read.values), labels, weight, check_groups(groups, len(labels)))
+
+    def _resolve(self, counts: Ints) -> Metric:
+        if isinstance(self.metric, Cost) and self.metric.columns:
+            return self.metric  # by the names of the classes
+        metric = _rule_actions.plain_metric(self)
+        return resolve_metric(metric, None, self.pos_label, self.classes_, self.class_order, counts).metric
 
     def _read_new(self, scores: Any) -> Floats:
         """New scores, read as those of the fit were."""
@@ -318,6 +380,11 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self.notes_ += (f"The positive class is {known[index]!r}, {why}.",)
         return index
 
+    def _keep(self, rows: Rows) -> None:
+        """Keep rows for another prevalence."""
+        kept, weight = thin_rows(rows.labels, rows.weight, len(self.classes_), MOST_KEPT)
+        self._rows = Rows(rows.scores[kept].astype(np.float32).astype(np.float64), rows.labels[kept], weight)
+
     def _solve(self, rows: Rows) -> Solution:
         return solve(rows, self.metric_, self._constraints, self.confidence)
 
@@ -338,8 +405,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self.gain_ = self.score_ - self.baseline_
         self.score_interval_ = metric_interval(self.metric_, predicted, *known, rows.groups)
         self.gain_interval_ = gain_interval(self.metric_, predicted, plain, *known, rows.groups)
-        error = (self.gain_interval_[1] - self.gain_interval_[0]) / (2.0 * Z)
-        self.gain_p_ = float(2.0 * ndtr(-abs(self.gain_) / error)) if error > 0.0 else float(self.gain_ == 0.0)
+        self.gain_p_ = gain_p_value(self.gain_, self.gain_interval_)
         self.predicted_ = self.classes_[predicted]
 
     def _offsets_lose(self, rows: Rows, guard: Guard, plain: Ints, predicted: Ints | None) -> bool:
@@ -357,78 +423,9 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self.notes_ += (f"No offsets: on rows that did not set them they lost {loss:.4f} against the largest score.",)
         return True
 
-    def _describe(self, one: ClassConstraint, rows: Rows, solution: Solution) -> dict[str, Any]:
-        """A constraint's value on the rows of the fit, its interval, and what is promised."""
-        constraint, predicted = one.constraint, largest_class(rows.scores, self.offsets_)
-        value, interval = constraint_interval(one, predicted, rows.labels, rows.weight, rows.n_classes, rows.groups)
-        found: dict[str, Any] = {"constraint": str(constraint), "value": value, "interval": interval}
-        text = f"{constraint.name} is {value:.4f} ({_ends(interval)}) on the {len(rows):,} rows of the fit."
-        promised = solution.limit if solution.refusal else constraint.limit
-        if self.confidence is not None and self._decides() and promised is not None:
-            found["promised"] = promised
-            text += f" {promise_in_words(f'it is {constraint.sign} {promised:g}', self.confidence)}"
-        return {**found, "sentence": text}
-
     def _threshold(self, difference: Any) -> Any:
         """A difference of scores, the positive class's less the other's, in the units that the scores came in."""
         return difference if self.kind_ == "logit" else expit(difference)
-
-    def _with_shares(self, shares: Floats, origin: str, intervals: Floats | None = None) -> DecisionRule:
-        """A rule whose offsets are solved again for these shares; the same offsets if they do not depend on them."""
-        rule, rows = copy.copy(self), self._rows
-        parts = [f"{label!r} {share:.3g}" for label, share in zip(self.classes_.tolist(), shares, strict=True)]
-        if intervals is not None:
-            parts = [f"{part} ({low:.3g} … {high:.3g})" for part, (low, high) in zip(parts, intervals, strict=True)]
-        note = f"The shares of the classes, {origin}, are {', '.join(parts)}."
-        if self._ignores_shares():
-            rule.notes_ = (
-                *self.notes_,
-                f"{note} {name_of(self.metric)} does not depend on them, so the rule stays as it was.",
-            )
-            return rule
-        weight = rows.weight * shares[rows.labels] / self.shares_[rows.labels]
-        rule._rows, rule.shares_ = replace(rows, weight=weight / weight.mean()), shares
-        rule.confidence = rule.score_ = rule.curve_ = None
-        solution = rule._solve(rule._rows)
-        rule.offsets_, rule.refusal_, rule.attainable_ = solution.offsets, solution.refusal, not solution.refusal
-        rule.constraints_ = []
-        lost = " The promise was about the old shares and does not hold for these." if self.confidence is not None else ""
-        rule.notes_ = (*self.notes_, f"{note} The offsets were solved again.{lost}")
-        return rule
-
-    def _ignores_shares(self) -> bool:
-        """Whether metric and constraints are about the rows within each class only."""
-        within = ("recall", "fpr", "specificity")
-        is_metric = isinstance(self.metric_, BalancedAccuracy | GMean)
-        return is_metric and all(one.constraint.quantity in within for one in self._constraints)
-
-
-def promise_in_words(what: str, confidence: float, rows: str = "such rows") -> str:
-    """What a promise says, and what it does not say.
-
-    >>> promise_in_words("it is >= 0.9", 0.8)[:75]
-    'With probability 0.8 over the draw of such rows it is >= 0.9 in the populat'
-    """
-    return (
-        f"With probability {confidence:g} over the draw of {rows} {what} in the population that they came from. This does "
-        "not hold for each batch, nor for rows from another source."
-    )
-
-
-def _ends(interval: Interval) -> str:
-    return f"{interval[0]:.4f} … {interval[1]:.4f}"
-
-
-def _check_groups(groups: ArrayLike | None, n_rows: int) -> Ints | None:
-    if groups is None:
-        return None
-    found = np.asarray(groups)
-    if found.shape != (n_rows,):
-        raise ValueError(f"`groups` should have shape ({n_rows},), got {found.shape}.")
-    names, index = np.unique(found, return_inverse=True)
-    if len(names) < 2:
-        raise ValueError("`groups` should name at least two groups: one alone has no interval. Leave it out, or pass others.")
-    return index
 
 
 def _cross_fit(rows: Rows, solve_rows: Any, n_folds: int, least: int = 2 * FOLDS) -> Ints | None:

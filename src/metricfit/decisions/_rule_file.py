@@ -12,16 +12,18 @@ import numpy as np
 
 from metricfit._description import MOST_BYTES, parse_json
 from metricfit._files import new_file, read_regular
+from metricfit.decisions._actions import Actions
 from metricfit.decisions._constraints import read_constraints, resolve_constraints
+from metricfit.decisions._row_costs import Money
 from metricfit.decisions._solve import Rows
 from metricfit.metrics import Custom, metric_from_plain, metric_to_plain, name_of
 
 FORMAT, VERSION = "metricfit rule", 1
 _ROWS = {"scores": np.float32, "labels": np.int32, "weight": np.float32}
-_OPTIONS = ("confidence", "pos_label", "class_order", "kind", "fallback")
+_OPTIONS = ("confidence", "pos_label", "class_order", "kind", "fallback", "abstain", "abstain_cost", "abstain_label")
 _FOUND = (
     *("kind_", "is_single_", "attainable_", "refusal_", "constraints_", "score_", "score_interval_", "is_cross_fitted_"),
-    *("baseline_", "gain_", "gain_interval_", "gain_p_", "columns_", "notes_"),
+    *("baseline_", "gain_", "gain_interval_", "gain_p_", "columns_", "notes_", "coverage_", "has_lists_"),
 )
 
 
@@ -35,12 +37,12 @@ def save(rule: Any, file: Path, overwrite: bool = False) -> None:
 
 def rule_to_plain(rule: Any) -> dict[str, Any]:
     """A fitted rule as JSON values."""
-    rows: Rows = rule._rows
+    has_many = rule.has_lists_ is not None
     return {
         "format": FORMAT,
         "version": VERSION,
         "metricfit": version("metricfit"),
-        "metric": metric_to_plain(rule.metric_),
+        "metric": None if has_many else metric_to_plain(rule.metric_),
         "metric_name": name_of(rule.metric),
         "subject_to": " and ".join(map(str, read_constraints(rule.subject_to))) or None,
         "classes": rule.classes_.tolist(),
@@ -49,7 +51,9 @@ def rule_to_plain(rule: Any) -> dict[str, Any]:
         "shares": rule.shares_.tolist(),
         "options": {name: _plain(getattr(rule, name)) for name in _OPTIONS},
         "found": {name: _plain(getattr(rule, name)) for name in _FOUND if hasattr(rule, name)},
-        "rows": {name: _pack(getattr(rows, name), kind) for name, kind in _ROWS.items()},
+        "actions": None if rule.actions_ is None else rule.actions_.to_plain(),
+        "money": None if rule.money_ is None else rule.money_.to_plain(),
+        "rows": None if has_many else {name: _pack(getattr(rule._rows, name), kind) for name, kind in _ROWS.items()},
     }
 
 
@@ -78,10 +82,19 @@ def rule_from_plain(cls: Any, found: dict[str, Any], given: Any) -> Any:
     if not rule.offsets_.shape == rule.shares_.shape == rule.classes_.shape or not np.isfinite(rule.offsets_).all():
         raise ValueError("its offsets do not fit its classes")
     rule._constraints = resolve_constraints(read_constraints(rule.subject_to), found["classes"], rule._positive, metric)
+    rule.actions_ = Actions.from_plain(found["actions"]) if found.get("actions") else None
+    if rule.actions_ is not None and "@" in found["metric_name"]:
+        rule.metric = found["metric_name"]
+    elif rule.actions_ is not None and rule.actions_.budget is not None:
+        rule.budget = rule.actions_.budget.by_label(found["classes"])
+    rule.money_ = Money.from_plain(found["money"]) if found.get("money") else None
     for name in _FOUND:
         if name in found["found"]:
             value = found["found"][name]
             setattr(rule, name, tuple(value) if isinstance(value, list) and name != "constraints_" else value)
+    if found["rows"] is None:  # several labels per row, whose metric is a name
+        rule.metric, rule.metric_ = found["metric_name"], None
+        return rule
     scores, labels, weight = (_unpack(found["rows"][name], kind) for name, kind in _ROWS.items())
     rule._rows = Rows(scores.reshape(len(labels), -1).astype(np.float64), labels.astype(np.int64), weight.astype(np.float64))
     return rule

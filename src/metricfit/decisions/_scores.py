@@ -298,3 +298,16 @@ def _distinct(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     except TypeError as error:
         types = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
         raise ValueError(f"`y` should have labels of one type in every row, got {types}.") from error
+
+
+def check_groups(groups: ArrayLike | None, n_rows: int) -> Ints | None:
+    """The number of each row's group, (n,)."""
+    if groups is None:
+        return None
+    found = np.asarray(groups)
+    if found.shape != (n_rows,):
+        raise ValueError(f"`groups` should have shape ({n_rows},), got {found.shape}.")
+    names, index = np.unique(found, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError("`groups` should name at least two groups: one alone has no interval. Leave it out, or pass others.")
+    return index
