@@ -35,3 +35,8 @@ def test_decisions_by_the_scores_of_another_model():
     plain, rule = ([float(cell.rstrip("%")) for cell in line.split()[-3:]] for line in out.splitlines()[-2:])
     assert rule[1] > plain[1] + 0.1
     assert rule[2] >= 80  # per cent of draws, of finite test sets
+
+
+def test_fraud_in_money_prints_what_the_page_shows():
+    out = run("examples/fraud_money.py")
+    assert f"```text\n{out}```" in (ROOT / "docs" / "guide" / "actions.md").read_text()
