@@ -134,7 +134,7 @@ def test_the_wheel_holds_the_library_alone(wheel):
 def test_the_wheel_requires_what_it_should(metadata):
     required = [Requirement(line) for line in metadata.get_all("Requires-Dist")]
     assert {canonical(one.name) for one in required if one.marker is None} == HARD
-    assert {*EXTRAS, "all", "test", "lint", "dev", "howto"} == set(metadata.get_all("Provides-Extra"))
+    assert {*EXTRAS, "all", "test", "lint", "dev", "docs", "howto"} == set(metadata.get_all("Provides-Extra"))
     all_names = set.union(*(names for extra, names in EXTRAS.items() if extra not in NOT_IN_ALL))
     for extra, names in {**EXTRAS, "all": all_names}.items():
         assert {canonical(one.name) for one in required if f'"{extra}"' in str(one.marker)} == names

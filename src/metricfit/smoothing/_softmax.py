@@ -48,7 +48,8 @@ class Softmax(Smoothing):
 
 def _by_columns(function: Callable[[Tensor, int], Tensor], scores: Tensor) -> Tensor:
     """A softmax of every row. Torch's is scalar code along a short last dimension, and vector code along any other."""
-    if scores.ndim == 2 and scores.shape[1] < _FEW and scores.numel() > _MANY and not torch.compiler.is_compiling():
+    compiles = torch.compiler.is_compiling()  # first, because a comparison with a size would become a condition of the graph
+    if not compiles and scores.ndim == 2 and scores.shape[1] < _FEW and scores.numel() > _MANY:
         return function(scores.t(), 0).t()
     return function(scores, 1)
 
