@@ -523,6 +523,7 @@ class TestPrevalence:
         assert covered >= 43  # 47.5 less three standard errors
         assert np.mean(gains) > 0.05
 
+    @pytest.mark.slow
     def test_the_interval_of_shares_includes_the_calibration(self):
         """Many new rows cannot make up for few rows with labels."""
         rng = np.random.default_rng(0)
