@@ -105,12 +105,11 @@ def promise(
     probability: Floats,
     one: ClassConstraint,
     alpha: float,
-    is_calibrated: bool = False,
 ) -> Promise:
     """Test the cuts for a constraint about a class of the path's 2 x 2 matrices.
 
-    ``probability`` is the model's own of the second class, (n,). It chooses where tests start: where it expects the best bound
-    if it is calibrated, the same cut for all limits; else where it expects most evidence for the limit, which is more robust.
+    ``probability`` is the model's own of the second class, (n,). It chooses where the test of each limit is made: where it
+    expects most evidence.
     """
     share, matrices = one.constraint.share, path.two_by_two(is_class)
     passed = _p_values(matrices, one) <= alpha
@@ -123,7 +122,7 @@ def promise(
         cut = int(bounds.argmax() if one.constraint.wants_more else bounds.argmin())
         return Promise(passed, _rounded(float(bounds[cut]), one.constraint.wants_more), cut)
     limits = _sequence(one.constraint)
-    starts = _starts(path.two_by_two(probability), one, alpha, limits, is_calibrated)
+    starts = _starts(path.two_by_two(probability), one, alpha, limits)
     tests = binomial_p_values(hits[starts], trials[starts], share.share(limits), one.constraint.wants_more)
     n_passed = int(np.append(tests <= alpha, False).argmin())
     if n_passed == len(limits):
@@ -154,12 +153,11 @@ def _walk(passed: NDArray[np.bool_], start: int, index: int = 1) -> NDArray[np.b
     return (start <= cuts) & (cuts < stop)
 
 
-def _starts(matrices: Floats, one: ClassConstraint, alpha: float, limits: Floats, is_calibrated: bool) -> Ints:
+def _starts(matrices: Floats, one: ClassConstraint, alpha: float, limits: Floats) -> Ints:
     """For each limit the cut where its test is made, by expected matrices.
 
-    Of calibrated matrices it is the cut with the best bound; else that of most evidence, in standard errors, with the trials
-    that a test needs to reject. If the model expects evidence nowhere, it is the cut with the best bound, too: the model may
-    be wrong.
+    It is the cut of most evidence, in standard errors, with the trials that a test needs to reject. If the model expects
+    evidence nowhere, it is the cut with the best bound, because the model may be wrong.
     """
     share, side = one.constraint.share, 1.0 if one.constraint.wants_more else -1.0
     assert share is not None
@@ -168,8 +166,6 @@ def _starts(matrices: Floats, one: ClassConstraint, alpha: float, limits: Floats
     expected = np.divide(hits, trials, out=np.full_like(trials, 0.5 - 0.5 * side), where=trials > 0.0)
     n = np.maximum(trials, 1.0)
     bounds = side * expected - 2.0 * np.sqrt(np.maximum(expected * (1.0 - expected), 0.25 / n) / n)
-    if is_calibrated:
-        return np.full(len(limits), some[bounds.argmax()])
     found = []
     for limit in limits:
         evidence = side * (hits - share.share(limit) * trials) / np.sqrt(np.maximum(trials, 1e-300))

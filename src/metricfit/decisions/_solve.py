@@ -142,10 +142,10 @@ def _solve_with_promise(rows: Rows, metric: Metric, constraints: Sequence[ClassC
     of_two = [one if rows.n_classes == 2 else replace(one, index=1) for one in constraints]
     alpha, is_class = (1.0 - confidence) / len(constraints), rows.labels == moving
     scale, bias = (scale, bias) if scale > 0.0 else (1.0, np.zeros(rows.n_classes))
-    is_calibrated, blocks = rows.n_classes == 2 and bool(apart.any()), row_blocks(rows.scores)
-    probability = np.concatenate([softmax_and_normalizer(scale * rows.scores[some] + bias)[0][:, moving] for some in blocks])
+    blocks = (softmax_and_normalizer(scale * rows.scores[some] + bias)[0][:, moving] for some in row_blocks(rows.scores))
+    probability = np.concatenate(list(blocks))
     path = Path.of(rows.scores, moving, offsets)
-    promises = [promise(path, is_class, probability, one, alpha, is_calibrated) for one in of_two]
+    promises = [promise(path, is_class, probability, one, alpha) for one in of_two]
     cuts = path.thin(np.flatnonzero(np.logical_and.reduce([own.cuts for own in promises])), rows.n_classes)
     if len(cuts):
         values = metric_values(metric, path.matrices(cuts, rows.labels, rows.n_classes, moving))
