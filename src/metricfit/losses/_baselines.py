@@ -128,6 +128,18 @@ class Dice(Objective):
     by_label = True
 
     def statistics(self, rows: AnyRows) -> Tensor:
+        overlap, predicted, true = self._sums(rows)
+        sums = torch.stack([overlap, predicted, true, rows.total_weight()[..., None].expand_as(true)], -2)  # (..., 4, k)
+        return sums[..., 1].mT if rows.n_labels else sums  # the positive class of K labels: (..., 4, K)
+
+    def value(self, statistics: Tensor) -> Tensor:
+        return self._value(*statistics.unbind(-2)[:3])
+
+    def loss(self, rows: AnyRows) -> Tensor:
+        return super().loss(rows) if rows.n_labels else self._value(*self._sums(rows))  # in fewer operators
+
+    def _sums(self, rows: AnyRows) -> tuple[Tensor, Tensor, Tensor]:
+        """The three sums of the formula by class, (k,) each, or (..., k) for groups."""
         p = rows.scores.softmax(1)
         if isinstance(rows, LabelRows):
             overlap, true = rows.sums_at_label(rows.weighted(p))
@@ -135,12 +147,9 @@ class Dice(Objective):
             weight = rows.weight.unsqueeze(1) if rows.weight is not None else torch.ones_like(p[:, :1])
             target = safe_divide(rows.shares, weight)
             overlap, true = rows.sum_classes(rows.shares * p), rows.sum_classes(weight * target.square())
-        predicted = rows.sum_classes(rows.weighted(p.square()))
-        sums = torch.stack([overlap, predicted, true, rows.total_weight()[..., None].expand_as(true)], -2)  # (..., 4, k)
-        return sums[..., 1].mT if rows.n_labels else sums  # the positive class of K labels: (..., 4, K)
+        return overlap, rows.sum_classes(rows.weighted(p.square())), true
 
-    def value(self, statistics: Tensor) -> Tensor:
-        overlap, predicted, true, _ = statistics.unbind(-2)
+    def _value(self, overlap: Tensor, predicted: Tensor, true: Tensor) -> Tensor:
         present = true > 0.0
         if self.ignore_classes:
             present = present & counted_classes(true, self.ignore_classes)
