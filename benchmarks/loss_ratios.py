@@ -4,7 +4,8 @@
 
 One training step of the loss, forward and backward, in float32 on one thread, over the same step of ``nn.CrossEntropyLoss``,
 or of ``nn.BCEWithLogitsLoss`` for logits. All losses of a shape take turns within every round, so that noise of the machine
-affects all of them. Times are of the processor; a ratio is the median over rounds. MONAI's Dice is there if it is installed.
+affects all of them. Times are of the processor; a ratio is the median over rounds. MONAI's Dice has a column if you install
+MONAI: ``pip install --no-deps monai``.
 """
 
 from __future__ import annotations
@@ -108,6 +109,8 @@ def main() -> None:
         lines.append(f"| {shape} {kind} | {cells} |")
         print(lines[-1], flush=True)
     about = f"Written by `python -m benchmarks.loss_ratios --out benchmarks/results` on {hardware()}."
+    if "MONAI's Dice" not in columns:
+        about += " For a column with MONAI's Dice, `pip install --no-deps monai`."
     if options.out is not None:
         text = "\n".join(["# Losses against cross-entropy", "", about, "", *lines, ""])
         (options.out / "loss_ratios.md").write_text(text, encoding="utf-8")
