@@ -57,13 +57,15 @@ def listed(names: Sequence[str], most: int) -> str:
 
 
 def did_you_mean(value: Any, options: Iterable[str]) -> str:
-    """A sentence with the closest option, or nothing if none is close; case does not matter.
+    """A sentence with the closest option, or nothing if none is close; case and the order of words do not matter.
 
-    >>> did_you_mean("lineal", ["linear", "boosting"])
-    " Did you mean 'linear'?"
+    >>> did_you_mean("lineal", ["linear", "boosting"]), did_you_mean("macro_f1", ["f2_macro", "f1_macro"])
+    (" Did you mean 'linear'?", " Did you mean 'f1_macro'?")
     """
     known = {option.lower(): option for option in options}
-    close = get_close_matches(str(value).lower(), known, n=1)
+    words = sorted(str(value).lower().split("_"))
+    close = [option for option in known if sorted(option.split("_")) == words]
+    close = close or get_close_matches(str(value).lower(), known, n=1)
     return f" Did you mean {known[close[0]]!r}?" if close else ""
 
 

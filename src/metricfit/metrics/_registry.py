@@ -153,7 +153,13 @@ def _by_name(name: str) -> Metric:
             f"`metric` {name!r} is a ranking metric, not a function of one confusion matrix: it judges scores, not decisions. "
             "Take one that judges decisions, such as 'balanced_accuracy', 'f1' or 'mcc'."
         )
-    if asked.startswith(("recall@", "precision@")):
+    if found := re.fullmatch(r"(recall|precision)@(.*)", asked):
+        if not found[2].isdecimal():
+            other = "precision" if found[1] == "recall" else "recall"
+            raise ValueError(
+                f"`metric` {name!r} should have a number of rows after @, as in '{found[1]}@200'. For {found[1]} at a given "
+                f"{other}, use `DecisionRule('{found[1]}', subject_to='{other} >= 0.9')`."
+            )
         raise ValueError(
             f"`metric` {name!r} is about the best rows of a batch, not a function of one confusion matrix, so nothing is "
             f"trained for it. Train a classifier for another metric, and pass its scores to `DecisionRule({name!r})`."
