@@ -8,6 +8,7 @@ import importlib.metadata
 import os
 import re
 import shutil
+import unittest.mock
 import warnings
 from pathlib import Path
 
@@ -162,7 +163,7 @@ def run(*arguments: str) -> str:
 
     from metricfit.cli import app
 
-    with contextlib.chdir(GENERATED):
+    with contextlib.chdir(GENERATED), unittest.mock.patch("sys.argv", ["metricfit", *arguments]):  # reports show it
         done = CliRunner().invoke(app, arguments, prog_name="metricfit", env={"COLUMNS": "96"}, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
@@ -176,7 +177,8 @@ def link_to_files(app: Sphinx, name: str, source: list[str]) -> None:
         return match[0] if file.is_relative_to(HERE) else f"{{download}}`{match['text']} <{match['path']}>`"
 
     if name == "changelog":  # the file of the repository, with its links seen from here
-        source[0] = re.sub(r"\]\((?=[A-Z]+\.md)", "](../", (HERE.parent / "CHANGELOG.md").read_text())
+        text = re.sub(r"\]\((?=[A-Z]+\.md)", "](../", (HERE.parent / "CHANGELOG.md").read_text())
+        source[0] = f"---\nnosearch: true\n---\n{text}"  # it mentions everything, and would come up in every search
     source[0] = re.sub(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<path>\.\./[^)#]+\.\w+)(?:#[^)]*)?\)", replace, source[0])
 
 
