@@ -22,15 +22,15 @@ found = mf.compare(
 print(found.verdict.headline)
 
 # %%
-# An interval that excludes zero is a difference beyond chance. Everything is compared with a logistic regression that
-# has a tuned threshold.
+# If an interval excludes zero, the difference is significant. The reference is a logistic regression with a tuned
+# threshold.
 
 rows = [(name, result) for name, result in found.results.items() if "trivial" not in name and name != "linear, threshold"]
 figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
-for place, (_, result) in enumerate(rows):
+for index, (_, result) in enumerate(rows):
     difference = result.difference
-    ax.plot([difference.low, difference.high], [place, place], color="C0", linewidth=2)
-    ax.plot(np.mean(result.scores) - np.mean(found.results["linear, threshold"].scores), place, "o", color="C0")
+    ax.plot([difference.low, difference.high], [index, index], color="C0", linewidth=2)
+    ax.plot(np.mean(result.scores) - np.mean(found.results["linear, threshold"].scores), index, "o", color="C0")
 ax.axvline(0, color="0.4", linestyle=":")
 ax.set(yticks=range(len(rows)), yticklabels=[name for name, _ in rows], ylim=(len(rows) - 0.5, -0.5))
 ax.set(title="Breast cancer, ten columns", xlabel="difference in MCC to linear, threshold (95 % interval, corrected)")

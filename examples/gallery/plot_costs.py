@@ -25,8 +25,8 @@ rule = mf.DecisionRule(cost, classes=["benign", "malignant"], pos_label="maligna
 print(rule.summary())
 
 # %%
-# A metric is larger when it is better, so a cost counts as negative; the figure shows the cost itself. The band is a
-# 95 % interval, and the shaded thresholds are not significantly worse than the best one.
+# Larger is better for every metric, so the rule reports minus the cost. The figure shows the cost itself with a 95 %
+# interval. The shaded thresholds are not significantly worse than the best one.
 
 curve = rule.curve_
 figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")

@@ -3,7 +3,7 @@ What noise does to scores
 =========================
 
 Accuracy jumps when one score overtakes another, so its gradient is zero almost everywhere. A smoothing adds noise to
-the scores and asks how often each class wins. The answer changes smoothly, and it comes without sampling.
+the scores and asks how often each class wins. The answer changes smoothly, and needs no sampling.
 """
 
 import matplotlib.pyplot as plt
@@ -28,9 +28,9 @@ ax.legend()
 plt.show()
 
 # %%
-# For two classes only the lead of the label matters. A narrow width follows accuracy closely and has a gradient only
-# near zero. A wide one has a gradient everywhere and is a worse approximation. That is why EXACT and EAST start wide
-# and end narrow.
+# For two classes only the lead of the label matters. Narrow noise follows accuracy closely but has a gradient only near
+# zero. Wide noise has a gradient everywhere but is a worse approximation. That is why EXACT and EAST start wide and end
+# narrow.
 
 leads = torch.linspace(-4, 4, 401)
 figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")

@@ -2,9 +2,9 @@
 An ordinal rating
 =================
 
-Where classes are ordered, a miss by one step is better than a miss by three. Quadratic kappa counts squared
-distances. Offsets that are tuned for it use the whole scale, where the most probable grade is almost always one of
-the common ones.
+If classes are ordered, being off by one step is better than being off by three. Quadratic kappa penalises squared
+distances. The most probable grade is almost always a common one. Offsets tuned for quadratic kappa use the whole
+scale.
 """
 
 import matplotlib.pyplot as plt

@@ -4,7 +4,7 @@ A prevalence that changes
 
 A threshold for F1 depends on how common the positive class is. If that changes in production, ``for_prevalence``
 moves the threshold for a share that you know, and ``adapt`` estimates the share from new rows without labels. Nothing
-is trained again.
+is retrained.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ y, p = draw(5000, 0.2)
 rule = mf.DecisionRule("f1").fit(p, y)
 
 # %%
-# New data with other shares of positives. All three rules see the same rows.
+# The new data have other shares of positives. All three rules see the same rows.
 
 shares = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5])
 scores, thresholds = {"unchanged": [], "for_prevalence": [], "adapt": []}, []
@@ -48,5 +48,5 @@ right.set(title="Threshold of for_prevalence", xlabel="share of positives", ylab
 plt.show()
 
 # %%
-# The data in this figure satisfy the assumption of ``adapt``: within each class, rows look as they did. Where more
-# than the shares has changed, it can do harm (:doc:`/guide/decide`).
+# The data in this figure satisfy the assumption of ``adapt``: within each class, the rows still look the same. If more
+# than the shares has changed, it can make things worse (:doc:`/guide/decide`).

@@ -2,9 +2,9 @@
 Offsets of three classes
 ========================
 
-For two classes a decision is a threshold. For three it is two numbers, and a picture: every point of the triangle is
-a vector of probabilities, and each corner is one class. The largest probability cuts the triangle into three equal
-regions. Offsets move the cut.
+With two classes, a decision is a threshold. With three, it divides a triangle: every point is a vector of
+probabilities, and each corner is a class. Predicting the largest probability gives three equal regions. Offsets move
+the borders.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 import metricfit as mf
 
 # %%
-# The third class is rare. Logistic regression seldom gives it the largest probability.
+# The third class is rare, and logistic regression seldom gives it the largest probability.
 
 X, y = make_classification(
     6000, 6, n_informative=4, n_classes=3, n_clusters_per_class=1, weights=[0.62, 0.32], class_sep=0.8, random_state=4

@@ -3,8 +3,8 @@ Two toys where losses disagree
 ==============================
 
 The EXACT paper [1]_ opens with three points on a line and one parameter, a threshold. Cross-entropy and the hinge
-loss put the threshold in the wrong place. The paper's critique [2]_ answers that cross-entropy was denied a
-temperature: with a learned weight it solves the toy. The second toy has an outlier, and there no weight helps.
+loss put the threshold in the wrong place. A critique of the paper [2]_ answers that cross-entropy lacked a temperature:
+with a learned weight it solves the toy. The second toy has an outlier, and no weight helps there.
 
 The figure shows, for each threshold, the lowest loss that a line with this threshold can reach.
 """

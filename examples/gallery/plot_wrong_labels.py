@@ -41,8 +41,8 @@ def accuracy(loss, share, seed):
 
 
 # %%
-# Three seeds for each share of wrong labels. Both losses are stopped by the accuracy of held-out rows, which are as
-# noisy as the training rows.
+# We train with three seeds for each share of wrong labels. Early stopping uses the accuracy on held-out rows, whose
+# labels are as noisy as those of the training rows.
 
 shares = (0.0, 0.2, 0.4, 0.6)
 losses = {"cross-entropy": torch.nn.CrossEntropyLoss(), "leaky expected error": mf.LeakyExpectedErrorLoss(alpha=0.1)}
