@@ -61,7 +61,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     try:
         found = parse_json(read_regular(file, MOST_BYTES))
     except FileNotFoundError:
-        raise ValueError(f"{folder} holds no metricfit model: there is no {JSON_FILE} in it.") from None
+        raise ValueError(f"{folder} is not a metricfit model: it has no {JSON_FILE} in it.") from None
     except (OSError, ValueError) as error:
         raise ValueError(f"{file} is not the description of a metricfit model: {_reason(error)}.") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT or type(found.get("version")) is not int:
@@ -75,7 +75,7 @@ def read_description(folder: Path) -> dict[str, Any]:
             "Fit the model again, or read it with that version."
         )
     if found.pop("checksum", None) != _checksum_of(found):
-        raise ValueError(f"{folder} holds a damaged model: {JSON_FILE} is not the file that was saved.")
+        raise ValueError(f"{folder} contains a damaged model: {JSON_FILE} is not the file that was saved.")
     return found
 
 

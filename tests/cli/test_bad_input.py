@@ -114,8 +114,8 @@ def test_data(run, table, tmp_path, command, lines, message):
         ("compare good.csv --report other --overwrite", 2, "other is a folder, expected a file name."),
         ("fit good.csv --out kept.html/m", 2, "kept.html/m cannot be written: kept.html is not a folder."),
         ("inspect none", 2, "Folder none does not exist."),
-        ("inspect other", 1, "other holds no metricfit model: there is no model.json in it."),
-        ("predict other good.csv", 1, "other holds no metricfit model: there is no model.json in it."),
+        ("inspect other", 1, "other is not a metricfit model: it has no model.json in it."),
+        ("predict other good.csv", 1, "other is not a metricfit model: it has no model.json in it."),
         ("predict other good.csv --out p.xlsx", 2, "--out should end in .csv, .csv.gz or .parquet, got p.xlsx."),
     ],
 )
@@ -240,7 +240,7 @@ def raising(error):
         (MemoryError(), _main.NO_MEMORY),
         (
             type("TerminatedWorkerError", (Exception,), {})("killed"),
-            f"A process of --jobs was ended from outside, perhaps for its memory. {_main.NO_MEMORY}",
+            f"A process of --jobs was killed, perhaps because of its memory. {_main.NO_MEMORY}",
         ),
     ],
 )

@@ -129,7 +129,7 @@ def test_one_column_is_about_the_class_that_it_names(run, table):
     assert found["threshold"] == pytest.approx(expected.threshold_)
     assert run("decide", file, "--metric", "f1", "--pos-label", "fraud")[0::2] == (
         2,
-        "metricfit: --pos-label is 'fraud', but the only column of scores, 'p_ok', is about 'ok'. Add a column for 'fraud'.\n",
+        "metricfit: --pos-label is 'fraud', but the only column of scores, 'p_ok', belongs to 'ok'. Add a column for 'fraud'.\n",
     )
 
 
@@ -212,7 +212,7 @@ def test_not_attainable_is_an_answer(run, scores, tmp_path):
     code, out, _ = run(*given, "--out", "rule.json")
     assert code == 0
     assert "Not attainable: the best precision[fraud] that can be promised with 95% confidence from these 600 rows is" in out
-    assert out.endswith("Pass --fallback best to decide by the best that is possible. No rule was written.\n")
+    assert out.endswith("Pass --fallback best to use the best limit that is possible. No rule was written.\n")
     assert not (tmp_path / "rule.json").exists()
     code, out, _ = run(*given, "--out", "rule.json", "--fallback", "best")
     assert code == 0
@@ -246,7 +246,7 @@ def test_a_report(run, scores, tmp_path):
     assert run("decide", scores, "--report", "page.html")[0] == 2
     assert run("decide", scores, "--report", "a", "--out", "a")[0::2] == (
         2,
-        "metricfit: --out and --report are one file, a.\n",
+        "metricfit: --out and --report name the same file, a.\n",
     )
 
 
@@ -283,7 +283,7 @@ def same(columns):
 @pytest.mark.parametrize(
     ("change", "options", "code", "message"),
     [
-        (with_a_gap, (), 1, "scores.csv, row 7, column 'p_fraud' has no number. Every row needs a score of every class."),
+        (with_a_gap, (), 1, "scores.csv, row 7, column 'p_fraud' is not a number. Every row needs a score for every class."),
         (with_a_word, (), 1, "scores.csv, row 7, column 'p_ok': 'high' is not a number."),
         (
             doubled,
@@ -303,7 +303,7 @@ def same(columns):
             without_ok,
             ("--classes", "ok,fraud"),
             1,
-            "scores.csv, column 'y': the label 'loan' (86 rows) is not in --classes, so no column of scores is about it.",
+            "scores.csv, column 'y': the label 'loan' (86 rows) is not in --classes, so it has no column of scores.",
         ),
         (without_ok, ("--scores", "p_ok,p_fraud"), 1, "Class 'loan' has no column: --scores has 2 for 3 classes."),
         (
@@ -351,12 +351,12 @@ def same(columns):
             2,
             "--confidence needs independent rows that count alike: leave out --weight and --groups.",
         ),
-        (dict, ("--metric", "f1", "--cost", "a,b=1"), 2, "--cost is a metric of its own: pass --cost or --metric, not both."),
+        (dict, ("--metric", "f1", "--cost", "a,b=1"), 2, "--cost replaces the metric: pass --cost or --metric, not both."),
         (
             dict,
             ("--prevalence", "fraud=0.1", "--adapt", "new.csv"),
             2,
-            "--prevalence and --adapt exclude each other: both say what the shares of the classes are.",
+            "--prevalence and --adapt exclude each other: both set the class shares.",
         ),
         (
             dict,
@@ -376,13 +376,13 @@ def same(columns):
             2,
             "--prevalence should be positive and sum to one, or to less if classes are left out, got {'fraud': 1.5}.",
         ),
-        (dict, ("--fallback", "best"), 2, "--fallback is for constraints that cannot be kept: pass --subject-to too."),
+        (dict, ("--fallback", "best"), 2, "--fallback applies to constraints that cannot be kept: pass --subject-to too."),
         (dict, ("--groups", "y"), 2, "--target, --weight and --groups should be different columns."),
         (
             dict,
             ("--scores", "p_fraud,y"),
             2,
-            "--scores 'y' is used twice: scores, labels, weights and groups are columns each.",
+            "--scores 'y' is used twice: scores, labels, weights and groups need separate columns.",
         ),
     ],
 )

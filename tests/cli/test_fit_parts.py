@@ -80,9 +80,9 @@ def test_data_that_cannot_be_read_are_no_mistake_of_the_command(run, files):
     [
         (
             ["--model", "boosting"],
-            "--model boosting is not fitted to files that are read in parts. Pass --model linear or --model xgboost",
+            "--model boosting does not support files that are read in parts. Pass --model linear or --model xgboost",
         ),
-        (["--group", "a"], "--group does not apply to files that are read in parts"),
+        (["--group", "a"], "--group does not support files that are read in parts"),
         (["--jobs", "2", "--cluster", "tcp://127.0.0.1:1"], "--jobs 2 and --cluster exclude each other"),
         (["--drop", "answer"], "--drop 'answer' is the target"),
     ],

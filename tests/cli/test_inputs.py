@@ -127,7 +127,7 @@ KAPPA = {"metric": "quadratic_kappa"}
         ("loans", {"cost": COST, "positive": "bad"}, UsageError, "--positive does not apply to --cost"),
         ("loans", {"numeric": ["level"]}, UsageError, "--numeric 'level' is the target"),
         ("loans", {"group": "customer", "time": "day"}, UsageError, "--group and --time exclude each other"),
-        ("loans", {"time": "customer"}, DataError, "should hold dates or numbers, got text such as 'c0'"),
+        ("loans", {"time": "customer"}, DataError, "should contain dates or numbers, got text such as 'c0'"),
         ("loans", {"group": "custmer"}, UsageError, "Did you mean 'customer'"),
         ("loans", {"group": "level"}, UsageError, "'level' is the target or is dropped"),
         ("loans", {"time": "2", "drop": ["day"]}, UsageError, "'day' is the target or is dropped"),
@@ -219,8 +219,8 @@ class TestTestFile:
         found = read(**self.files(tmp_path, 30, 50, other_label=2))
         assert found.test[0].num_rows == len(found.test[1]) == 52
         warning = (
-            "28 of 80 rows of new.csv are rows of the training file, with the same label. They are left out: scores are those "
-            "of the other 52 rows. Pass --keep-shared to judge them, too. 2 more have the features of such a row and another label."
+            "28 of 80 rows of new.csv are rows of the training file, with the same label. They are left out: scores come from "
+            "the other 52 rows. Pass --keep-shared to include them. 2 more have the features of such a row and another label."
         )
         assert found.profile.warnings[-1] == warning  # and so in the report and in --json
         assert f"Warning: {warning}" in capsys.readouterr().err
@@ -228,7 +228,7 @@ class TestTestFile:
     def test_they_can_be_kept_and_other_rows_get_no_warning(self, tmp_path):
         found = read(**self.files(tmp_path, 30, 50), keep_shared=True)
         assert found.test[0].num_rows == 80
-        assert "They are judged because of --keep-shared, so scores are too good." in found.profile.warnings[-1]
+        assert "They count because of --keep-shared, so scores are too optimistic." in found.profile.warnings[-1]
         assert not read(**self.files(tmp_path, 0, 50)).profile.warnings
 
     def test_nothing_is_left_to_judge_by(self, tmp_path):
@@ -243,7 +243,7 @@ class TestTestFile:
             few.to_csv(tmp_path / f"{name}.csv", index=False)
         found = read(tmp_path / "train.csv", test=tmp_path / "new.csv")
         assert found.test[0].num_rows == 300
-        assert "rows equal a training row, as often as training rows repeat. They are judged." in capsys.readouterr().err
+        assert "rows equal a training row, as often as training rows repeat. They count." in capsys.readouterr().err
 
     def test_an_id_does_not_hide_them(self, tmp_path):
         paths = self.files(tmp_path, 30, 50)
@@ -270,7 +270,7 @@ class TestRareClasses:
             read(with_rare(levels, 2))
         assert str(caught.value) == (
             "Class 'odd' has 2 rows, which allow 2 folds and 4 scores with --repeats 2; a verdict needs 5. Pass --drop-rare 3 to "
-            "leave the rows of rare classes out, --merge-rare 3 to join them with others, or --repeats 3."
+            "drop the rows of rare classes, --merge-rare 3 to join them with others, or --repeats 3."
         )
 
     @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ class TestRareClasses:
             (
                 {"customer": np.where(np.arange(120) % 2, "a", "b")},
                 {"group": "customer"},
-                r"--group has 2 values, which allow 2 folds; .* Pass --repeats 3",
+                r"--group has 2 values, enough for 2 folds; .* Pass --repeats 3",
             ),
             (
                 {"level": np.where(np.arange(120) > 90, "bad", "good")},

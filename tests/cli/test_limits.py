@@ -68,7 +68,7 @@ def test_a_refusal_is_an_answer_and_writes_nothing(run, data, tmp_path):
         r"Not attainable: the best precision\[sick\] that can be promised with 90% confidence from these \d+ rows is 0\.\d+"
     )
     assert re.search(f"^{refusal}", out, re.MULTILINE)
-    assert out.endswith("Pass --fallback best to decide by the best that is possible. No model was written.\n")
+    assert out.endswith("Pass --fallback best to use the best limit that is possible. No model was written.\n")
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
     code, out, _ = run("fit", data, *FIT, *TOO_MUCH, "--json")
     assert (code, json.loads(out)["model"], json.loads(out)["attainable"]) == (0, None, False)
@@ -85,7 +85,7 @@ def test_a_model_that_refuses_does_not_predict(run, data, tmp_path):
     code, out, err = run("predict", "refused", data)
     assert (code, out) == (1, "")
     assert re.fullmatch(
-        r"metricfit: refused does not decide\. Not attainable: .* Run `metricfit fit` with --fallback best\.\n", err
+        r"metricfit: refused makes no decisions\. Not attainable: .* Run `metricfit fit` with --fallback best\.\n", err
     )
 
 
@@ -147,19 +147,19 @@ def test_mistakes_are_one_line(run, good, tmp_path, options, message):
     [
         (
             ("compare", "--subject-to", "precision >= 0.9", "--methods", "exact"),
-            "--methods does not apply with --subject-to: every model is trained by cross-entropy. Leave it out.",
+            "--methods cannot be combined with --subject-to, which trains every model with cross-entropy. Leave it out.",
         ),
         (
             ("fit", "--subject-to", "precision >= 0.9", "--method", "threshold", "--out", "model"),
-            "--method does not apply with --subject-to: the model is trained by cross-entropy. Leave it out.",
+            "--method cannot be combined with --subject-to, which trains the model with cross-entropy. Leave it out.",
         ),
         (
             ("fit", "--fallback", "best", "--out", "model"),
-            "--fallback is for constraints that cannot be kept: pass --subject-to too.",
+            "--fallback applies to constraints that cannot be kept: pass --subject-to too.",
         ),
         (
             ("fit", "--stream", "--subject-to", "precision >= 0.9", "--out", "model"),
-            "--subject-to does not apply to files that are read in parts. Leave it out, or pass one file.",
+            "--subject-to does not support files that are read in parts. Leave it out, or pass one file.",
         ),
     ],
 )

@@ -221,7 +221,7 @@ class TestDataThatMoved:
             code, out, err = run("predict", fitted, data, "--strict", "--out", "out.csv")
             assert (code, out) == (1, "")
             assert err.startswith(
-                f"metricfit: {name} differs from the training table, and --strict is given. Column 'age': 40"
+                f"metricfit: {name} differs from the training table, and --strict was passed. Column 'age': 40"
             )
         assert os.listdir(tmp_path) == ["moved.csv"]
 
@@ -290,7 +290,7 @@ class TestManyFiles:
         twin = table(NEW, "sub/one.csv")
         for arguments, message in [
             ([*files], "3 files need --out FOLDER"),
-            ([files[0], "-", "--out", "out"], "- (stdin) is a file alone"),
+            ([files[0], "-", "--out", "out"], "- (stdin) cannot be combined"),
             ([*files, "--out", files[0]], "is a file, expected a folder"),
             ([files[0], twin, "--out", "out"], "would both be written to out/one.csv"),
             ([*files, "--out", tmp_path, "--overwrite"], "would replace an input"),

@@ -97,7 +97,7 @@ def test_rows_without_a_score(run, rule, table):
     columns = new_rows()
     columns["p_fraud"] = np.where(np.arange(100) == 3, np.nan, columns["p_fraud"])
     file = table(lines_of(columns), "new.csv")
-    message = "new.csv, row 5, column 'p_fraud' has no number."
+    message = "new.csv, row 5, column 'p_fraud' is not a number."
     code, out, err = run("predict", "rule.json", file, "--out", "labels.csv")
     assert (code, out) == (1, "")
     assert err.endswith(f"{message}\n")
@@ -117,7 +117,7 @@ def test_rows_without_a_score(run, rule, table):
             "p_fraud,p_ok\n0.2,0.8\n",
             ("--probabilities",),
             2,
-            "--probabilities needs a model. A rule decides by the scores of your file: --keep copies them.",
+            "--probabilities needs a model. A rule uses the scores of your file: --keep copies them.",
         ),
         (
             "p_fraud,p_ok\n0.2,0.1\n",
@@ -144,7 +144,7 @@ def test_files_that_are_not_rules(run, tmp_path, table):
     DecisionRule(given[0], **given[1]).fit(columns["p_fraud"], columns["y"]).save(tmp_path / "refuses.json")
     code, _, err = run("predict", "refuses.json", file)
     assert code == 1
-    assert err.startswith("metricfit: refuses.json does not decide. Not attainable: the best precision[fraud] that can be")
+    assert err.startswith("metricfit: refuses.json makes no decisions. Not attainable: the best precision[fraud] that can be")
     assert err.endswith("Run `metricfit decide` with --fallback best.\n")
 
 

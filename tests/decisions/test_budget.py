@@ -190,5 +190,7 @@ class TestRule:
     def test_nothing_is_trained_by_rank(self):
         with pytest.raises(ValueError, match=r"nothing is trained for it.*DecisionRule\('recall@200'\)"):
             metrics.get("recall@200")
-        with pytest.raises(ValueError, match=r"number of rows after @.*DecisionRule\('recall', subject_to='precision >= 0.9'\)"):
+        with pytest.raises(
+            ValueError, match=r"number of rows after @.*DecisionRule\('recall', subject_to='precision >= 0.9'\)"
+        ):
             DecisionRule("recall@0.9").fit([0.2, 0.8] * 20, [0, 1] * 20)

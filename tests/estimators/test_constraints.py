@@ -224,7 +224,7 @@ class TestMetricClassifier:
         found = read_description(tmp_path / "model")
         found["rule"][part] = value
         write_description(tmp_path / "model", found)
-        with pytest.raises(ValueError, match=f"holds a damaged model: {problem}"):
+        with pytest.raises(ValueError, match=f"contains a damaged model: {problem}"):
             mf.MetricClassifier.load(tmp_path / "model")
 
     def test_a_later_fit_without_constraints_forgets_the_rule(self):

@@ -95,7 +95,7 @@ class TestAccidents:
                 file.write_bytes(content[: len(content) // 2 if damage == "truncated" else 0])
             if sealed and file.name != "model.json":
                 seal(folder)
-            assert_refused(folder, "damaged model|not the description|holds no metricfit model")
+            assert_refused(folder, "damaged model|not the description|is not a metricfit model")
             file.write_bytes(content)
             seal(folder)
         MetricClassifier.load(folder)
@@ -186,7 +186,7 @@ def edit(index, value):
 def assert_changed_array_is_refused(folder, name, change, problem):
     name = f"model.{name}"
     change_arrays(folder, **{name: change(load_file(folder / "arrays.safetensors")[name]).contiguous()})
-    assert_refused(folder, f"holds a damaged model: .*{problem}")
+    assert_refused(folder, f"contains a damaged model: .*{problem}")
 
 
 class TestTrees:

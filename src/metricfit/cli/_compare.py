@@ -79,7 +79,9 @@ def compare(options: CompareOptions) -> None:
 
     models, methods = parse_models(options.models), parse_methods(options.methods)
     if methods is not None and options.subject_to is not None:
-        raise UsageError("--methods does not apply with --subject-to: every model is trained by cross-entropy. Leave it out.")
+        raise UsageError(
+            "--methods cannot be combined with --subject-to, which trains every model with cross-entropy. Leave it out."
+        )
     interrupt: InterruptedComparison | None = None
     if options.report is not None:
         check_free(options.report, "pass --overwrite", options.overwrite)

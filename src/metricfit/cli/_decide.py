@@ -49,7 +49,7 @@ MOST_SHOWN = 10  # classes in a note
 class DecideOptions:
     """Options of ``metricfit decide``."""
 
-    data: Annotated[Path, typer.Argument(help=f"{FORMATS} A row has a label and its scores.", show_default=False)]
+    data: Annotated[Path, typer.Argument(help=f"{FORMATS} Each row has a label and its scores.", show_default=False)]
     target: Annotated[
         str | None, typer.Option(help="Column of the labels: name, or number from 1.", show_default="the last column")
     ] = None
@@ -73,32 +73,32 @@ class DecideOptions:
         typer.Option(
             "--pos-label",
             "--positive",
-            help="Positive class of two, which a single column of scores is about.",
-            show_default="that of a single column; the larger of two numbers, the rarer of two names",
+            help="Positive class of two; a single column of scores belongs to it.",
+            show_default="the class of a single column; else the larger of two numbers, the rarer of two names",
         ),
     ] = None
     classes: Annotated[
         str | None,
         typer.Option(
-            help="All classes in their order, separated by commas; also those that no row has. The columns of --scores are in "
-            "this order if their names do not tell their classes.",
+            help="All classes in their order, separated by commas; also classes without rows. The columns of --scores are in "
+            "this order if their names do not contain the classes.",
             show_default=False,
         ),
     ] = None
     groups: Annotated[
         str | None,
         typer.Option(
-            "--groups", "--group", help="Column whose equal values are rows that depend on each other.", show_default=False
+            "--groups", "--group", help="Column whose equal values mark rows that depend on each other.", show_default=False
         ),
     ] = None
     weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.", show_default=False)] = None
     prevalence: Annotated[
-        str | None, typer.Option(help="Shares of the classes where the rule is used: fraud=0.003.", show_default=False)
+        str | None, typer.Option(help="Class shares where the rule will be used: fraud=0.003.", show_default=False)
     ] = None
     adapt: Annotated[
         Path | None,
         typer.Option(
-            help="File of new scores without labels, whose shares of the classes the rule is for.", show_default=False
+            help="File of new scores without labels; the rule is adjusted to their class shares.", show_default=False
         ),
     ] = None
     out: Annotated[Path | None, typer.Option(help="JSON file to write the rule to.", show_default=False)] = None
@@ -146,7 +146,7 @@ def decide(options: DecideOptions) -> None:
     lines = [adjusted.summary(), *([f"Next: {next_command}"] if next_command else [])]
     if not decides:
         nothing = " No rule was written." if options.out is not None else ""
-        lines.append(f"Pass --fallback best to decide by the best that is possible.{nothing}")
+        lines.append(f"Pass --fallback best to use the best limit that is possible.{nothing}")
     print("\n".join(map(printable, "\n".join(lines).split("\n"))))
 
 
@@ -168,13 +168,13 @@ class _Inputs:
 def _check(options: DecideOptions) -> None:
     """Refuse wrong options before the file is read."""
     if options.cost is not None and options.metric is not None:
-        raise UsageError("--cost is a metric of its own: pass --cost or --metric, not both.")
+        raise UsageError("--cost replaces the metric: pass --cost or --metric, not both.")
     if options.prevalence is not None and options.adapt is not None:
-        raise UsageError("--prevalence and --adapt exclude each other: both say what the shares of the classes are.")
+        raise UsageError("--prevalence and --adapt exclude each other: both set the class shares.")
     if options.out is not None and options.out == options.report:
-        raise UsageError(f"--out and --report are one file, {options.out}.")
+        raise UsageError(f"--out and --report name the same file, {options.out}.")
     if options.fallback is not None and options.subject_to is None:
-        raise UsageError("--fallback is for constraints that cannot be kept: pass --subject-to too.")
+        raise UsageError("--fallback applies to constraints that cannot be kept: pass --subject-to too.")
     if options.metric is not None:
         check_metric(options.metric)
     parse_delimiter(options.delimiter)
@@ -196,7 +196,9 @@ def _read(options: DecideOptions) -> _Inputs:
             raise UsageError("--target, --weight and --groups should be different columns.")
         passed = find_columns(options.scores, layout.names, "--scores")
         if both := [name for name in passed if name in used or passed.count(name) > 1]:
-            raise UsageError(f"--scores {quoted(both[0])} is used twice: scores, labels, weights and groups are columns each.")
+            raise UsageError(
+                f"--scores {quoted(both[0])} is used twice: scores, labels, weights and groups need separate columns."
+            )
         rows = read_label_rows(path, layout, target, weight, group)
         name = file_name(options.data)
         classes, order = _classes(options, rows.labels, target, name)
@@ -206,8 +208,8 @@ def _read(options: DecideOptions) -> _Inputs:
         if columns.label is not None:
             if pos_label not in (None, columns.label):
                 raise UsageError(
-                    f"--pos-label is {quoted(pos_label)}, but the only column of scores, {quoted(columns.names[0])}, is about "
-                    f"{quoted(columns.label)}. Add a column for {quoted(pos_label)}."
+                    f"--pos-label is {quoted(pos_label)}, but the only column of scores, {quoted(columns.names[0])}, "
+                    f"belongs to {quoted(columns.label)}. Add a column for {quoted(pos_label)}."
                 )
             pos_label = columns.label
         scores = read_score_rows(path, layout, score_schema(columns, layout), rows.known)
@@ -237,7 +239,7 @@ def _classes(options: DecideOptions, labels: NDArray[Any], target: str, name: st
             n_rows = int((labels == unknown[0]).sum())
             raise DataError(
                 f"{name}, column {quoted(target)}: the label {quoted(unknown[0])} ({n_rows:,} rows) is not in --classes, so "
-                "no column of scores is about it."
+                "it has no column of scores."
             )
         found = np.array(sorted(order))
     if len(np.unique(labels)) < 2:

@@ -66,18 +66,17 @@ class FitOptions(TableOptions):
     out: Annotated[Path, typer.Option(help="Folder to create for the model and report.html.", show_default=False)]
     model: Annotated[
         str,
-        typer.Option(help=f"Model to fit: auto, {', '.join(MODELS)}. Of files in parts: auto, linear, {IN_PARTS}."),
+        typer.Option(help=f"Model to fit: auto, {', '.join(MODELS)}. For files in parts: auto, linear, {IN_PARTS}."),
     ] = "auto"
     method: Annotated[
         str,
         typer.Option(
-            help="Method to train by: auto, cross_entropy, threshold; for linear and mlp also the others of `metricfit "
-            "compare`.",
+            help="Training method: auto, cross_entropy, threshold; for linear and mlp also the others of `metricfit compare`.",
         ),
     ] = "auto"
     fallback: Fallback = None
     stream: Annotated[
-        bool, typer.Option("--stream", help="Read a Parquet file in parts, in little memory: linear models or trees.")
+        bool, typer.Option("--stream", help="Read a Parquet file in parts to save memory; for linear models and trees.")
     ] = False
     scratch: Annotated[
         Path | None,
@@ -115,9 +114,11 @@ def _fit_table(options: FitOptions) -> None:
     check_method(method, model)
     limited = options.subject_to is not None
     if limited and method != "auto":
-        raise UsageError("--method does not apply with --subject-to: the model is trained by cross-entropy. Leave it out.")
+        raise UsageError(
+            "--method cannot be combined with --subject-to, which trains the model with cross-entropy. Leave it out."
+        )
     if options.fallback is not None and not limited:
-        raise UsageError("--fallback is for constraints that cannot be kept: pass --subject-to too.")
+        raise UsageError("--fallback applies to constraints that cannot be kept: pass --subject-to too.")
     check_free(out)
     with workers(options.jobs, options.cluster) as n_jobs:
         inputs = read_inputs(options.data[0], options)
@@ -175,7 +176,7 @@ def _fit_table(options: FitOptions) -> None:
     if decides:
         lines += [f"Model and {REPORT_FILE}: {out}", f"Next: {next_command}"]
     else:
-        lines.append("Pass --fallback best to decide by the best that is possible. No model was written.")
+        lines.append("Pass --fallback best to use the best limit that is possible. No model was written.")
     for line in lines:
         print(printable(line))
 
@@ -267,7 +268,7 @@ def _check_options_in_parts(options: FitOptions) -> None:
     """Refuse options that need all rows in memory."""
     if options.model not in ("auto", "linear", IN_PARTS):
         raise UsageError(
-            f"--model {options.model} is not fitted to files that are read in parts. Pass --model linear or --model "
+            f"--model {options.model} does not support files that are read in parts. Pass --model linear or --model "
             f"{IN_PARTS}, or one file with a sample of the rows."
         )
     if options.model == IN_PARTS:
@@ -276,5 +277,5 @@ def _check_options_in_parts(options: FitOptions) -> None:
     for name, default in NOT_IN_PARTS.items():
         if getattr(options, name) != default:
             raise UsageError(
-                f"--{name.replace('_', '-')} does not apply to files that are read in parts. Leave it out, or pass one file."
+                f"--{name.replace('_', '-')} does not support files that are read in parts. Leave it out, or pass one file."
             )

@@ -178,12 +178,12 @@ def _take_out(
     import numpy as np
 
     if name not in table.features.column_names:
-        raise UsageError(f"{option} {name!r} is a row index, which says nothing about the rows. Pass another column.")
+        raise UsageError(f"{option} {name!r} is a row index, which carries no information. Pass another column.")
     column = table.features[name]
     if column.null_count:
         raise DataError(f"{option} {name!r} has {column.null_count:,} rows without a value. Fill them or remove these rows.")
     if option == "--time" and next(one.type for one in schema.columns if one.name == name) not in ("number", "date", "time"):
-        raise DataError(f"{option} {name!r} should hold dates or numbers, got text such as {column[0].as_py()!r}.")
+        raise DataError(f"{option} {name!r} should contain dates or numbers, got text such as {column[0].as_py()!r}.")
     say(f"Column {name!r} {does} and is not used as a feature.")
     left = replace(table, features=table.features.drop_columns(name))
     if not left.features.num_columns:
@@ -245,7 +245,7 @@ def read_test(path: Path, layout: Layout, schema: TableSchema, table: LabelledTa
         dropped += f"; {(~rows).sum():,} of dropped classes are dropped" if not rows.all() else ""
     if labels.dtype.kind != table.labels.dtype.kind:
         labels = labels.astype(str).astype(table.labels.dtype.type)
-    say(f"{path.name}: {len(labels):,} rows to judge by{dropped}.")
+    say(f"{path.name}: {len(labels):,} rows for evaluation{dropped}.")
     return _leave_out_shared(path, table, features, labels, keep_shared)
 
 
@@ -260,23 +260,23 @@ def _leave_out_shared(
     shared = find_shared(table.features, table.labels, features, labels)
     n_rows, n_shared = len(labels), int(shared.rows.sum())
     if n_shared and shared.by_chance:
-        say(f"{path.name}: {n_shared:,} rows equal a training row, as often as training rows repeat. They are judged.")
+        say(f"{path.name}: {n_shared:,} rows equal a training row, as often as training rows repeat. They count.")
     if not n_shared or shared.by_chance:
         return (features, labels), ""
     more = f" {shared.n_other_label:,} more have the features of such a row and another label." if shared.n_other_label else ""
     found = f"{n_shared:,} of {n_rows:,} rows of {path.name} are rows of the training file, with the same label"
     if keep_shared:
-        return (features, labels), f"{found}. They are judged because of --keep-shared, so scores are too good.{more}"
+        return (features, labels), f"{found}. They count because of --keep-shared, so scores are too optimistic.{more}"
     if n_shared == n_rows:
         raise DataError(
-            f"All {n_rows:,} rows of {path} are rows of the training file, with the same label: nothing is left to "
-            "judge by. Pass a file of other rows, leave out --test to cross-validate, or pass --keep-shared to judge them."
+            f"All {n_rows:,} rows of {path} are rows of the training file, with the same label. Pass a file of "
+            "other rows, leave out --test to cross-validate, or pass --keep-shared to include them."
         )
     left = pa.array(~shared.rows)
     return (
         (features.filter(left), labels[~shared.rows]),
-        f"{found}. They are left out: scores are those of the other {n_rows - n_shared:,} rows. "
-        f"Pass --keep-shared to judge them, too.{more}",
+        f"{found}. They are left out: scores come from the other {n_rows - n_shared:,} rows. "
+        f"Pass --keep-shared to include them.{more}",
     )
 
 
@@ -317,7 +317,7 @@ def check_splits(
         return
     more = f"--repeats {math.ceil(FEWEST_SCORES / most)}"
     if groups is not None:
-        allow = f"--group has {most} values, which allow {most} folds"
+        allow = f"--group has {most} values, enough for {most} folds"
         raise DataError(f"{allow}; {needs} scores. Pass {more}, or leave out --group.")
     name, enough = quoted(classes.tolist()[counts.argmin()]), math.ceil(FEWEST_SCORES / repeats)
     raise DataError(
@@ -327,4 +327,4 @@ def check_splits(
 
 
 def _help_rare(enough: int) -> str:
-    return f"Pass --drop-rare {enough} to leave the rows of rare classes out, --merge-rare {enough} to join them with others"
+    return f"Pass --drop-rare {enough} to drop the rows of rare classes, --merge-rare {enough} to join them with others"

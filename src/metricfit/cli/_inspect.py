@@ -25,7 +25,7 @@ def inspect(
         found = _contents(described, table, scores)
         lines = [line for name, value in found.items() for line in _format_lines(name, value)]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise DataError(f"{model} holds a damaged model: {error!r}") from error
+        raise DataError(f"{model} contains a damaged model: {error!r}") from error
     if as_json:
         print(json.dumps(found, indent=1, default=str))
         return
@@ -41,7 +41,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
     try:
         files.check_all()
     except DamagedError as error:
-        raise DataError(f"{folder} holds a damaged model: {error}.") from error
+        raise DataError(f"{folder} contains a damaged model: {error}.") from error
     table, scores = (read_json(files, name) if name in files else {} for name in (TABLE_FILE, SCORES_FILE))
     return model, table, scores
 

@@ -30,11 +30,11 @@ from metricfit.cli._predict import predict
 
 USAGE, DATA, INTERRUPTED = 2, 1, 130
 STOPPED = "Interrupted; nothing was written."
-NO_MEMORY = "There is not enough memory for these data. Pass fewer rows, or leave columns out by --drop."
+NO_MEMORY = "There is not enough memory for these data. Pass fewer rows, or drop columns with --drop."
 LIMITED = '\n\nExample: metricfit {} churn.csv --metric recall --subject-to "precision >= 0.9" --confidence 0.9'
 QUESTIONS = (  # of the demo: words, data, and options of `compare`
     (
-        "How does a buyer's guide rate a car? The model should stay linear, so that one can read it.",
+        "How does a buyer's guide rate a car? The model should stay linear, so that people can read it.",
         "cars.csv",
         {"metric": "mcc", "models": "linear"},
     ),
@@ -78,7 +78,7 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
         return complain(NO_MEMORY, DATA)
     except Exception as error:
         if type(error).__name__ == "TerminatedWorkerError":  # by name: its package is heavy
-            return complain(f"A process of --jobs was ended from outside, perhaps for its memory. {NO_MEMORY}", DATA)
+            return complain(f"A process of --jobs was killed, perhaps because of its memory. {NO_MEMORY}", DATA)
         if hasattr(error, "format_message"):  # an error of typer about options or arguments
             if type(error).__name__ == "NoArgsIsHelpError":  # by name: its module depends on typer's version
                 print(error.format_message(), file=sys.stderr)  # the whole help, as click prints it

@@ -116,8 +116,8 @@ def _check_order(name: str, classes: NDArray[Any], order: list[Any] | None) -> t
     if order is None and classes.dtype.kind not in "iufb":
         known = shlex.quote(",".join(map(str, classes)))
         raise UsageError(
-            f"--metric {name} needs the order of the classes, and names have none. Pass --classes {known} with the classes in "
-            "their order, from the lowest to the highest."
+            f"--metric {name} needs the order of the classes, but names have no order. Pass --classes {known} with the "
+            "classes from the lowest to the highest."
         )
     return (f"The order of the classes is {' < '.join(map(str, classes.tolist() if order is None else order))}.",)
 

@@ -45,12 +45,12 @@ def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
     except MissingExtraError:
         raise
     except ImportError as error:
-        raise DataError(f"{folder} holds an estimator of a package that is not installed: {error}.") from error
+        raise DataError(f"{folder} contains an estimator of a package that is not installed: {error}.") from error
     except ValueError as error:
         raise DataError(str(error)) from error
     rule = getattr(classifier, "rule_", None)
     if rule is not None and not rule.attainable_ and rule.fallback is None:
-        raise DataError(f"{folder} does not decide. {rule.refusal_} Run `metricfit fit` with --fallback best.")
+        raise DataError(f"{folder} makes no decisions. {rule.refusal_} Run `metricfit fit` with --fallback best.")
     _, files = describe(folder)
     if TABLE_FILE not in files:
         columns = tuple(_columns(classifier, folder))
@@ -63,7 +63,7 @@ def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
     n_columns = len(schema.columns)
     if n_columns != classifier.n_features_in_:
         raise DataError(
-            f"{folder} holds a damaged model: {TABLE_FILE} has {n_columns} columns, expected {classifier.n_features_in_}."
+            f"{folder} contains a damaged model: {TABLE_FILE} has {n_columns} columns, expected {classifier.n_features_in_}."
         )
     return Model(classifier, schema)
 
@@ -82,7 +82,7 @@ def read_json(files: SavedFiles, name: str) -> dict[str, Any]:
         found = files.read_json(name)
         check(isinstance(found, dict), f"{name} is not an object")
     except DamagedError as error:
-        raise DataError(f"{files.folder} holds a damaged model: {error}.") from error
+        raise DataError(f"{files.folder} contains a damaged model: {error}.") from error
     return found
 
 
@@ -125,7 +125,7 @@ class RuleClassifier:
         if (empty := np.isnan(scores)).any():
             first = empty.argmax(1)
             rows = np.flatnonzero(empty.any(1)).tolist()
-            raise OutOfReachError({row: f"column {quoted(self.columns[first[row]])} has no number" for row in rows})
+            raise OutOfReachError({row: f"column {quoted(self.columns[first[row]])} is not a number" for row in rows})
         found = self.rule.decision_function(scores)
         return (np.stack([-found, found], 1) if found.ndim == 1 else found), np.empty((len(scores), 0))
 
@@ -141,7 +141,7 @@ def open_rule(file: Path, data: Path, delimiter: str | None, encoding: str | Non
     except ValueError as error:
         raise DataError(str(error)) from error
     if not rule.attainable_ and rule.fallback is None:
-        raise DataError(f"{file} does not decide. {rule.refusal_} Run `metricfit decide` with --fallback best.")
+        raise DataError(f"{file} makes no decisions. {rule.refusal_} Run `metricfit decide` with --fallback best.")
     if rule.actions_ is not None or rule.has_lists_ is not None:
         raise UsageError(
             f"{file} was written in Python for costs per row, a budget, abstention or several labels per row, which this "
@@ -149,7 +149,7 @@ def open_rule(file: Path, data: Path, delimiter: str | None, encoding: str | Non
         )
     if str(data) == "-":  # it can be read once only
         if not rule.columns_:
-            raise UsageError(f"{file} does not name its columns, as it was fitted to an array. Pass a file instead of stdin.")
+            raise UsageError(f"{file} has no column names, because it was fitted to an array. Pass a file instead of stdin.")
         columns = tuple(Column(name, "number", index) for index, name in enumerate(rule.columns_))
         return _model(rule, TableSchema(columns, True, len(columns)))
     layout = layout_of(data, delimiter=delimiter, encoding=encoding, header=header)

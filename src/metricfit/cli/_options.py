@@ -49,14 +49,14 @@ Confidence = Annotated[
 Calibration = Annotated[
     float | None,
     typer.Option(
-        help="Share of rows that set the rule for the constraints and train nothing, such as 0.25: the promise is exact.",
+        help="Share of rows held out to set the rule for the constraints, such as 0.25. Makes the promise exact.",
         show_default="out-of-fold scores set it",
     ),
 ]
 Fallback = Annotated[
     Literal["best"] | None,
     typer.Option(
-        help="Where the constraints cannot be kept: best decides by the best that can be promised.",
+        help="What to do if the constraints cannot be kept: best uses the best limits that can be promised.",
         show_default="nothing is written",
     ),
 ]
@@ -70,7 +70,7 @@ Encoding = Annotated[str | None, typer.Option(help="Text encoding.", show_defaul
 Jobs = Annotated[int, typer.Option(min=1, help="Number of splits that run in parallel.")]
 Cluster = Annotated[
     str | None,
-    typer.Option(help="Scheduler of a Dask cluster that does the work, such as tcp://host:8786.", show_default="this machine"),
+    typer.Option(help="Scheduler of a Dask cluster to run on, such as tcp://host:8786.", show_default="this machine"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
@@ -118,14 +118,14 @@ class TableOptions:
     ] = None
     classes: Annotated[
         str | None,
-        typer.Option(help="All classes in their order, separated by commas, for metrics that need it.", show_default=False),
+        typer.Option(help="All classes in order, separated by commas, for metrics that need it.", show_default=False),
     ] = None
     drop: Annotated[list[str] | None, typer.Option(help="Columns to drop: names or numbers, separated by commas.")] = None
     numeric: Annotated[
         list[str] | None, typer.Option(help="Columns to read as numbers; other cells become missing values.")
     ] = None
     categorical: Annotated[
-        list[str] | None, typer.Option(help="Columns to read as categories, also if they hold numbers.")
+        list[str] | None, typer.Option(help="Columns to read as categories, even if they contain numbers.")
     ] = None
     merge_rare: Annotated[
         int,
@@ -140,17 +140,18 @@ class TableOptions:
         int, typer.Option(min=0, help="Drop the rows of classes with fewer rows than this.", show_default=False)
     ] = 0
     group: Annotated[
-        str | None, typer.Option(help="Column whose equal values stay together, in training or test rows.", show_default=False)
+        str | None,
+        typer.Option(help="Column whose equal values stay together, all in training or all in test rows.", show_default=False),
     ] = None
     time: Annotated[
         str | None,
-        typer.Option(help="Column of dates or numbers: train on the past, test on what follows.", show_default=False),
+        typer.Option(help="Column of dates or numbers: train on the past, test on the future.", show_default=False),
     ] = None
-    test: Annotated[
-        Path | None, typer.Option(help="File of rows to judge by, instead of cross-validation.", show_default=False)
-    ] = None
+    test: Annotated[Path | None, typer.Option(help="File of test rows, instead of cross-validation.", show_default=False)] = (
+        None
+    )
     keep_shared: Annotated[
-        bool, typer.Option("--keep-shared", help="Also judge the rows of --test that are rows of the training file.")
+        bool, typer.Option("--keep-shared", help="Also score rows of --test that occur in the training file.")
     ] = False
     header: Header = None
     delimiter: Delimiter = None
@@ -357,7 +358,9 @@ def workers(jobs: int, cluster: str | None, one_thread: bool = False) -> Iterato
             yield jobs
         return
     if jobs != 1:
-        raise UsageError(f"--jobs {jobs} and --cluster exclude each other: a cluster does as much at once as it has threads.")
+        raise UsageError(
+            f"--jobs {jobs} and --cluster exclude each other: a cluster runs as many tasks at once as it has threads."
+        )
     from metricfit._cluster import connected
 
     with connected(cluster, one_thread) as client:

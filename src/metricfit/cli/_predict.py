@@ -74,7 +74,7 @@ class PredictOptions:
     ] = False
     on_error: Annotated[
         Literal["stop", "skip"],
-        typer.Option(help="What to do with a row that cannot be read: skip leaves its prediction empty."),
+        typer.Option(help="What to do with unreadable rows: skip leaves their prediction empty."),
     ] = "stop"
     strict: Annotated[
         bool,
@@ -86,7 +86,7 @@ class PredictOptions:
     trusted: Annotated[
         list[str] | None,
         typer.Option(
-            help="Types that the model may be built from, if it has estimators of other packages: names, separated by commas.",
+            help="Types to trust if the model contains estimators of other packages: names, separated by commas.",
             show_default="none",
         ),
     ] = None
@@ -122,9 +122,7 @@ def predict(options: PredictOptions) -> None:
     with workers(options.jobs, options.cluster) as n_jobs:
         if options.model.is_file():
             if options.probabilities:
-                raise UsageError(
-                    "--probabilities needs a model. A rule decides by the scores of your file: --keep copies them."
-                )
+                raise UsageError("--probabilities needs a model. A rule uses the scores of your file: --keep copies them.")
             model = open_rule(options.model, options.data[0], delimiter, options.encoding, options.header)
         else:
             model = open_model(options.model, split_names(options.trusted))
@@ -142,16 +140,16 @@ def _pair_files(files: Sequence[Path], out: Path | None, overwrite: bool) -> lis
     from metricfit._files import check_free
 
     if out is None:
-        raise UsageError(f"{len(files)} files need --out FOLDER, which gets one output for each of them.")
+        raise UsageError(f"{len(files)} files need --out FOLDER, for one output per file.")
     if Path("-") in files:
-        raise UsageError("- (stdin) is a file alone: pass it without other files and without --cluster.")
+        raise UsageError("- (stdin) cannot be combined with other files or --cluster.")
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is a file, expected a folder for the outputs of {len(files)} files.")
     inputs, outputs = {file.resolve() for file in files}, dict[Path, Path]()
     for file in files:
         target = out / output_name(file)
         if target in outputs:
-            raise UsageError(f"{outputs[target]} and {file} would both be written to {target}. Pass them one after the other.")
+            raise UsageError(f"{outputs[target]} and {file} would both be written to {target}. Predict them in separate runs.")
         if target.resolve() in inputs:
             raise UsageError(f"The output {target} would replace an input. Choose another folder for --out.")
         outputs[target] = file
@@ -191,7 +189,7 @@ def _predict_files(predictor: Predictor, pairs: Sequence[Pair], n_jobs: int | No
         for note in filter(None, (*result.notes, result.problem)):
             say(note if str(file) in note or str(target) in note else f"{file}: {note}")
         if not result.problem and not target.exists():
-            raise ClusterError(f"{target} was written by a worker, but is not here: --out should be on a disk that all share.")
+            raise ClusterError(f"{target} was written by a worker, but is not here: --out should be on a shared disk.")
         if result.drift is not None:
             drift.join(result.drift)
         failed += bool(result.problem)
@@ -255,7 +253,7 @@ class Predictor:
             drift.add(readable_rows(chunk))
         if notes := drift.notes():
             shown = " ".join(notes[:MAX_LISTED]) + (f" {len(notes) - MAX_LISTED} more." if len(notes) > MAX_LISTED else "")
-            raise DataError(f"{_shown(data)} differs from the training table, and --strict is given. {shown}")
+            raise DataError(f"{_shown(data)} differs from the training table, and --strict was passed. {shown}")
 
     def _tables(self, path: Path, data: Path, output: _Output, say: Say, drift: Drift) -> Iterator[pa.Table]:
         """The output, chunk by chunk. An error in the first rows is raised here, and leaves no output behind."""

@@ -121,7 +121,7 @@ def _in_order(passed: Sequence[str], classes: Sequence[Any], order: Sequence[Any
     for name, label in parts.items():
         if column_of[label] != name:
             raise UsageError(
-                f"--scores: {quoted(name)} has the name of class {quoted(label)}, but {quoted(column_of[label])} stands in "
+                f"--scores: {quoted(name)} has the name of class {quoted(label)}, but {quoted(column_of[label])} takes "
                 "its place. Pass --classes with the class of every column, in the same order."
             )
     return ScoreColumns(tuple(column_of[label] for label in classes), tuple(classes))
@@ -149,7 +149,7 @@ def read_score_rows(path: Path, layout: Layout, schema: TableSchema, rows: NDArr
             row, column = np.argwhere(empty)[0]
             name = quoted(schema.columns[column].name)
             raise DataError(
-                f"{path}, row {chunk.first_row + row}, column {name} has no number. Every row needs a score of every class."
+                f"{path}, row {chunk.first_row + row}, column {name} is not a number. Every row needs a score for every class."
             )
         parts.append(table if wanted.all() else table[wanted])
     if not parts or not sum(map(len, parts)):
@@ -192,7 +192,7 @@ def read_label_rows(path: Path, layout: Layout, target: str, weight: str | None,
 def _codes(column: Any, name: str, path: Path) -> NDArray[np.int64]:
     if column.null_count:
         raise DataError(
-            f"{path}, column {quoted(name)} has {column.null_count:,} rows without a value, so they have no group."
+            f"{path}, column {quoted(name)} has {column.null_count:,} rows without a value. Every row needs a group."
         )
     found = column.combine_chunks().dictionary_encode()
     return np.asarray((found.combine_chunks() if hasattr(found, "combine_chunks") else found).indices, np.int64)

@@ -110,7 +110,7 @@ def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: Collection[st
     except Exception as error:  # libraries raise all kinds of errors for damaged files
         missing = f"{error} is missing" if isinstance(error, KeyError) else ""
         reason = (missing or str(error) or type(error).__name__).splitlines()[0]
-        raise ValueError(f"{folder} holds a damaged model: {reason}") from error
+        raise ValueError(f"{folder} contains a damaged model: {reason}") from error
 
 
 def _describe(estimator: Any) -> dict[str, Any]:
