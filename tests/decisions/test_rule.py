@@ -235,7 +235,7 @@ class TestPromises:
         rng = np.random.default_rng(0)
         p, y = draw(100, rng)
         rule = DecisionRule("precision", subject_to="recall >= 0.95", confidence=0.9).fit(p, y)
-        assert f"recall[1] >= 0.95 needs at least 45 rows to count, and there are {y.sum()}." in rule.summary()
+        assert f"recall[1] >= 0.95 needs at least 45 rows in its denominator, and there are {y.sum()}." in rule.summary()
         with pytest.raises(NotAttainableError, match="fallback='best'"):
             rule.predict(p)
         best = DecisionRule("precision", subject_to="recall >= 0.95", confidence=0.9, fallback="best").fit(p, y)

@@ -158,7 +158,7 @@ def _solve_with_promise(rows: Rows, metric: Metric, constraints: Sequence[ClassC
         text = f"Not attainable: the best {one.constraint.name} that can be promised {level} is {own.limit:g}."
         _, trials = one.constraint.share.counts(path.two_by_two(is_class), one.index)
         if trials.max() < (needed := fewest_rows(one.constraint, alpha)):
-            text += f" {one.constraint} needs at least {needed:,} rows to count, and there are {trials.max():,.0f}."
+            text += f" {one.constraint} needs at least {needed:,} rows in its denominator, and there are {trials.max():,.0f}."
         return Solution(_shifted(offsets, moving, path.shifts[own.cut]), text, own.limit if len(constraints) == 1 else None)
     names = " and ".join(str(one.constraint) for one in constraints)
     return Solution(offsets, f"Not attainable: {names} can each be promised {level}, but not together.")

@@ -105,7 +105,7 @@ def _reader(graph: OnnxGraph, classifier: Any) -> Callable[[str], str]:
 def _frame_inputs(graph: OnnxGraph, reader: Any) -> list[str]:
     """One input per column: texts for categories, numbers for all others."""
     if not reader.automatic or not reader.transformers:
-        raise ValueError(f"to_onnx reads data frames with preprocess='auto' only, and a model that is no Pipeline. {INSTEAD}")
+        raise ValueError(f"to_onnx needs preprocess='auto' for data frames, and a model other than a Pipeline. {INSTEAD}")
     kept = keep_transformer(next(iter(reader.transformers.values())))
     kinds = {place: part["kind"] for part in kept["parts"] for place in part["places"]}
     inputs = []
