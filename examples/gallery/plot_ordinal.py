@@ -24,7 +24,7 @@ grades = np.digitize(quality, [-2.2, -1.1, 1.1, 2.2])
 model = LogisticRegression(C=0.1).fit(X[:2000], grades[:2000])
 
 # %%
-# The next 2,000 rows tune the offsets, and the last 2,000 judge both decisions. The rows of a matrix are true grades.
+# The next 2,000 rows tune the offsets, and the last 2,000 evaluate both decisions. The rows of a matrix are true grades.
 
 rule = mf.DecisionRule("quadratic_kappa").fit(model.predict_proba(X[2000:4000]), grades[2000:4000])
 test, truth = model.predict_proba(X[4000:]), grades[4000:]
