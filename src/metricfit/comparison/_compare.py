@@ -72,47 +72,76 @@ def compare(
     calibration: float | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Which model for this metric, and which method for the model?
+    """Compare models, and methods of training them, on a metric.
 
-    It uses repeated stratified cross-validation, unless ``groups``, ``time`` or ``test`` says otherwise. Preprocessing,
-    penalties and thresholds are fitted on the training rows of each split. Differences are paired; p-values are corrected for
-    overlapping training sets and for multiple comparisons. Fewer than five scores give no p-values and no verdict.
+    Scores come from repeated stratified cross-validation, unless you pass ``groups``, ``time`` or ``test``. Preprocessing,
+    penalties and thresholds are fitted on the training rows of each split. Differences are paired, and p-values are corrected
+    for overlapping training sets and for multiple comparisons. With fewer than five scores there are no p-values and no
+    verdict.
 
-    Args:
-        X: features, as for ``MetricClassifier``.
-        y: labels, (n,).
-        metric: a name, a metric or a function of the confusion matrix.
-        models: names as in ``MetricClassifier``, by default "linear", "boosting" and "ensemble", as far as they take the data
-            (``notes`` of the result says which do not); or a dictionary of your own models, ``{"mine": LGBMClassifier()}``,
-            which are compared with the default ones. A constant answer and the linear model are always included.
-        methods: names or :class:`metricfit.methods.Method`, for linear models and networks; by default all registered methods
-            for the linear model. Every model is compared plain and with a tuned threshold.
-        pos_label: the positive class for "f1" and similar metrics of two classes; by default as in ``MetricClassifier``.
-        class_order: the classes in their order, for metrics that depend on it, as in ``MetricClassifier``.
-        n_splits: number of folds, or of forward splits by ``time``; at most the number of rows of the rarest class.
-        n_repeats: number of cross-validation repeats.
-        n_jobs: number of splits that run in parallel; it does not change the result. None is 1, or what
-            ``joblib.parallel_config`` says: with ``backend="dask"`` all workers of a cluster (docs/howto/clusters.md).
-        random_state: seed of splits and fits.
-        importance: also compute the permutation importance of every column, for one method of each model.
-        groups: (n,), rows of one group are never split between training and test rows, for example the rows of one person.
-            Folds inside a fit keep groups together as well.
-        time: (n,), dates or numbers. Every test block comes after all of its training rows, which grow from split to split.
-            Rows of the same moment stay together. Tuning inside a fit uses ordinary folds of the training rows.
-        test: features and labels of a test set. Models are fitted to all rows of ``X`` and judged on the test set once.
-            Intervals and p-values come from a paired bootstrap over its rows.
-        margin: a simpler contender is recommended if its 95 % interval against the best stays above minus the margin. In units
-            of the metric; for costs, a share of the cost of a constant answer.
-        subject_to: limits that every decision has to keep, as in ``MetricClassifier``: "precision >= 0.9". Each model is then
-            trained by cross-entropy, and a rule for the limits decides by its probabilities. ``methods`` is left out.
-        confidence: of the promise that the limits hold, such as 0.9. A split whose rule cannot promise them counts as a metric
-            of 0, or as the highest cost.
-        calibration: the share of rows that set the rule and train nothing, as in ``MetricClassifier``.
-        progress: progress reporter.
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        The features, as for :class:`MetricClassifier`.
+    y : array-like of shape (n_samples,)
+        The labels.
+    metric : str, Metric or callable, default="accuracy"
+        A name, a metric or a function of the confusion matrix.
+    models : list of str or dict, default=None
+        Names as in :class:`MetricClassifier`; by default "linear", "boosting" and "ensemble", if they can take the data. Or a
+        dictionary of your models, ``{"mine": LGBMClassifier()}``, which are compared with the default ones. A constant answer
+        and the linear model are always included.
+    methods : sequence of str or Method, default=None
+        Methods for linear models and networks; by default all registered methods for the linear model. Every model is compared
+        plain and with a tuned threshold.
+    pos_label : label, default=None
+        The positive class for "f1" and similar metrics of two classes, as in :class:`MetricClassifier`.
+    class_order : sequence of labels, default=None
+        The order of the classes, for metrics that depend on it.
+    n_splits : int, default=5
+        Number of folds, or of forward splits by ``time``; at most the number of rows of the rarest class.
+    n_repeats : int, default=2
+        How often the cross-validation is repeated.
+    n_jobs : int, default=None
+        Number of splits in parallel; it does not change the result. None means 1 unless ``joblib.parallel_config`` says
+        otherwise: with ``backend="dask"`` it uses all workers of a cluster (docs/howto/clusters.md).
+    random_state : int, default=0
+        Seed of the splits and fits.
+    importance : bool, default=False
+        Also compute the permutation importance of every column, for one method of each model.
+    groups : array-like of shape (n_samples,), default=None
+        Rows of one group, such as one person, are never split between training and test rows, nor between folds inside a fit.
+    time : array-like of shape (n_samples,), default=None
+        Dates or numbers. Every test block comes after all of its training rows, which grow from split to split. Rows of the
+        same moment stay together. Tuning inside a fit uses ordinary folds of the training rows.
+    test : tuple of (X_test, y_test), default=None
+        A test set. Models are fitted to all rows of ``X`` and judged once. Intervals and p-values come from a paired bootstrap
+        over the test rows.
+    margin : float, default=0.01
+        Recommend a simpler contender if its 95 % interval against the best stays above minus the margin. In units of the
+        metric; for costs, a share of the cost of a constant answer.
+    subject_to : str, Constraint or list of Constraint, default=None
+        Limits that every decision has to keep, such as ``"precision >= 0.9"``. Each model is then trained by cross-entropy and
+        a rule decides by its probabilities, so leave out ``methods``.
+    confidence : float, default=None
+        Promise, with this probability, that the limits hold. A split whose rule cannot promise them counts as a metric of 0,
+        or as the highest cost.
+    calibration : float, default=None
+        Share of the rows that set the rule and train nothing.
+    progress : Progress, default=None
+        Progress reporter.
 
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> features, target = load_breast_cancer(return_X_y=True)
-    >>> compare(features, target, "mcc", models=["linear"], methods=["cross_entropy", "auto"], n_repeats=1).verdict.answer
+    Returns
+    -------
+    Comparison
+        The scores of every contender with intervals and p-values, and the verdict. Print it for a table.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = compare(X, y, "f1_macro", models=["linear"], methods=["cross_entropy", "threshold"], n_repeats=1)
+    >>> found.verdict.answer
     'no'
     """
     check_number(n_splits, "n_splits", 2)

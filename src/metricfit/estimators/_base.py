@@ -119,12 +119,39 @@ class DecisionMixin(ClassifierMixin):
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
-        """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
+        """Scores that :meth:`predict` decides by, offsets included.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples,)
+            For two classes one column: the score of ``classes_[1]`` minus that of ``classes_[0]``.
+        """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The decision that is best for the metric; an error if constraints cannot be kept and there is no ``fallback``."""
+        """Predict the labels that are best for the metric.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The labels.
+
+        Raises
+        ------
+        NotAttainableError
+            If the constraints cannot be kept and ``fallback`` is None.
+        """
         check_is_fitted(self)
         if hasattr(self, "rule_"):
             return self.rule_.predict(self._rule_input(X))
@@ -138,7 +165,7 @@ class DecisionMixin(ClassifierMixin):
 
     @property
     def threshold_(self) -> float:
-        """For two classes: ``predict_proba(X)[:, 1] > threshold_`` where :meth:`predict` answers ``classes_[1]``."""
+        """For two classes, the probability above which :meth:`predict` answers ``classes_[1]``."""
         check_is_fitted(self)
         name = type(self).__name__
         if len(self.classes_) != 2:
@@ -148,7 +175,22 @@ class DecisionMixin(ClassifierMixin):
         return float(expit((self.offsets_[0] - self.offsets_[1]) / getattr(self, "temperature_", 1.0)))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
-        """The metric of :meth:`predict`."""
+        """Metric of the predictions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            The true labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            The metric; larger is better. A cost is negative.
+        """
         predicted, truth = self.predict(X), column_or_1d(y)
         check_label_types(truth)
         check_consistent_length(truth, predicted, sample_weight)

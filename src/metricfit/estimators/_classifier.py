@@ -47,75 +47,99 @@ SMOOTHINGS = ("auto", "normal", "softmax")
 
 
 class MetricClassifier(DecisionMixin, BaseEstimator):
-    """A classifier trained for the metric it is judged on.
+    """Classifier trained for the metric it is judged on.
 
-    By default it trains an ensemble: logistic regression, boosted trees and extremely randomised trees, with a logistic head
-    on their out-of-fold probabilities. Offsets then move its decision to do best on the metric. ``model="linear"`` is faster
-    and has coefficients: there a model trained for the metric is chosen where it beats the others by more than chance.
-    ``model="mlp"``, or your own network, is the mean of several networks with offsets. ``candidates_`` lists every candidate
-    with its metric on held-out rows.
+    By default it fits an ensemble of logistic regression, boosted trees and extremely randomised trees. Offsets then move the
+    decision to maximise the metric on held-out rows. The user guide (docs/guide/classifier.md) describes the models, how they
+    are chosen, and the constraints.
 
-    **Decisions and probabilities.** ``predict`` gives the best decision for the metric, ``predict_proba`` gives calibrated
-    probabilities. The best decision is not always the most probable class, so ``predict_proba`` with ``argmax`` is not
-    ``predict``. ``decision_function`` has the scores of ``predict``.
+    ``predict`` returns the best decision for the metric, ``predict_proba`` calibrated probabilities. The best decision is not
+    always the most probable class. ``decision_function`` returns the scores that ``predict`` compares.
 
-    **Constraints.** ``subject_to="precision >= 0.9"`` limits the decision, as in :class:`metricfit.DecisionRule`, and
-    ``confidence=0.9`` promises that the limit holds. The rule is ``rule_``, and :meth:`summary` has its sentences. Rows that
-    the whole procedure has not seen, members and head included, set it. ``method="auto"`` then trains cross-entropy, because
-    the rule decides by probabilities.
+    Parameters
+    ----------
+    metric : str, Metric or callable, default="accuracy"
+        A name (``metricfit.metrics.names()``), a metric such as ``metrics.FBeta([1, 1, 0.25])`` or ``metrics.Cost(matrix)``,
+        or a function of the confusion matrix (rows are true classes).
+    model : str, estimator, Network, nn.Module, callable or list, default="auto"
+        "auto", "linear", "boosting", "extra_trees", "ensemble", "mlp"; a scikit-learn classifier or Pipeline; a
+        :class:`metricfit.Network`, a module, or a function of (number of features, number of classes) that returns a module;
+        or a list of these, which becomes an ensemble. "auto" is the ensemble of the members that can take the data.
+    pos_label : label, default=None
+        The class that "f1", "precision" and similar metrics are about. By default the larger of two numbers, or the rarer of
+        two names.
+    class_order : sequence of labels, default=None
+        The order of the classes, for metrics that depend on it: "quadratic_kappa", ``Cost`` with a matrix, one beta per class,
+        functions. Numbers and ordered categoricals have an order; names need this argument.
+    average : {"macro", "micro", "weighted"}, default=None
+        "f1" with "macro" is "f1_macro".
+    subject_to : str, Constraint or list of Constraint, default=None
+        Limits on the decision, such as ``"precision >= 0.9"``. The fitted :class:`metricfit.DecisionRule` is ``rule_``.
+    confidence : float, default=None
+        Promise, with this probability, that the limits hold in the population the rows came from.
+    calibration : float, default=None
+        Share of the rows that set the rule and train nothing, which makes the promise exact. None sets the rule out of fold: a
+        fit takes ``cv`` times as long, and the promise is approximate.
+    fallback : {"best"}, default=None
+        Decide by the best limit that can be promised if the one in ``subject_to`` cannot. By default ``predict`` raises a
+        ``NotAttainableError`` then.
+    class_weight : "balanced" or dict, default=None
+        Weights of the classes in cross-entropy and hinge, never in the metric.
+    cv : int, splitter or list of splits, default=5
+        The folds that choose between candidates and tune the offsets.
+    method : str or Method, default="auto"
+        A method by name (``metricfit.methods.names()``) or a :class:`metricfit.Method`. "noisy_labels" is for networks whose
+        labels are partly wrong.
+    smoothing : {"auto", "normal", "softmax"}, default="auto"
+        Replaces the noise of methods that use normal noise ("direct", "exact").
+    preprocess : "auto", transformer or None, default="auto"
+        "auto" accepts arrays, sparse matrices and data frames with categories, dates, text and missing values. None passes a
+        numeric matrix on unchanged.
+    C : float, default=None
+        Inverse strength of the linear model's L2 penalty, as in ``LogisticRegression``. None chooses it by cross-validation.
+    warm_start : bool, default=False
+        Start from the weights of the last fit. Keep ``random_state`` fixed, or a network may have seen its held-out rows.
+    n_jobs : int, default=None
+        Number of folds in parallel; it does not change the result. None means 1 unless ``joblib.parallel_config`` says
+        otherwise.
+    random_state : int or RandomState, default=None
+        Seed of the folds, trees and networks.
+    verbose : int, default=0
+        1 shows a progress bar on stderr.
 
-    - By default the procedure is fitted to each fold, so it takes ``cv`` times as long. The mean of the fold models predicts.
-      Each of them was judged on rows it had not seen, but their mean was not, so a promise is approximate.
-    - ``calibration=0.25`` holds out this share of the rows, and the others train one model. The promise is exact.
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The sorted labels.
+    chosen_, method_, learner_ : str, Method, str
+        The chosen method, by name and as an object, and the model by name.
+    candidates_ : table
+        Every candidate with its metric on held-out rows.
+    offsets_ : ndarray of shape (n_classes,)
+        Added to the scores in :meth:`predict`. ``threshold_`` is the same decision for two classes.
+    temperature_ : float
+        Divides the scores in :meth:`predict_proba`.
+    rule_ : DecisionRule
+        Only with ``subject_to``.
+    notes_ : tuple of str
+        What was decided for you, in sentences.
 
-    Where the constraints cannot be kept, ``attainable_`` is False, and ``predict`` raises a ``NotAttainableError`` unless
-    ``fallback="best"``.
+    See Also
+    --------
+    OffsetClassifier : Tunes the decision of a classifier and leaves its training alone.
+    DecisionRule : Decides by scores that you already have.
 
-    Args:
-        metric: a name (``metricfit.metrics.names()``), a metric such as ``metrics.FBeta([1, 1, 0.25])`` or
-            ``metrics.Cost(matrix)``, or a function of the confusion matrix (rows are true classes).
-        model: ``"auto"``, ``"linear"``, ``"boosting"``, ``"extra_trees"``, ``"ensemble"``, ``"mlp"``, a scikit-learn
-            classifier such as ``LGBMClassifier()`` or a Pipeline, a :class:`metricfit.Network` with its options, an
-            ``nn.Module``, a function of (number of features, number of classes) that returns one, or a list of these, which
-            becomes an ensemble. ``"auto"`` is the ensemble of those members that can take the data; it is the linear model for
-            a method that trains for the metric. ``notes_`` says what it left out.
-        pos_label: the label that "f1", "precision" and the like are about, for two classes. By default it is the larger of two
-            numbers, as 1 of 0 and 1, and the rarer of two names.
-        class_order: the classes in their order, for metrics that depend on it: "quadratic_kappa", ``Cost`` with a matrix, one
-            beta per class, functions. Numbers and ordered categoricals have an order. Names have none, so it has to be given.
-        subject_to: limits of the decision: a sentence, a ``metricfit.Constraint`` or several of them.
-        confidence: of the promise that the limits hold in the population that the rows came from, such as 0.9.
-        calibration: the share of rows that set the rule and train nothing. With your own splits as ``cv``, the test rows of as
-            many of the last splits are held out. None sets the rule out of fold.
-        fallback: None, or "best" to decide by the best limit that can be promised where the one in ``subject_to`` cannot.
-        average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
-        class_weight: None, ``"balanced"`` or a dictionary: weights of classes in cross-entropy and hinge, never in the metric.
-        cv: number of folds, a splitter, or a list of splits.
-        method: ``"auto"``, one method alone by its name (``metricfit.methods.names()``), or your own ``metricfit.Method``.
-            ``"noisy_labels"`` is for a network whose labels are partly wrong: cross-entropy, leaky expected error and EXACT
-            are trained for accuracy. The accuracy of held-out rows, with their wrong labels, stops and chooses them. Offsets
-            for another metric come after, from the same labels. It takes three times as long or more.
-        smoothing: ``"auto"``, what the method says; or ``"normal"`` noise or ``"softmax"`` for any number of classes, in
-            methods with normal noise (``direct``, ``exact``).
-        preprocess: ``"auto"`` takes arrays, sparse matrices and DataFrames with categories, dates, text and missing values; a
-            scikit-learn transformer takes its place; None leaves a matrix of numbers as it is.
-        C: inverse strength of the linear model's L2 penalty as in ``LogisticRegression``, or None to choose it by held-out
-            cross-entropy.
-        warm_start: start from the weights of the last fit. Keep ``random_state``: with other folds a network has seen its
-            held-out rows before.
-        n_jobs: number of folds in parallel. The result is the same, bit for bit, for any number. Networks of your own run one
-            after the other, because each uses all threads. None is 1, or what ``joblib.parallel_config`` says: with
-            ``backend="dask"`` all workers of a cluster.
-        random_state: seed of the folds, of trees and of networks. It gives the same model while other threads fit others, and
-            torch's global generator is left as it was. A module of yours draws from that one: while it is fitted, other
-            modules wait, and no other thread should draw.
-        verbose: 1 shows a bar on stderr, or lines where rich is not installed.
-
+    Examples
+    --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> features, target = load_breast_cancer(return_X_y=True)
-    >>> classifier = MetricClassifier("mcc", random_state=0).fit(features, target)
-    >>> classifier.score(features, target) > 0.95
-    True
+    >>> from sklearn.model_selection import train_test_split
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> classifier = MetricClassifier("mcc", model="linear", random_state=0).fit(X_train, y_train)
+    >>> classifier.chosen_
+    'cross_entropy'
+    >>> round(classifier.score(X_test, y_test), 2)
+    0.91
     """
 
     def __init__(
@@ -162,9 +186,22 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
-        """Fit to features (n, p), labels of any one type (n,) and, if given, weights of rows (n,).
+        """Fit the model and its decision.
 
-        Weights are divided by the largest one if that is below 1e-15 or above 1e15; none counts less than 1e-15 of it.
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            Labels of one type: numbers, texts or booleans.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in training and in the metric. Weights below 1e-15 of the largest count as 1e-15 of it; zeros
+            drop the row.
+
+        Returns
+        -------
+        self : MetricClassifier
+            The fitted classifier.
         """
         warm = getattr(self, "model_", None) if self.warm_start else None
         table = self._read(X, y, sample_weight)
@@ -180,13 +217,39 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """Calibrated probabilities (n, k). The largest is not always the class that :meth:`predict` returns."""
+        """Calibrated probabilities; the largest is not always the class that :meth:`predict` returns.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
         return self.scores_and_probabilities(X)[1]
 
     def scores_and_probabilities(self, X: Any) -> tuple[Floats, Floats]:  # noqa: N803
-        """Scores, whose largest decides :meth:`predict`, and :meth:`predict_proba`: (n, k) both, from one pass.
+        """Scores and probabilities from one pass over the rows.
 
-        A number so far from those of the fit that the model has no score for it is a ValueError, which names its row.
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes)
+            The largest score of a row decides :meth:`predict`.
+        probabilities : ndarray of shape (n_samples, n_classes)
+            The result of :meth:`predict_proba`.
+
+        Raises
+        ------
+        ValueError
+            If a number is so far from those of the fit that the model has no finite score for it. The message names the row.
         """
         check_is_fitted(self)
         data, reader = self._check_features(X, reset=False), self.preprocessor_
@@ -212,9 +275,12 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         return self.predict_proba(X)
 
     def summary(self) -> str:
-        """One line: the model, the chosen method, and its metric on held-out rows; then a line for each automatic decision.
+        """Describe the fit: the model, the chosen method, its metric on held-out rows, and the automatic decisions.
 
-        With constraints, the sentences of ``rule_`` take the place of the metric.
+        Returns
+        -------
+        str
+            One line for the fit, or the sentences of ``rule_``, then one line per note.
         """
         check_is_fitted(self)
         line = f"{self.learner_}, {self.chosen_} for {metrics.name_of(self.metric)}"
@@ -227,9 +293,16 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         return "\n".join([line, *self.notes_])
 
     def save(self, folder: str | Path) -> None:
-        """Write the fitted model into a new folder, without pickle: see :meth:`load`.
+        """Write the fitted model to a new folder, without pickle.
 
-        An estimator or a transformer of yours is written by skops: ``pip install 'metricfit[own]'``.
+        Parameters
+        ----------
+        folder : str or Path
+            The folder to create. :meth:`load` reads it.
+
+        Notes
+        -----
+        skops writes estimators and transformers that you passed: ``pip install 'metricfit[own]'``.
         """
         from metricfit.estimators._storage import save
 
@@ -238,25 +311,48 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | Path, *, model: Any = None, metric: Any = None, trusted: tuple[str, ...] = ()) -> Self:
-        """Read a model from a folder. It predicts the same to the last bit. Models that have a name run no code.
+        """Read a model that :meth:`save` wrote; it predicts the same to the last bit.
 
-        skops builds an estimator or a transformer of yours, such as ``LGBMClassifier`` or a Pipeline. Name the types that it
-        does not know as safe as ``trusted``; the error lists them. Pass again what a file cannot hold, as you passed it to the
-        estimator: a custom module, or the list with it, as ``model``, and a function as ``metric``. ``model`` of a loaded
-        classifier describes an estimator of yours in words; to fit again, pass the estimator as ``model``.
+        Models that have a name ("linear", "ensemble", ...) run no code from the folder. skops builds estimators and
+        transformers that you passed.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder.
+        model : estimator, nn.Module, callable or list, default=None
+            What a file cannot hold, as you passed it to the estimator: a custom module, or the list that contains it. Pass
+            your estimator here to fit the loaded classifier again.
+        metric : callable, default=None
+            The metric, if it is a function.
+        trusted : tuple of str, default=()
+            Types that skops does not know as safe. The error lists them.
+
+        Returns
+        -------
+        MetricClassifier
+            The fitted classifier.
         """
         from metricfit.estimators._storage import load
 
         return load(cls, Path(folder), model, metric, trusted)
 
     def to_onnx(self, *, dtype: str = "float64") -> Any:
-        """The classifier as an ONNX model with the outputs ``label`` (n,) and ``probabilities`` (n, k).
+        """Convert the classifier to an ONNX model with the outputs ``label`` (n,) and ``probabilities`` (n, k).
 
-        Its input is ``X`` (n, p), or one (n, 1) per column of a data frame: texts for categories, an empty one for a missing
-        value, and numbers for the others. All arithmetic is in float64, as here. ``dtype`` is the type of the inputs.
+        Its input is ``X`` (n, p), or one input (n, 1) per column of a data frame: numbers, and texts for categories, where an
+        empty text is a missing value. All arithmetic is in float64. It works for linear models, trees, ensembles of them, and
+        what skl2onnx converts (docs/production.md). Needs ``metricfit[onnx]``.
 
-        For linear models, trees, ensembles of them, and what skl2onnx converts (docs/production.md). Needs
-        ``metricfit[onnx]``.
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}, default="float64"
+            The type of the inputs.
+
+        Returns
+        -------
+        onnx.ModelProto
+            The model.
         """
         from metricfit.estimators._onnx import classifier_to_onnx
 

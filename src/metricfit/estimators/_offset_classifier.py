@@ -69,33 +69,69 @@ def _has_probabilities(self: OffsetClassifier) -> bool:
 
 
 class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
-    """Threshold tuning for any classifier: one offset per class moves its decision to do best on a metric.
+    """Threshold tuning for any classifier and any number of classes.
 
-    This is scikit-learn's ``TunedThresholdClassifierCV`` for any number of classes. Offsets are added to log-probabilities, or
-    to the decision function where there are none. :func:`metricfit.tune_offsets` tunes them on cross-validated scores; by
-    default it maximises the metric under noise (``smooth``). With ``cv="prefit"`` the estimator is already fitted, and the
-    rows given to ``fit`` should be rows that it has not seen.
+    It works like scikit-learn's ``TunedThresholdClassifierCV``, with one offset per class. :func:`metricfit.tune_offsets`
+    finds the offsets from cross-validated scores. They are added to log-probabilities, or to the decision function of an
+    estimator without probabilities.
 
-    For two classes and an estimator with probabilities, ``threshold_`` says the same in one number: ``predict`` answers
-    ``classes_[1]`` where ``predict_proba(X)[:, 1] > threshold_``. It is -inf or inf if the answer is always the same.
+    Parameters
+    ----------
+    estimator : estimator
+        A scikit-learn classifier, or a fitted one with ``cv="prefit"``.
+    metric : str, Metric or callable, default="accuracy"
+        The metric to maximise, as in :class:`MetricClassifier`.
+    pos_label : label, default=None
+        The class that "f1", "precision" and similar metrics are about. By default the larger of two numbers, or the rarer of
+        two names.
+    class_order : sequence of labels, default=None
+        The order of the classes, for metrics that depend on it.
+    average : {"macro", "micro", "weighted"}, default=None
+        "f1" with "macro" is "f1_macro".
+    subject_to : str, Constraint or list of Constraint, default=None
+        Limits on the decision, such as ``"precision >= 0.9"``. A :class:`metricfit.DecisionRule`, ``rule_``, then finds the
+        offsets, and ``rule_.summary()`` says how well the limits are kept.
+    confidence : float, default=None
+        Promise, with this probability, that the limits hold. The mean of the fold models predicts then, and the promise is
+        approximate because only the fold models were tested. It is exact with ``calibration``, or with ``cv="prefit"`` and
+        rows that the estimator has not seen.
+    calibration : float, default=None
+        Share of the rows that set the rule and train nothing, such as 0.25.
+    fallback : {"best"}, default=None
+        Decide by the best limit that can be promised if the one in ``subject_to`` cannot. By default ``predict`` raises a
+        ``NotAttainableError`` then.
+    smooth : bool, default=True
+        Maximise the metric under noise on the scores, which follows chance less than the metric itself.
+    cv : int, splitter, list of splits or "prefit", default=5
+        The folds of the cross-validated scores. With "prefit", pass rows to :meth:`fit` that the estimator has not seen.
+    n_jobs : int, default=None
+        Number of folds in parallel.
+    random_state : int or RandomState, default=None
+        Seed of the folds.
 
-    **Constraints.** With ``subject_to="precision >= 0.9"``, a :class:`metricfit.DecisionRule` finds the offsets from the same
-    scores. It is ``rule_``, and ``rule_.summary()`` says how well the constraints are kept. With ``confidence=0.9`` they are
-    promised, and the model that predicts has to be the one that was judged:
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The sorted labels.
+    offsets_ : ndarray of shape (n_classes,)
+        One number per class. ``threshold_`` is the same decision for two classes.
+    rule_ : DecisionRule
+        Only with ``subject_to``.
 
-    - By default the mean of the fold models predicts. Each fold model was judged on rows it had not seen, but their mean was
-      not, so the promise is approximate.
-    - ``calibration=0.25`` holds out this share of the rows, and the others train one model. The promise is exact.
-    - With ``cv="prefit"`` it is exact if the estimator has not seen the rows.
+    See Also
+    --------
+    tune_offsets : The same for scores that you already have.
 
-    Where the constraints cannot be kept, ``predict`` raises a ``NotAttainableError``, unless ``fallback="best"``.
-
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> features, target = load_iris(return_X_y=True)
-    >>> tuned = OffsetClassifier(GaussianNB(), "f1_macro", random_state=0).fit(features, target)
-    >>> tuned.offsets_.shape
-    (3,)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tuned = OffsetClassifier(GaussianNB(), "f1_macro", random_state=0).fit(X, y)
+    >>> tuned.offsets_.round(1)
+    array([ 3.9, -1.6, -2.4])
+    >>> tuned.predict(X[:3])
+    array([0, 0, 0])
     """
 
     def __init__(
@@ -138,8 +174,22 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> Self:
         """Fit the estimator and tune the offsets on rows it has not seen.
 
-        Rows of one group stay in one fold. A splitter as ``cv`` gets the groups; a number of folds is that of a
-        ``StratifiedGroupKFold``.
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features, passed on to the estimator.
+        y : array-like of shape (n_samples,)
+            The labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group stay in one fold. A splitter as ``cv`` gets the groups; a number of folds becomes a
+            ``StratifiedGroupKFold``.
+
+        Returns
+        -------
+        self : OffsetClassifier
+            The fitted classifier.
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -216,7 +266,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def threshold_(self) -> float:
-        """For two classes: ``predict_proba(X)[:, 1] > threshold_`` where :meth:`predict` answers ``classes_[1]``."""
+        """For two classes, the probability above which :meth:`predict` answers ``classes_[1]``; it may be infinite."""
         threshold = super().threshold_
         if threshold < LEAST_PROBABILITY:  # smaller probabilities count as much
             return -np.inf
@@ -224,14 +274,35 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """The estimator's own probabilities, which the offsets leave alone."""
+        """Probabilities of the estimator, which the offsets leave unchanged.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
     def to_onnx(self, *, dtype: str = "float64") -> Any:
-        """An ONNX model of the decision and the probabilities, if skl2onnx converts the estimator, fitted to an array.
+        """Convert the decision and the probabilities to an ONNX model, if skl2onnx converts the estimator.
 
-        See :meth:`MetricClassifier.to_onnx`.
+        See :meth:`MetricClassifier.to_onnx`. The estimator has to be fitted to an array.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}, default="float64"
+            The type of the input.
+
+        Returns
+        -------
+        onnx.ModelProto
+            The model.
         """
         from metricfit.estimators._onnx import offset_classifier_to_onnx
 

@@ -55,27 +55,58 @@ def fit_shards(
 ) -> MetricClassifier:
     """Fit a :class:`metricfit.MetricClassifier` to Parquet files of the same columns, in bounded memory.
 
-    Rows are read block by block, many times. The model is the one that ``MetricClassifier(metric, model="linear", ...)`` would
-    fit to all rows in memory: probabilities agree within 0.001, and 99.9 % of the decisions are the same. Labels and folds
-    stay in memory, a few bytes per row; features never do.
+    Rows are read in blocks, many times. The model is the one that ``MetricClassifier(metric, model="linear", ...)`` fits to
+    all rows in memory: probabilities agree within 0.001, and 99.9 % of the decisions are the same. Labels and folds stay in
+    memory, a few bytes per row; features do not.
 
-    ``model="xgboost"`` trains boosted trees by XGBoost's external memory (extra ``trees``), or on a Dask cluster by its Dask
-    interface. A first model holds out one of the ``cv`` folds, whose rows give offsets and probabilities; the model that
-    predicts is trained on all rows.
+    Parameters
+    ----------
+    files : str, Path or sequence of these
+        A pattern such as ``"part-*.parquet"``, a folder, a file, or a list of these.
+    target : str, default=None
+        The column to predict; by default the last one.
+    metric : str, Metric or callable, default="accuracy"
+        As in :class:`MetricClassifier`.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    numeric : sequence of str, default=()
+        Columns to read as numbers.
+    categorical : sequence of str, default=()
+        Columns to read as categories.
+    merge_rare : int, default=0
+        Classes with fewer rows become one class, "other".
+    scratch : str or Path, default=None
+        Folder for temporary files; by default that of the system. If the numbers of all rows take at most half of its free
+        space, they are kept there, which makes each pass several times faster. Workers of a cluster write there only if you
+        pass a folder that all of them can see.
+    **options : dict
+        Options of :class:`MetricClassifier`: ``model``, ``pos_label``, ``class_order``, ``average``, ``class_weight``, ``cv``
+        (a number of folds), ``method`` (any but "exact" and "east"), ``smoothing``, ``C``, ``n_jobs``, ``random_state`` and
+        ``verbose``. ``model`` is "linear" (also for "auto"), "xgboost" or an ``XGBClassifier``.
 
-    Args:
-        files: a pattern such as ``"part-*.parquet"``, a folder, a file, or a list of these.
-        target: the column to predict, by default the last.
-        metric: as in ``MetricClassifier``.
-        drop, numeric, categorical: columns to leave out, to read as numbers, and to read as categories.
-        merge_rare: classes with fewer rows become one class, "other".
-        scratch: a folder for temporary files, by default that of the system. If the numbers of all rows take no more than half
-            of its free space, they are kept there, which makes each pass several times faster. The workers of a cluster
-            write there only if you pass a folder, which all of them have to see.
-        options: of ``MetricClassifier``: ``pos_label``, ``class_order``, ``average``, ``class_weight``, ``cv`` (a number of
-            folds), ``method`` (any but "exact" and "east"), ``smoothing``, ``C``, ``n_jobs``, ``random_state`` and
-            ``verbose``. ``model`` is "linear", or "auto", which is the linear model too, and ``notes_`` says so; or "xgboost",
-            or an ``XGBClassifier`` with options of its own, for ``method`` "auto", "threshold" or "cross_entropy".
+    Returns
+    -------
+    MetricClassifier
+        The fitted classifier.
+
+    Notes
+    -----
+    ``model="xgboost"`` trains boosted trees in XGBoost's external memory (extra ``trees``), or on a Dask cluster through its
+    Dask interface, with ``method`` "auto", "threshold" or "cross_entropy". A first model holds out one of the ``cv`` folds,
+    whose rows give the offsets and probabilities. The model that predicts is trained on all rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from sklearn.datasets import load_iris
+    >>> table = load_iris(as_frame=True).frame
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table[::2].to_parquet(f"{folder}/part-0.parquet")
+    ...     table[1::2].to_parquet(f"{folder}/part-1.parquet")
+    ...     classifier = fit_shards(f"{folder}/part-*.parquet", "target", "f1_macro", method="threshold", random_state=0)
+    >>> classifier.score(table.drop(columns="target"), table["target"]) > 0.9
+    True
     """
     check_scratch(scratch)
     found = open_files(find_files(files), target, drop, numeric, categorical)
