@@ -92,11 +92,22 @@ COST = "cost"
 
 @dataclass(frozen=True)
 class Constraint:
-    """A limit for a quantity of the decisions, such as ``Constraint("precision", ">=", 0.9, label="fraud")``.
+    """Limit on a quantity of the decisions, such as ``Constraint("precision", ">=", 0.9, label="fraud")``.
 
-    The quantity is "precision", "recall", "f1", "jaccard", "fpr", "specificity" or "predicted_rate" of a class, by default of
-    the positive one of two; or "cost", the mean cost of a row for the metric ``Cost``; or the name of any metric.
+    Parameters
+    ----------
+    quantity : str
+        "precision", "recall", "f1", "jaccard", "fpr", "specificity" or "predicted_rate" of a class; "cost", the mean cost of a
+        row for the metric ``Cost``; or the name of any metric.
+    sign : {">=", "<="}
+        The direction of the limit.
+    limit : float
+        The limit.
+    label : label, default=None
+        The class; by default the positive one of two.
 
+    Examples
+    --------
     >>> str(Constraint("recall", ">=", 0.95, label="fraud"))
     'recall[fraud] >= 0.95'
     """
@@ -123,6 +134,7 @@ class Constraint:
 
     @property
     def name(self) -> str:
+        """The quantity with its class, as in a sentence."""
         return self.quantity if self.label is None else f"{self.quantity}[{self.label}]"
 
     def __str__(self) -> str:
@@ -130,16 +142,17 @@ class Constraint:
 
     @property
     def share(self) -> Share | None:
-        """How the quantity is a share of rows, if it is one."""
+        """How the quantity is a share of rows; None if it is not one."""
         return ACCURACY if self.quantity == "accuracy" else SHARES.get(self.quantity)
 
     @property
     def wants_more(self) -> bool:
+        """Whether the limit is a lower one."""
         return self.sign == ">="
 
     @property
     def is_absolute(self) -> bool:
-        """Whether the limit allows no exception: a share of all rows, or of none."""
+        """Whether the limit allows no exception: a share of 1 at least, or of 0 at most."""
         return self.share is not None and self.limit == (1.0 if self.wants_more else 0.0)
 
 

@@ -40,71 +40,97 @@ class NotAttainableError(ValueError):
 
 
 class DecisionRule(ClassifierMixin, BaseEstimator):
-    """How to answer by the scores of any classifier: the best decision for a metric, subject to constraints.
+    """Decide by the scores of any classifier: best for a metric, subject to constraints.
 
     Fit it to scores of rows that the classifier has not seen. The rule adds an offset to the score of each class, and the
-    largest sum decides. For two classes that is a threshold. To scikit-learn it is an estimator whose features are scores:
-    it can be the last step of a Pipeline.
+    largest sum decides; for two classes that is a threshold. It is a scikit-learn estimator whose features are scores, so it
+    can be the last step of a Pipeline. The user guide explains constraints and promises (docs/guide/decide.md), and costs per
+    row, budgets, abstention and several labels per row (docs/guide/actions.md).
 
-    **Constraints.** ``subject_to="precision >= 0.9 and predicted_rate <= 0.05"`` limits "precision", "recall", "f1",
-    "jaccard", "fpr", "specificity" and "predicted_rate" of a class (``recall[fraud]``), "cost", or any metric. Without
-    ``confidence`` the limits hold on the rows of the fit. With ``confidence=0.9`` they are promised: with this probability
-    over the draw of the rows, they hold in the population that the rows came from, or the rule refuses. The promise is about
-    that population. It is not about each batch, and not about rows from another source.
+    Parameters
+    ----------
+    metric : str, Metric or callable, default="accuracy"
+        A name, a metric or a function of the confusion matrix. "recall@200" and "precision@200" are about the 200 best rows.
+        ``Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5})`` reads costs from the column "amount" of ``costs``, and each
+        row gets the answer with the least expected cost.
+    subject_to : str, Constraint or list of Constraint, default=None
+        Limits such as ``"precision >= 0.9 and predicted_rate <= 0.05"`` on "precision", "recall", "f1", "jaccard", "fpr",
+        "specificity" or "predicted_rate" of a class (``recall[fraud]``), on "cost", or on any metric.
+    confidence : float, default=None
+        Promise, with this probability over the draw of the rows, that the limits hold in the population the rows came from, or
+        refuse. The promise is not about single batches or rows from another source. None keeps the limits on the rows of the
+        fit.
+    pos_label : label, default=None
+        The positive class, which a single column of scores is about. By default the larger of two numbers, or the rarer of two
+        names.
+    class_order : sequence of labels, default=None
+        The order of the classes, for metrics that depend on it.
+    classes : sequence of labels, default=None
+        The labels of the columns of scores. By default the column names of a data frame that has all labels, or 0 ... k - 1,
+        or the sorted labels.
+    kind : {"auto", "probability", "log_probability", "logit"}, default="auto"
+        What the scores are.
+    fallback : {"best"}, default=None
+        Decide by the best limit that can be promised if the one in ``subject_to`` cannot. By default :meth:`predict` raises an
+        error then.
+    budget : dict, default=None
+        The most answers of a class in each batch that :meth:`predict` gets: ``{"fraud": 200}`` rows, or a share,
+        ``{"fraud": 0.02}``.
+    abstain : str, default=None
+        Limit on the error among answered rows, such as ``"error <= 0.02"``. The surest rows are answered, as many as the limit
+        allows; ``confidence`` promises it.
+    abstain_cost : float, default=None
+        Cost of no answer, where a wrong answer costs 1 or what ``Cost`` says.
+    abstain_label : label, default=None
+        The label that stands for no answer. By default -1 among numbers and "abstain" among names.
 
-    **Costs per row.** ``Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5})`` has a cost in the column "amount" of the data
-    frame ``costs`` that :meth:`fit` and :meth:`predict` take. The answer to each row is the one with the least expected cost,
-    by calibrated probabilities. ``money_`` says what the answers cost and save.
+    Attributes
+    ----------
+    offsets_ : ndarray of shape (n_classes,)
+        One number per class. ``threshold_`` is the same decision for two classes.
+    score_, score_interval_ : float, tuple
+        The cross-validated metric of the rule and its 95 % interval.
+    baseline_, gain_, gain_interval_, gain_p_ : float, float, tuple, float
+        The metric of the largest score, and the gain over it with interval and p-value.
+    predicted_ : ndarray of shape (n_samples,)
+        The labels of the rows of the fit, by rules of the other rows if ``is_cross_fitted_``.
+    constraints_ : list of dict
+        For each constraint its value on the rows of the fit, the interval, what is promised, and a sentence.
+    attainable_, refusal_ : bool, str
+        Whether the constraints can be kept, and if not, why.
+    curve_ : Curve
+        The metric and its parts over thresholds, for two classes.
+    reliability_ : Reliability
+        Probabilities against observed frequencies, in bins. :meth:`summary` warns if they are not calibrated.
+    shares_ : ndarray of shape (n_classes,)
+        The shares of the classes that the rule is for.
+    columns_ : tuple of str
+        The column names of the scores, if they came in a data frame.
+    coverage_, coverage_curve_ : dict, CoverageCurve
+        With abstention: the share of answered rows and their error, and the error over this share.
+    money_ : Money
+        With costs per row: what the answers cost and save, on rows that did not set the rule.
+    notes_ : tuple of str
+        What the rule decided by itself, in sentences.
 
-    **A budget.** ``budget={"fraud": 200}`` allows 200 answers "fraud" in each batch that :meth:`predict` gets, where they gain
-    most. The metrics "recall@200" and "precision@200" are of the 200 best rows.
+    See Also
+    --------
+    OffsetClassifier : Wraps a classifier and finds the rule by cross-validation.
+    tune_offsets : Only the offsets, as numbers.
 
-    **No answer.** ``abstain="error <= 0.02"`` answers as many rows as this limit of the error among them allows, the surest
-    first; ``confidence`` promises the limit. ``abstain_cost`` gives no answer where one is expected to cost more.
-
-    **Several labels per row.** If ``y`` is a table of 0 and 1 of the shape of the scores, or a list of labels for each row,
-    there is one threshold per label, for "f1_macro", "f1_micro", "f1_samples", the same of Jaccard, or "subset_accuracy".
-
-    **Another prevalence.** :meth:`for_prevalence` solves the offsets again for other shares of the classes. :meth:`adapt`
-    estimates these shares from new rows without labels.
-
-    Args:
-        metric: a name, a metric or a function of the confusion matrix.
-        subject_to: a sentence, a :class:`Constraint` or several of them.
-        confidence: of the promise that the constraints hold, such as 0.9.
-        pos_label: the positive class, which a single column of scores is about. By default the larger of two numbers, and the
-            rarer of two names.
-        class_order: the classes in their order, for metrics that depend on it.
-        classes: the labels of the columns of scores. By default the names of the columns of a data frame that has all labels,
-            or 0 ... k - 1, or the sorted labels.
-        kind: "auto", or what the scores are: "probability", "log_probability" or "logit".
-        fallback: None, or "best" to decide by the best limit that can be promised where the one in ``subject_to`` cannot.
-        budget: the most answers of a class in a batch: ``{"fraud": 200}`` rows, or a share, ``{"fraud": 0.02}``.
-        abstain: a limit such as "error <= 0.02" for the rows that are answered; the others get no answer.
-        abstain_cost: the cost of no answer, where a wrong answer costs 1 or what ``Cost`` says.
-        abstain_label: what stands for no answer. By default -1 among numbers, and "abstain" among names.
-
-    Attributes:
-        offsets_: one number per class. ``threshold_`` says the same for two classes.
-        score_, score_interval_: the metric of rows that did not set the offsets, by cross-validation, and its 95 % interval.
-        baseline_, gain_, gain_interval_, gain_p_: the metric of the largest score, and the difference with its p-value.
-        predicted_: the labels of the rows of the fit, by rules of the other rows if ``is_cross_fitted_``.
-        constraints_: for each constraint its value on the rows of the fit, the interval, what is promised, and a sentence.
-        attainable_, refusal_: whether the constraints can be kept, and if not, why.
-        curve_: the metric and its parts over thresholds, for two classes.
-        reliability_: probabilities and how often they came true, in bins; :meth:`summary` warns if they are not calibrated.
-        shares_: the shares of the classes that the rule is for.
-        columns_: the names of the columns of scores, if they came in a data frame.
-        coverage_, coverage_curve_: the share of rows that are answered and their error, and the error over this share.
-        money_: for costs per row, what the answers cost and what they save, on rows that did not set the rule.
-        notes_: what the rule decided by itself, in sentences.
-
+    Examples
+    --------
     >>> scores, y = [0.1, 0.4, 0.35, 0.8, 0.6, 0.9], [0, 0, 1, 1, 0, 1]
     >>> rule = DecisionRule("recall", subject_to="precision >= 0.7", kind="probability").fit(scores, y)
     >>> rule
     DecisionRule: maximise recall subject to precision >= 0.7; answer 1 where its probability is above 0.7101.
     >>> rule.predict([0.3, 0.7])
     array([0, 0])
+
+    At most one answer "1" per batch, for the row where it gains most:
+
+    >>> DecisionRule("f1", budget={1: 1}, kind="probability").fit(scores, y).predict([0.7, 0.8, 0.9])
+    array([0, 0, 1])
     """
 
     _repr_mimebundle_ = None  # notebooks show the sentence
@@ -162,10 +188,27 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         *,
         costs: Any = None,
     ) -> Self:
-        """Find the offsets from scores (n,), (n, 1) or (n, k) and labels (n,).
+        """Find the offsets.
 
-        ``sample_weight`` is how much each row counts. Rows of one group depend on each other, which makes intervals wider.
-        ``costs`` is a data frame, or a dictionary of arrays, with the columns that a ``Cost`` names.
+        Parameters
+        ----------
+        scores : array-like, data frame or tensor of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+            Scores of rows that the classifier has not seen. A single column is about the positive class.
+        y : array-like of shape (n_samples,)
+            The labels. For several labels per row, a table of 0 and 1 of the shape of ``scores``, or a list of labels for each
+            row: there is then one threshold per label, for "f1_macro", "f1_micro", "f1_samples", the same of Jaccard, or
+            "subset_accuracy".
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group depend on each other, which widens the intervals.
+        costs : data frame or dict of arrays, default=None
+            The columns that a ``Cost`` names.
+
+        Returns
+        -------
+        self : DecisionRule
+            The fitted rule.
         """
         self.actions_ = self.money_ = self.coverage_ = self.coverage_curve_ = None
         if _rule_labels.are_many(scores, y):
@@ -197,9 +240,24 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, scores: Any, *, costs: Any = None) -> NDArray[Any]:
-        """The label of every row; an error if the constraints cannot be kept and no ``fallback`` was passed.
+        """Predict the labels.
 
-        ``costs`` has the columns that a ``Cost`` names, for these rows.
+        Parameters
+        ----------
+        scores : array-like, data frame or tensor
+            Scores in the layout of the fit.
+        costs : data frame or dict of arrays, default=None
+            The columns that a ``Cost`` names, for these rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The labels.
+
+        Raises
+        ------
+        NotAttainableError
+            If the constraints cannot be kept and ``fallback`` is None.
         """
         if self.has_lists_ is not None:
             return _rule_labels.predict(self, scores)
@@ -214,7 +272,24 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
             raise NotAttainableError(f"{self.refusal_} Pass fallback='best' to decide by the best that can be promised.")
 
     def score(self, scores: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, costs: Any = None) -> float:
-        """The metric of :meth:`predict`, of the rows with an answer. For costs per row, minus the mean cost."""
+        """Metric of the predictions for the rows with an answer; for costs per row, minus the mean cost.
+
+        Parameters
+        ----------
+        scores : array-like, data frame or tensor
+            Scores in the layout of the fit.
+        y : array-like of shape (n_samples,)
+            The true labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts.
+        costs : data frame or dict of arrays, default=None
+            The columns that a ``Cost`` names, for these rows.
+
+        Returns
+        -------
+        float
+            The metric; larger is better.
+        """
         weight = check_weight(sample_weight, len(scores))
         if self.has_lists_ is not None:
             return _rule_labels.score(self, scores, y, weight)
@@ -230,7 +305,20 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return float(metric_values(self.metric_, hard_confusion(predicted, labels, weight, len(known))))
 
     def decision_function(self, scores: Any, *, costs: Any = None) -> Floats:
-        """The sums that :meth:`predict` decides by: (n, k), or (n,) for two classes. For costs per row, expected savings."""
+        """Sums of scores and offsets that :meth:`predict` decides by; for costs per row, the expected savings.
+
+        Parameters
+        ----------
+        scores : array-like, data frame or tensor
+            Scores in the layout of the fit.
+        costs : data frame or dict of arrays, default=None
+            The columns that a ``Cost`` names, for these rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples,)
+            For two classes one column: the sum of ``classes_[1]`` minus that of ``classes_[0]``.
+        """
         if self.has_lists_ is not None:
             return _rule_labels.shifted(self, scores)
         shifted = self._read_new(scores) + self.offsets_
@@ -239,7 +327,20 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return shifted[:, 1] - shifted[:, 0] if len(self.classes_) == 2 else shifted
 
     def constraints_on(self, y: ArrayLike, predicted: ArrayLike) -> list[dict[str, Any]]:
-        """Each constraint for decisions about labelled rows: its value, the interval, exact for a share, and if it is kept."""
+        """Evaluate the constraints on decisions about labelled rows.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The true labels.
+        predicted : array-like of shape (n_samples,)
+            The predicted labels.
+
+        Returns
+        -------
+        list of dict
+            For each constraint its ``"value"``, the ``"interval"``, which is exact for a share, and whether it is ``"kept"``.
+        """
         known, n_classes = {label: index for index, label in enumerate(self.classes_.tolist())}, len(self.classes_)
         labels, decided = (np.array([known[label] for label in np.asarray(one).tolist()], np.int64) for one in (y, predicted))
         weight, found = np.ones(len(labels)), list[dict[str, Any]]()
@@ -250,22 +351,32 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return found
 
     def answered(self, *columns: Any) -> tuple[NDArray[Any], ...]:
-        """The rows with an answer, for metrics that know no abstention: ``accuracy_score(*rule.answered(y, predicted))``.
+        """Keep the rows with an answer, for metrics that do not know abstention.
 
-        The last of the columns has the predicted labels.
+        ``accuracy_score(*rule.answered(y, predicted))`` is the accuracy of the answers.
+
+        Parameters
+        ----------
+        *columns : array-like of shape (n_samples,)
+            Any columns; the last one holds the predicted labels.
+
+        Returns
+        -------
+        tuple of ndarray
+            The columns without the rows that have no answer.
         """
         return _rule_actions.answered(self, *columns)
 
     @property
     def thresholds_(self) -> Floats:
-        """For several labels per row: a label is answered where its probability, or its score, is above this, (K,)."""
+        """For several labels per row, the probability or score above which each label is answered."""
         if self.has_lists_ is None:
             raise AttributeError("A rule of one label per row has no thresholds_. See threshold_ and offsets_.")
         return _rule_labels.thresholds(self)
 
     @property
     def threshold_(self) -> float:
-        """For two classes: the answer is the positive one where its probability, or its score, is above this."""
+        """For two classes, the probability or score above which the answer is the positive class."""
         if self._positive is None:
             raise AttributeError(f"A rule of {len(self.classes_)} classes has no threshold_. See offsets_.")
         if self.actions_ is not None:
@@ -278,18 +389,38 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return None if self._positive is None else self.classes_.tolist()[self._positive]
 
     def for_prevalence(self, shares: Mapping[Any, float]) -> DecisionRule:
-        """The rule for other shares of the classes, such as ``{"fraud": 0.003}``; the others keep their proportions.
+        """Solve the offsets again for other shares of the classes.
 
         Nothing is trained: the rows that the rule keeps are weighted. A promise does not carry over.
+
+        Parameters
+        ----------
+        shares : dict
+            Shares such as ``{"fraud": 0.003}``. Classes that you leave out keep their proportions.
+
+        Returns
+        -------
+        DecisionRule
+            The new rule.
         """
         _rule_actions.check_offsets(self, "for_prevalence")
         return with_shares(self, complete_shares(shares, self.shares_, self.classes_.tolist()), "passed")
 
     def adapt(self, scores: Any) -> DecisionRule:
-        """The rule for the shares of the classes in these rows, which need no labels.
+        """Adapt the rule to the shares of the classes in new rows without labels.
 
-        It assumes that only the shares have changed: within each class, rows look as they did. Where they do not, the estimate
-        is wrong and the rule can become worse than before, which no check of unlabelled rows can rule out.
+        This assumes that only the shares have changed and rows within each class look as before. If they do not, the estimate
+        is wrong and the rule can get worse. No check of unlabelled rows can rule that out.
+
+        Parameters
+        ----------
+        scores : array-like, data frame or tensor
+            Scores of the new rows, in the layout of the fit.
+
+        Returns
+        -------
+        DecisionRule
+            The new rule, with the estimated ``shares_`` and their ``share_intervals_``.
         """
         _rule_actions.check_offsets(self, "adapt")
         new = self._read_new(scores)
@@ -299,25 +430,62 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return rule
 
     def summary(self) -> str:
-        """What the rule does, how well, and what it promises: a sentence a line."""
+        """Describe what the rule does, how well, and what it promises.
+
+        Returns
+        -------
+        str
+            One sentence per line.
+        """
         return _rule_text.summary(self)
 
     def save(self, file: str | Path, *, overwrite: bool = False) -> None:
-        """Write the rule to a JSON file, with the rows that it keeps for another prevalence."""
+        """Write the rule to a JSON file, with the rows that it keeps for another prevalence.
+
+        Parameters
+        ----------
+        file : str or Path
+            The file.
+        overwrite : bool, default=False
+            Replace an existing file.
+        """
         _rule_file.save(self, Path(file), overwrite)
 
     def to_onnx(self, *, dtype: str = "float64") -> Any:
-        """The rule as an ONNX model from ``scores`` (n, k), or (n, 1) if the fit had one column, to ``label`` (n,).
+        """Convert the rule to an ONNX model from ``scores`` to ``label``.
 
-        It reads scores as :meth:`predict` does, but checks nothing. ``dtype`` is the type of ``scores``: "float32" fits the
-        output of a network, and ``onnx.compose.merge_models`` puts the rule behind it. Several labels per row are 0 and 1,
-        (n, k). Costs per row, budgets and abstention do not fit in a graph. Needs ``metricfit[onnx]``.
+        It reads scores as :meth:`predict` does, (n, k), or (n, 1) if the fit had one column, without checks. The output is
+        (n,); for several labels per row it is 0 and 1, (n, k). Costs per row, budgets and abstention do not fit in a graph.
+        Needs ``metricfit[onnx]``.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}, default="float64"
+            The type of ``scores``. "float32" fits the output of a network; ``onnx.compose.merge_models`` joins the two.
+
+        Returns
+        -------
+        onnx.ModelProto
+            The model.
         """
         return rule_to_onnx(self, dtype)
 
     @classmethod
     def load(cls, file: str | Path, *, metric: Any = None) -> Self:
-        """Read a rule from a file. Pass a metric that is a function again; nothing but :meth:`for_prevalence` needs it."""
+        """Read a rule that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        file : str or Path
+            The file.
+        metric : callable, default=None
+            The metric, if it is a function. :meth:`predict` works without it.
+
+        Returns
+        -------
+        DecisionRule
+            The fitted rule.
+        """
         return _rule_file.load(cls, Path(file), metric)
 
     def __repr__(self) -> str:

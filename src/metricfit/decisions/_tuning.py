@@ -44,51 +44,69 @@ def tune_offsets(
     classes: Sequence[Any] | None = None,
     ignore_index: int | None = None,
 ) -> Floats:
-    """Offsets (k,) with mean zero, so that ``argmax(scores + offsets)`` does well on the metric.
+    """Find the offsets for which ``argmax(scores + offsets)`` does best on a metric.
 
-    For several labels per row they are (K, 2), those of two classes for each label. :func:`decide` takes both.
+    Pass scores of rows that the model has not seen, from any library or file. The offsets of probabilities are for their
+    logarithms; :func:`decide` takes the logarithm too.
 
-    The scores should be of rows that the model has not seen. They may come from any library or file. Of probabilities the
-    logarithm is taken, so the offsets are for log-probabilities; :func:`decide` does the same.
+    Parameters
+    ----------
+    scores : array-like, data frame or tensor of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+        Logits, log-probabilities or probabilities. A single column is about the positive class: its probability, or its logit
+        against zero. Scores (N, C, H, W) with labels (N, H, W) are rows too.
+    y : array-like of shape (n_samples,) or (n_samples, n_labels)
+        Labels of one type. Whole numbers 0 ... k - 1 are columns. Other labels belong to the columns in sorted order, as in
+        scikit-learn, or to the columns of a data frame that have their names. For several labels per row, a table of 0 and 1.
+    metric : str, Metric or callable, default="accuracy"
+        A name, a metric or a function of the confusion matrix. The positive class is the second one.
+    smooth : bool, default=True
+        Maximise the metric under noise on the scores, which follows chance less. False maximises the metric itself.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts.
+    kind : {"auto", "probability", "log_probability", "logit"}, default="auto"
+        What the scores are. "auto" takes several columns for probabilities if every row sums to one (or to 100) up to
+        rounding, and one column if all values lie between 0 and 1. The logger "metricfit" reports it at the level INFO.
+    classes : sequence of labels, default=None
+        The labels of the columns, if their order is not the sorted one.
+    ignore_index : int, default=None
+        The label of rows, or of labels of rows, that do not count.
 
-    ``smooth=True`` maximises the metric under noise on the scores, normal noise for two classes and a softmax for more. It
-    starts at the best offsets for the metric itself; for accuracy it starts at the most probable class. The noise has the
-    width that fits calibrated scores. A scale and a bias per class, which minimise the cross-entropy of these rows, bring all
-    scores there first, so their unit and their zero do not matter. Such offsets follow the chance in these rows less. If they
-    decide these rows worse than the most probable class does, by more than two standard errors, the result is that of
+    Returns
+    -------
+    ndarray of shape (n_classes,) or (n_labels, 2)
+        Offsets with mean zero. For several labels per row, those of two classes for each label.
+
+    Raises
+    ------
+    ValueError
+        If many rows may be probabilities or logits. Pass ``kind``.
+
+    See Also
+    --------
+    DecisionRule : Adds constraints, intervals and files.
+
+    Notes
+    -----
+    With ``smooth=True``, a scale and a bias per class first calibrate the scores by cross-entropy, so their unit and zero do
+    not matter. The noise has the width that fits calibrated scores: normal for two classes, a softmax for more. The
+    search starts at the best offsets for the metric itself, or at the most probable class for accuracy. If the offsets decide
+    these rows worse than the most probable class does, by more than two standard errors, the result is that of
     ``smooth=False``.
 
-    ``smooth=False`` maximises the metric itself. For two classes every threshold is tried, so the result is exact. For more,
-    one class at a time is moved to its best place until nothing moves. Of equally good offsets the ones closest to where the
-    search stands are taken, so no offsets where none help.
+    With ``smooth=False`` and two classes every threshold is tried, so the result is exact. For more classes, one class at a
+    time moves to its best offset until nothing moves. Ties go to the smallest change.
 
-    **What is read.** Several columns are probabilities if every row sums to one (or to 100), give or take what rounding to
-    some digits explains. One column holds probabilities of the positive class if all values lie between 0 and 1. All other
-    scores are used as they are. Many rows that may be either raise a ValueError that asks for ``kind``. The logger
-    "metricfit" says what was read, at the level INFO.
-
-    **Several labels per row.** If ``y`` is a table of 0 and 1 of the shape of the scores (n, K), each column is a problem of
-    two classes. Macro averages, and metrics that are a mean over labels, are tuned label by label. A micro average has one
+    With several labels per row, macro averages and means over labels are tuned label by label. A micro average has one
     threshold for all labels, after a calibration of each.
 
-    **Many rows.** With ``smooth=True`` the search takes about 200,000 rows, in equal parts of the classes, and the logger says
-    so. Scores (N, C, H, W) with labels (N, H, W) are rows too. Of more than 200,000 of them every second, third ... is taken.
+    Above 200,000 rows, ``smooth=True`` searches about 200,000 of them, in equal parts of the classes, and the logger says so.
+    Of more than 200,000 pixels every second, third ... is taken.
 
-    Args:
-        scores: (n, k), the larger the more likely: logits, log-probabilities or probabilities. For two classes also (n,) or
-            (n, 1), about the positive class: its probability, or its logit against zero. An array, list, data frame or tensor.
-        y: labels (n,) of any one type. Whole numbers 0 ... k - 1 are columns. Other labels belong to the columns in sorted
-            order, as in scikit-learn, or to the columns of a data frame that have their names. Or 0 and 1, (n, K).
-        metric: a name, a metric or a function of the confusion matrix. The positive class is the second one.
-        smooth: whether to maximise the metric under noise.
-        sample_weight: how much each row counts, (n,).
-        kind: "auto", or what the scores are: "probability", "log_probability" or "logit".
-        classes: the labels of the columns in their order, if it is another one.
-        ignore_index: the label of rows, or of labels of rows, that do not count.
-
+    Examples
+    --------
     >>> scores = [[2.0, 0.0], [1.0, 0.0], [0.6, 0.0], [0.4, 0.0]]
-    >>> tune_offsets(scores, [0, 0, 1, 1], "f1", smooth=False).tolist()     # class 1 where its score is less than 0.8 behind
-    [-0.4, 0.4]
+    >>> tune_offsets(scores, [0, 0, 1, 1], "f1", smooth=False)      # class 1 if its score is less than 0.8 behind
+    array([-0.4,  0.4])
     """
     names = getattr(scores, "columns", ())
     if _is_multilabel(scores, y):
@@ -113,21 +131,42 @@ def tune_offsets(
 
 
 def decide(scores: ArrayLike, offsets: ArrayLike, *, kind: str = "auto", classes: Sequence[Any] | None = None) -> NDArray[Any]:
-    """The class 0 ... k - 1 of every row, or its label in ``classes``, by offsets that were tuned for scores of the same kind.
+    """Predict the class of every row by offsets from :func:`tune_offsets`.
 
-    A few rows tell less about their kind than many. Fewer than 20 values between 0 and 1 in one column may be probabilities or
-    logits, so they raise a ValueError that asks for ``kind``. A single row of logits such as [0.3, 0.7] looks like
-    probabilities. Pass ``kind`` if you decide on few rows at a time, or if you passed it to :func:`tune_offsets`.
+    Parameters
+    ----------
+    scores : array-like, data frame or tensor of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+        Scores of the kind that the offsets were tuned for.
+    offsets : array-like of shape (n_classes,) or (n_labels, 2)
+        The offsets.
+    kind : {"auto", "probability", "log_probability", "logit"}, default="auto"
+        What the scores are. Pass it if you decide on a few rows at a time, which tell less about their kind, or if you passed
+        it to :func:`tune_offsets`. A single row of logits such as [0.3, 0.7] looks like probabilities.
+    classes : sequence of labels, default=None
+        The labels of the columns.
 
-    >>> decide([[0.8, 0.2], [0.6, 0.4]], [-0.4, 0.4]).tolist()              # log 0.4 + 0.4 is more than log 0.6 - 0.4
-    [0, 1]
-    >>> decide([0.2, 0.4], [-0.4, 0.4], kind="probability", classes=["no", "yes"]).tolist()
-    ['no', 'yes']
+    Returns
+    -------
+    ndarray of shape (n_samples,) or (n_samples, n_labels)
+        The classes 0 ... k - 1, or their labels in ``classes``. For several labels per row, 0 or 1 for each.
+
+    Raises
+    ------
+    ValueError
+        If one column has fewer than 20 values between 0 and 1, which may be probabilities or logits. Pass ``kind``.
+
+    Examples
+    --------
+    >>> decide([[0.8, 0.2], [0.6, 0.4]], [-0.4, 0.4])               # log 0.4 + 0.4 is more than log 0.6 - 0.4
+    array([0, 1])
+    >>> decide([0.2, 0.4], [-0.4, 0.4], kind="probability", classes=["no", "yes"])
+    array(['no', 'yes'], dtype=object)
 
     Offsets (K, 2) of several labels decide 0 or 1 for each:
 
-    >>> decide([[0.4, -1.0], [-0.4, 2.0]], [[-0.4, 0.4], [0.5, -0.5]], kind="logit").tolist()    # 0.4 + 0.8 and -0.4 + 0.8
-    [[1, 0], [1, 1]]
+    >>> decide([[0.4, -1.0], [-0.4, 2.0]], [[-0.4, 0.4], [0.5, -0.5]], kind="logit")    # 0.4 + 0.8 and -0.4 + 0.8
+    array([[1, 0],
+           [1, 1]])
     """
     shift = np.asarray(offsets, np.float64)
     table = as_floats(scores)
