@@ -13,8 +13,12 @@ from metricfit.numerics import safe_divide, safe_log
 
 @dataclass(frozen=True)
 class Accuracy(CountsMetric):
-    r"""Share of samples that are predicted correctly, :math:`\sum_k C_{kk} / \sum C`.
+    r"""Share of samples that are predicted correctly.
 
+    .. math:: \sum_k C_{kk} / \sum C
+
+    Examples
+    --------
     >>> Accuracy()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))          # 5 / 8
     tensor(0.6250)
     """
@@ -29,10 +33,15 @@ class Accuracy(CountsMetric):
 
 @dataclass(frozen=True)
 class BalancedAccuracy(CountsMetric):
-    r"""Mean recall of the classes that occur; ``adjusted`` rescales it to 0 for a constant prediction.
+    """Mean recall of the classes that occur.
 
-    For two classes the adjusted form is informedness (Youden's J), recall + specificity - 1.
+    Parameters
+    ----------
+    adjusted : bool, default=False
+        Rescale to 0 for a constant prediction. For two classes this is informedness (Youden's J), recall + specificity - 1.
 
+    Examples
+    --------
     >>> matrix = torch.tensor([[3.0, 1.0], [2.0, 2.0]])
     >>> BalancedAccuracy()(matrix), BalancedAccuracy(adjusted=True)(matrix)     # (3/4 + 1/2) / 2
     (tensor(0.6250), tensor(0.2500))
@@ -55,8 +64,12 @@ class BalancedAccuracy(CountsMetric):
 
 @dataclass(frozen=True)
 class GMean(CountsMetric):
-    r"""Geometric mean of the recalls of the classes that occur; zero if one class is never predicted correctly.
+    """Geometric mean of the recalls of the classes that occur.
 
+    It is zero if one class is never predicted correctly.
+
+    Examples
+    --------
     >>> GMean()(torch.tensor([[4.0, 0.0], [3.0, 1.0]]))              # sqrt(1 * 1/4)
     tensor(0.5000)
     """

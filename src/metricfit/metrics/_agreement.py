@@ -18,10 +18,12 @@ _ROUNDING = 1e-12
 class MatthewsCorrelation(CountsMetric):
     r"""Matthews correlation coefficient; for more than two classes Gorodkin's :math:`R_K`.
 
-    With the shares :math:`c` of correct predictions, :math:`t_k` of true classes and :math:`p_k` of predicted classes:
-
     .. math:: \frac{c - \sum_k p_k t_k}{\sqrt{(1 - \sum_k p_k^2)(1 - \sum_k t_k^2)}}
 
+    with the shares :math:`c` of correct predictions, :math:`t_k` of true classes and :math:`p_k` of predicted classes.
+
+    Examples
+    --------
     >>> MatthewsCorrelation()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # (3*2 - 1*2) / sqrt(4 * 4 * 5 * 3)
     tensor(0.2582)
     """
@@ -40,12 +42,25 @@ class MatthewsCorrelation(CountsMetric):
 
 @dataclass(frozen=True)
 class CohenKappa(Metric):
-    r"""Cohen's kappa, :math:`1 - \sum_{cj} w_{cj} C_{cj} / \sum_{cj} w_{cj} t_c p_j`: disagreement relative to chance.
+    r"""Cohen's kappa: agreement relative to chance.
 
-    ``weights`` None gives every error weight 1. For ordered classes, ``"linear"`` gives it its distance :math:`|c - j|` and
-    ``"quadratic"`` the squared distance. Distances count all k classes. scikit-learn leaves out classes that are neither true
-    nor predicted, unless called with ``labels=range(k)``.
+    .. math:: 1 - \sum_{cj} w_{cj} C_{cj} / \sum_{cj} w_{cj} t_c p_j
 
+    Parameters
+    ----------
+    weights : {"linear", "quadratic"}, default=None
+        None gives every error the weight 1. For ordered classes, "linear" gives it its distance :math:`|c - j|` and
+        "quadratic" the squared distance.
+    ranks : sequence of int, default=None
+        The position of each class in their order. None means that the classes are in order.
+
+    Notes
+    -----
+    Distances count all k classes. scikit-learn leaves out classes that are neither true nor predicted, unless you call it with
+    ``labels=range(k)``.
+
+    Examples
+    --------
     >>> CohenKappa()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))          # 1 - (3/8) / (1/2)
     tensor(0.2500)
     """

@@ -18,11 +18,29 @@ AVERAGES = ("binary", "macro", "micro", "weighted")
 
 
 class Averaged(CountsMetric):
-    """A score per class, averaged as in scikit-learn with ``zero_division=0``.
+    """Base class of metrics that average a score per class, as in scikit-learn with ``zero_division=0``.
 
-    ``"macro"`` is the mean over the classes that occur as a true or a predicted class, ``"weighted"`` the mean weighted by
-    support, ``"micro"`` the score of the summed counts, and ``"binary"`` the score of class ``positive`` of two. Averages
-    leave out ``ignore_classes``, such as the background; their rows still count as wrong predictions of others.
+    A subclass is a dataclass with the fields ``average``, ``positive`` and ``ignore_classes``, and defines :meth:`score`.
+
+    - "macro" is the mean over the classes that occur as a true or a predicted class.
+    - "weighted" is the mean weighted by support.
+    - "micro" is the score of the summed counts.
+    - "binary" is the score of the class ``positive`` of two.
+
+    Averages leave out ``ignore_classes``, such as the background. Their rows still count as wrong predictions of others.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class MissRate(Averaged):
+    ...     average: str = "macro"
+    ...     positive: int = 1
+    ...     ignore_classes: tuple[int, ...] = ()
+    ...
+    ...     def score(self, hits, support, predicted):
+    ...         return (hits - support) / support.clamp(min=1)      # larger is better
+    >>> MissRate()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))           # -(1/4 + 2/4) / 2
+    tensor(-0.3750)
     """
 
     average: str
@@ -44,7 +62,22 @@ class Averaged(CountsMetric):
 
     @abstractmethod
     def score(self, hits: Tensor, support: Tensor, predicted: Tensor) -> Tensor:
-        """The formula for one class, elementwise."""
+        """Score of one class, elementwise.
+
+        Parameters
+        ----------
+        hits : Tensor of shape (..., k)
+            Samples of the class that are predicted as it.
+        support : Tensor of shape (..., k)
+            Samples of the class.
+        predicted : Tensor of shape (..., k)
+            Samples predicted as the class.
+
+        Returns
+        -------
+        Tensor of shape (..., k)
+            The scores.
+        """
 
     def of_counts(self, counts: Counts) -> Tensor:
         if self.average == "binary":
@@ -81,6 +114,17 @@ class Averaged(CountsMetric):
 class Precision(Averaged):
     """Share of the samples predicted as a class that belong to it.
 
+    Parameters
+    ----------
+    average : {"macro", "micro", "weighted", "binary"}, default="macro"
+        How the scores of the classes are averaged, see :class:`Averaged`.
+    positive : int, default=1
+        The class that "binary" is about.
+    ignore_classes : sequence of int, default=()
+        Classes that averages leave out.
+
+    Examples
+    --------
     >>> Precision("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # 2 / 3
     tensor(0.6667)
     """
@@ -97,6 +141,17 @@ class Precision(Averaged):
 class Recall(Averaged):
     """Share of the samples of a class that are predicted as it.
 
+    Parameters
+    ----------
+    average : {"macro", "micro", "weighted", "binary"}, default="macro"
+        How the scores of the classes are averaged, see :class:`Averaged`.
+    positive : int, default=1
+        The class that "binary" is about.
+    ignore_classes : sequence of int, default=()
+        Classes that averages leave out.
+
+    Examples
+    --------
     >>> Recall("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))     # 2 / 4
     tensor(0.5000)
     """
@@ -113,13 +168,27 @@ class Recall(Averaged):
 
 @dataclass(frozen=True)
 class FBeta(Averaged):
-    r"""Weighted harmonic mean of precision and recall, arXiv 2405.20954, Eq. (2); beta > 1 favours recall.
+    r"""Weighted harmonic mean of precision and recall.
 
     .. math:: F_\beta = \frac{(1 + \beta^2)\,tp}{(1 + \beta^2)\,tp + \beta^2 fn + fp}
 
-    ``beta`` is a number or one per class (arXiv 2405.20954, appendix F.3): ``FBeta([1, 1, 0.25])`` favours precision in
-    class 2.
+    Parameters
+    ----------
+    beta : float or sequence of float, default=1.0
+        Above 1 it favours recall. A sequence has one number per class: ``FBeta([1, 1, 0.25])`` favours precision in class 2.
+    average : {"macro", "micro", "weighted", "binary"}, default="macro"
+        How the scores of the classes are averaged, see :class:`Averaged`.
+    positive : int, default=1
+        The class that "binary" is about.
+    ignore_classes : sequence of int, default=()
+        Classes that averages leave out.
 
+    References
+    ----------
+    Li et al., "EAST", arXiv 2405.20954: Eq. (2), and appendix F.3 for one beta per class.
+
+    Examples
+    --------
     >>> FBeta(1.0, "binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # 2 * 2 / (4 + 3)
     tensor(0.5714)
     """
@@ -164,6 +233,17 @@ class FBeta(Averaged):
 class Jaccard(Averaged):
     """Intersection over union of the samples of a class and those predicted as it.
 
+    Parameters
+    ----------
+    average : {"macro", "micro", "weighted", "binary"}, default="macro"
+        How the scores of the classes are averaged, see :class:`Averaged`.
+    positive : int, default=1
+        The class that "binary" is about.
+    ignore_classes : sequence of int, default=()
+        Classes that averages leave out.
+
+    Examples
+    --------
     >>> Jaccard("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))    # 2 / (4 + 3 - 2)
     tensor(0.4000)
     """
@@ -182,8 +262,19 @@ class Jaccard(Averaged):
 class FowlkesMallows(Averaged):
     """Geometric mean of precision and recall.
 
-    This is a function of the confusion matrix; scikit-learn's function of this name compares clusterings pair by pair.
+    scikit-learn's function of this name compares clusterings pair by pair. This one is a function of the confusion matrix.
 
+    Parameters
+    ----------
+    average : {"macro", "micro", "weighted", "binary"}, default="macro"
+        How the scores of the classes are averaged, see :class:`Averaged`.
+    positive : int, default=1
+        The class that "binary" is about.
+    ignore_classes : sequence of int, default=()
+        Classes that averages leave out.
+
+    Examples
+    --------
     >>> FowlkesMallows("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # sqrt(2/3 * 2/4)
     tensor(0.5774)
     """
@@ -198,11 +289,18 @@ class FowlkesMallows(Averaged):
 
 @dataclass(frozen=True)
 class Multilabel(CountsMetric):
-    """A metric of several labels per row, from one matrix of two classes for each: (..., K, 2, 2) to (...).
+    """Metric of several labels per row, from one (2, 2) matrix per label: (..., K, 2, 2) to (...).
 
-    Averages of precision, recall, F-beta and Jaccard are over the labels, as in scikit-learn. Of other metrics it is the mean
-    over the labels.
+    Precision, recall, F-beta and Jaccard are averaged over the labels as in scikit-learn. Of other metrics it is the mean over
+    the labels.
 
+    Parameters
+    ----------
+    metric : Metric
+        The metric of one label, or an average over labels.
+
+    Examples
+    --------
     >>> matrices = torch.tensor([[[3.0, 1.0], [2.0, 2.0]], [[4.0, 0.0], [0.0, 4.0]]])
     >>> Multilabel(FBeta())(matrices), Multilabel(FBeta()).per_class(Counts.of(matrices))       # 4/7 and 1
     (tensor(0.7857), tensor([0.5714, 1.0000]))
@@ -236,7 +334,18 @@ class Multilabel(CountsMetric):
         self.metric.check_classes(n_classes if isinstance(self.metric, Averaged) else 2)
 
     def of_label(self, index: int) -> Metric:
-        """The metric of one label, for its matrix of two classes."""
+        """Metric of one label.
+
+        Parameters
+        ----------
+        index : int
+            The label.
+
+        Returns
+        -------
+        Metric
+            A metric of its (2, 2) matrix.
+        """
         if not isinstance(self.metric, Averaged):
             return self.metric
         options: dict[str, Any] = {"average": "binary", "positive": 1, "ignore_classes": ()}
@@ -271,6 +380,24 @@ def _positive_of(counts: Counts) -> Counts:
 
 
 def counted_classes(like: Tensor, ignore_classes: Sequence[int]) -> Tensor:
-    """Which of k classes count, (k,), for numbers (..., k)."""
+    """Mark the classes that count.
+
+    Parameters
+    ----------
+    like : Tensor of shape (..., k)
+        Numbers of the k classes, for device and size.
+    ignore_classes : sequence of int
+        Classes that do not count.
+
+    Returns
+    -------
+    Tensor of shape (k,)
+        Booleans.
+
+    Examples
+    --------
+    >>> counted_classes(torch.zeros(3), [0])
+    tensor([False,  True,  True])
+    """
     ignored = torch.tensor(tuple(ignore_classes), dtype=torch.long, device=like.device)
     return (torch.arange(like.shape[-1], device=like.device)[:, None] != ignored).all(1)

@@ -18,7 +18,26 @@ from metricfit.scores import in_float64, working_precision
 
 @dataclass(frozen=True)
 class Counts:
-    """The counts in most formulas, from a matrix (..., k, k): per class (..., k), and ``total`` (...)."""
+    """Counts per class, which are enough for most formulas.
+
+    Parameters
+    ----------
+    hits : Tensor of shape (..., k)
+        Correct predictions: the diagonal of the matrix.
+    support : Tensor of shape (..., k)
+        Samples of the class: row sums.
+    predicted : Tensor of shape (..., k)
+        Samples predicted as the class: column sums.
+    total : Tensor of shape (...)
+        All samples.
+    averaged : Tensor of shape (..., k), default=None
+        The classes of a macro average. None means those that are true or predicted.
+
+    Examples
+    --------
+    >>> Counts.of(torch.tensor([[3.0, 1.0], [2.0, 2.0]])).predicted
+    tensor([5., 3.])
+    """
 
     hits: Tensor  # correct predictions: the diagonal
     support: Tensor  # samples of the class: row sums
@@ -28,33 +47,66 @@ class Counts:
 
     @staticmethod
     def of(matrix: Tensor) -> Counts:
+        """Count from a confusion matrix.
+
+        Parameters
+        ----------
+        matrix : Tensor of shape (..., k, k)
+            Rows are true classes.
+
+        Returns
+        -------
+        Counts
+            The counts.
+        """
         support = matrix.sum(-1)
         return Counts(matrix.diagonal(dim1=-2, dim2=-1), support, matrix.sum(-2), support.sum(-1))
 
     def of_classes(self, kept: Tensor) -> Counts:
-        """Zeros for the classes that ``kept`` (..., k) leaves out."""
+        """Set the counts of some classes to zero.
+
+        Parameters
+        ----------
+        kept : Tensor of shape (..., k)
+            1 for the classes to keep, 0 for the others.
+
+        Returns
+        -------
+        Counts
+            The counts.
+        """
         hits, support, predicted = (count * kept for count in (self.hits, self.support, self.predicted))
         return replace(self, hits=hits, support=support, predicted=predicted)
 
 
 class Metric(ABC):
-    """A callable: confusion matrix (k, k) to a scalar tensor, or (..., k, k) to (...).
+    """Base class of the metrics: functions of the confusion matrix, of which larger values are better.
 
-    ``bounds`` are its smallest and largest possible values. ``counts_hits`` says that the metric equals accuracy, a mean
-    over samples, for which there is one loss per sample.
+    A metric is a callable from a matrix (k, k) to a scalar tensor, or from (..., k, k) to (...). A subclass defines
+    :meth:`value`.
+
+    Examples
+    --------
+    >>> class Specificity(Metric):
+    ...     def value(self, matrix):
+    ...         return matrix[..., 0, 0] / matrix[..., 0, :].sum(-1)
+    >>> Specificity()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))        # 3 / 4
+    tensor(0.7500)
     """
 
     @property
     def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest possible value."""
         return 0.0, 1.0
 
     @property
     def unit(self) -> float:
-        """The unit of the metric beside a leak of cross-entropy: the range of the costs, which have any scale, or else 1."""
+        """The unit of a leak of cross-entropy: 1, or the range of the costs, which can have any scale."""
         return 1.0
 
     @property
     def counts_hits(self) -> bool:
+        """Whether the metric equals accuracy, a mean over samples, so there is one loss per sample."""
         return False
 
     def __call__(self, matrix: Tensor) -> Tensor:
@@ -68,33 +120,99 @@ class Metric(ABC):
 
     @abstractmethod
     def value(self, matrix: Tensor) -> Tensor:
-        """The value of the metric for a checked matrix."""
+        """Value of the metric for a checked matrix.
+
+        Parameters
+        ----------
+        matrix : Tensor of shape (..., k, k)
+            The confusion matrix; rows are true classes.
+
+        Returns
+        -------
+        Tensor of shape (...)
+            The value.
+        """
 
     def cast(self, matrix: Tensor) -> Tensor:
-        """The matrix in float64: formulas subtract counts from each other, and k x k entries cost little."""
+        """Convert the matrix to float64, because formulas subtract counts from each other.
+
+        Parameters
+        ----------
+        matrix : Tensor of shape (..., k, k)
+            The confusion matrix.
+
+        Returns
+        -------
+        Tensor of shape (..., k, k)
+            The matrix.
+        """
         return in_float64(matrix)
 
     def check_classes(self, n_classes: int) -> None:
-        """Raise a ValueError if the metric does not support this number of classes."""
+        """Check that the metric supports this number of classes.
+
+        Parameters
+        ----------
+        n_classes : int
+            The number of classes.
+
+        Raises
+        ------
+        ValueError
+            If it does not.
+        """
         return  # most support any number
 
     def depends_on_order(self, n_classes: int) -> bool:
-        """Whether the value changes if the classes stand in another order."""
+        """Whether the value changes with the order of the classes.
+
+        Parameters
+        ----------
+        n_classes : int
+            The number of classes.
+
+        Returns
+        -------
+        bool
+            Whether it does.
+        """
         return False
 
     def reordered(self, index: Sequence[int], n_classes: int) -> Metric:
-        """The metric for a matrix whose class i is class ``index[i]`` of the ``n_classes`` that this metric is about."""
+        """Metric for a matrix whose classes stand in another order.
+
+        Parameters
+        ----------
+        index : sequence of int
+            Class i of the matrix is class ``index[i]`` of this metric.
+        n_classes : int
+            The number of classes of this metric.
+
+        Returns
+        -------
+        Metric
+            The metric for that matrix.
+        """
         return self
 
 
 class CountsMetric(Metric):
-    """A metric in which only the counts per class matter, not which class is taken for which.
+    """Base class of metrics that need only the counts per class, not which class is taken for which.
 
-    So k hits and k predictions stand for the k x k matrix, which matters for many classes.
+    The time of a fit then grows with the number of classes and not with its square. A subclass defines :meth:`of_counts`.
+
+    Examples
+    --------
+    >>> class HitRate(CountsMetric):
+    ...     def of_counts(self, counts):
+    ...         return counts.hits.sum(-1) / counts.total
+    >>> HitRate()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))            # 5 / 8
+    tensor(0.6250)
     """
 
     @property
     def counts_suffice(self) -> bool:
+        """Whether counts are enough for this metric, or its matrix is needed after all."""
         return type(self).value is CountsMetric.value
 
     def value(self, matrix: Tensor) -> Tensor:
@@ -103,22 +221,70 @@ class CountsMetric(Metric):
 
     @abstractmethod
     def of_counts(self, counts: Counts) -> Tensor:
-        """The value of the metric, (...), for counts (..., k)."""
+        """Value of the metric.
+
+        Parameters
+        ----------
+        counts : Counts
+            Counts of shape (..., k).
+
+        Returns
+        -------
+        Tensor of shape (...)
+            The value.
+        """
 
     def per_class(self, counts: Counts) -> Tensor:
-        """The value of every class, (..., k), of which the metric is an average."""
+        """Value of every class, of which the metric is an average.
+
+        Parameters
+        ----------
+        counts : Counts
+            Counts of shape (..., k).
+
+        Returns
+        -------
+        Tensor of shape (..., k)
+            The values.
+        """
         raise ValueError(f"`metric` {self} is not an average over classes, so it has no values per class.")
 
 
 def needs_counts_only(metric: Metric) -> TypeGuard[CountsMetric]:
-    """Whether ``of_counts`` says all; a subclass that writes ``value`` anew has its own formula of the matrix."""
+    """Whether ``of_counts`` computes the whole metric.
+
+    Parameters
+    ----------
+    metric : Metric
+        A metric. A subclass that overrides ``value`` has a formula of the matrix.
+
+    Returns
+    -------
+    bool
+        Whether it does.
+
+    Examples
+    --------
+    >>> from metricfit.metrics import CohenKappa, MatthewsCorrelation
+    >>> needs_counts_only(MatthewsCorrelation()), needs_counts_only(CohenKappa())
+    (True, False)
+    """
     return isinstance(metric, CountsMetric) and metric.counts_suffice
 
 
 @dataclass(frozen=True)
 class Custom(Metric):
-    """Any function of the confusion matrix; links other than ``linear`` need ``limits``, the range of its values.
+    """Metric from any function of the confusion matrix.
 
+    Parameters
+    ----------
+    function : callable
+        Maps a matrix (k, k) to a scalar tensor, by differentiable operations of torch. Rows are true classes.
+    limits : tuple of (float, float), default=None
+        The range of its values, which links other than ``"linear"`` need.
+
+    Examples
+    --------
     >>> Custom(lambda c: c[0, 0] / c.sum(), limits=(0, 1))(torch.eye(2))
     tensor(0.5000)
     """
@@ -139,7 +305,7 @@ class Custom(Metric):
 
     @property
     def name(self) -> str:
-        """The function's name; a lambda has none."""
+        """The name of the function, or "custom metric" for a lambda."""
         found = getattr(self.function, "__name__", type(self.function).__name__)
         return "custom metric" if found == "<lambda>" else found
 
@@ -155,7 +321,7 @@ class Custom(Metric):
         return matrix  # the function may use tensors of its own in the scores' dtype
 
     def depends_on_order(self, n_classes: int) -> bool:
-        """Tried on a matrix of different entries and its mirror image, and with two classes exchanged."""
+        # try a matrix of different entries, its mirror image, and two classes exchanged
         matrix = torch.arange(1.0, n_classes**2 + 1.0, dtype=torch.float64).reshape(n_classes, n_classes).sqrt()
         exchanged = torch.tensor([1, 0, *range(2, n_classes)])
         others = matrix.flip((0, 1)), matrix[exchanged][:, exchanged]
@@ -192,12 +358,46 @@ class _Reordered:
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Mean over the last dimension of the entries where ``mask`` is true; 0 if there are none."""
+    """Mean over the last dimension of the entries where ``mask`` is true.
+
+    Parameters
+    ----------
+    values : Tensor of shape (..., k)
+        The numbers.
+    mask : Tensor of shape (..., k)
+        Booleans.
+
+    Returns
+    -------
+    Tensor of shape (...)
+        The mean; 0 if the mask is empty.
+
+    Examples
+    --------
+    >>> masked_mean(torch.tensor([1.0, 2.0, 6.0]), torch.tensor([True, False, True]))
+    tensor(3.5000)
+    """
     kept = mask.to(values)
     share = kept / kept.sum(-1, keepdim=True).clamp(min=1.0)
     return values.dot(share) if values.ndim == 1 else (values * share).sum(-1)
 
 
 def occurs(count: Tensor) -> Tensor:
-    """Whether a count is positive."""
+    """Whether a count is positive.
+
+    Parameters
+    ----------
+    count : Tensor
+        Counts of any shape.
+
+    Returns
+    -------
+    Tensor
+        Booleans of the same shape.
+
+    Examples
+    --------
+    >>> occurs(torch.tensor([3.0, 0.0]))
+    tensor([ True, False])
+    """
     return count > floor_of(count)

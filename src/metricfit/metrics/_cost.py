@@ -20,19 +20,25 @@ Names = tuple[Any, Any]  # (true, predicted)
 
 @dataclass(frozen=True)
 class Cost(Metric):
-    r"""Minus the mean cost, :math:`-\sum_{cj} C_{cj} K_{cj} / \sum C`, for a cost :math:`K_{cj}` of predicting j for c.
+    r"""Minus the mean cost of an answer.
 
-    ``matrix`` is a (k, k) matrix, or a dictionary of costs by names: its keys are (true, predicted). A right answer costs
-    nothing unless the dictionary says otherwise; ``otherwise`` is the cost of every wrong answer that it does not name. A
-    matrix belongs to an order of the classes, names belong to none.
+    .. math:: -\sum_{cj} C_{cj} K_{cj} / \sum C
 
-    An entry of the dictionary may also be the name of a column, or an array with one cost per row. A confusion matrix does not
-    know the rows, so such costs are for :class:`metricfit.DecisionRule` and not for training. An array is called by its pair,
-    such as "fraud,ok".
+    for a cost :math:`K_{cj}` of predicting j where c is true. It is negative because larger is better for every metric. The
+    linear loss is the mean cost minus the smallest entry of the matrix.
 
-    It is negative because larger is better for every metric here. The linear loss is the mean cost minus the smallest entry of
-    the matrix.
+    Parameters
+    ----------
+    matrix : array-like of shape (k, k) or dict
+        Costs by class index, or by name with the keys (true, predicted). A matrix belongs to an order of the classes; names do
+        not need one. A right answer costs nothing unless the dictionary says otherwise. An entry of the dictionary may also be
+        the name of a column, or an array with one cost per row, for :class:`metricfit.DecisionRule`. Such costs cannot be
+        trained for.
+    otherwise : float, default=None
+        The cost of every wrong answer that the dictionary does not name.
 
+    Examples
+    --------
     >>> Cost([[0.0, 1.0], [5.0, 0.0]])(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # -(1 * 1 + 2 * 5) / 8
     tensor(-1.3750)
     >>> Cost({("good", "bad"): 1, ("bad", "good"): 5}).for_classes(["bad", "good"]).matrix
@@ -64,11 +70,12 @@ class Cost(Metric):
 
     @property
     def by_names(self) -> bool:
+        """Whether the costs are a dictionary."""
         return isinstance(self.matrix, Mapping)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that costs are in, if they differ from row to row."""
+        """The columns of costs that differ from row to row; an array is called by its pair, such as "fraud,ok"."""
         found = self.matrix.values() if isinstance(self.matrix, Mapping) else ()
         return tuple(dict.fromkeys(cost for cost in found if isinstance(cost, str)))
 
@@ -81,7 +88,20 @@ class Cost(Metric):
         return (self.limits[1] - self.limits[0]) or 1.0
 
     def unit_gains(self, like: Tensor) -> tuple[Tensor, float]:
-        """The gains rescaled to 0 ... 1, and the divisor. If all costs are equal, all gains are 1."""
+        """Gains rescaled to 0 ... 1; all are 1 if all costs are equal.
+
+        Parameters
+        ----------
+        like : Tensor
+            A tensor with the device and dtype of the result.
+
+        Returns
+        -------
+        gains : Tensor of shape (k, k)
+            The gains.
+        divisor : float
+            What they were divided by.
+        """
         low, high = self.bounds
         gains = (self.gains - low) / (high - low) if high > low else torch.ones_like(self.gains)
         return gains.to(like), (high - low) or 1.0
@@ -109,12 +129,38 @@ class Cost(Metric):
         return replace(self, matrix=-self.gains[list(index)][:, list(index)])
 
     def for_classes(self, classes: Sequence[Any], known: Sequence[Any] | None = None) -> Cost:
-        """Costs by names as a matrix for the classes in this order; ``known`` may name classes that do not occur."""
+        """Turn costs by name into a matrix.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            The classes in the order of the matrix.
+        known : sequence of labels, default=None
+            Classes that the dictionary may name, even if they do not occur.
+
+        Returns
+        -------
+        Cost
+            Costs as a matrix.
+        """
         self._check_columns()
         return Cost(self.entries(classes, known)) if self.by_names else self
 
     def entries(self, classes: Sequence[Any], known: Sequence[Any] | None = None) -> list[list[Any]]:
-        """The costs as (k, k) lists for the classes in this order: numbers, and names of columns."""
+        """Costs as (k, k) lists of numbers and names of columns.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            The classes in the order of the matrix.
+        known : sequence of labels, default=None
+            Classes that the dictionary may name, even if they do not occur.
+
+        Returns
+        -------
+        list of list
+            The costs; rows are true classes.
+        """
         if not isinstance(self.matrix, Mapping):
             self.check_classes(len(classes))
             return (-self.gains).tolist()

@@ -12,8 +12,20 @@ from metricfit.metrics._base import Custom, Metric
 
 
 def metric_to_plain(metric: Metric) -> dict[str, Any] | None:
-    """What a file says of a metric; None for a function, which no file can hold.
+    """Describe a metric for a file.
 
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+
+    Returns
+    -------
+    dict or None
+        The type and its fields; None for a function, which a file cannot hold.
+
+    Examples
+    --------
     >>> from metricfit.metrics import Precision
     >>> metric_to_plain(Precision("binary"))
     {'type': 'Precision', 'fields': {'average': 'binary', 'positive': 1, 'ignore_classes': []}}
@@ -25,7 +37,28 @@ def metric_to_plain(metric: Metric) -> dict[str, Any] | None:
 
 
 def metric_from_plain(plain: dict[str, Any]) -> Metric:
-    """The metric of such a description; a ValueError if no metric has this name."""
+    """Build a metric from the description that :func:`metric_to_plain` returned.
+
+    Parameters
+    ----------
+    plain : dict
+        The description.
+
+    Returns
+    -------
+    Metric
+        The metric.
+
+    Raises
+    ------
+    ValueError
+        If the type is not the name of a metric.
+
+    Examples
+    --------
+    >>> metric_from_plain({"type": "BalancedAccuracy", "fields": {"adjusted": True}})
+    BalancedAccuracy(adjusted=True)
+    """
     if (kind := _types().get(plain["type"])) is None:
         raise ValueError(f"the metric {plain['type']!r} is not known")
     return kind(**{name: _from_json(value) for name, value in plain["fields"].items()})

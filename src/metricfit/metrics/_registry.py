@@ -91,8 +91,17 @@ REGISTRY: dict[str, Entry] = {
 
 
 def names() -> list[str]:
-    """The names that :func:`get` lists. It also knows F-beta for any beta: "f3", "f0.25_macro".
+    """List the names of the metrics.
 
+    :func:`get` also knows F-beta for any beta: "f3", "f0.25_macro".
+
+    Returns
+    -------
+    list of str
+        The names.
+
+    Examples
+    --------
     >>> names()[:2]
     ['accuracy', 'balanced_accuracy']
     """
@@ -100,10 +109,26 @@ def names() -> list[str]:
 
 
 def get(metric: MetricLike) -> Metric:
-    """The metric of that name. A metric is returned unchanged, a function of the matrix as :class:`Custom`.
+    """Find a metric by its name.
 
-    ``"iou"`` is another name of ``"jaccard"`` and ``"dice"`` of ``"f1"``, with or without a suffix.
+    Parameters
+    ----------
+    metric : str, Metric or callable
+        A name; "iou" is short for "jaccard" and "dice" for "f1", with or without a suffix. A metric is returned unchanged, a
+        function of the matrix as :class:`Custom`.
 
+    Returns
+    -------
+    Metric
+        The metric.
+
+    Raises
+    ------
+    ValueError
+        If no metric has this name. The message suggests the closest one.
+
+    Examples
+    --------
     >>> get("dice_macro")
     FBeta(beta=1.0, average='macro', positive=1, ignore_classes=())
     >>> get("f3").beta
@@ -121,8 +146,20 @@ def get(metric: MetricLike) -> Metric:
 
 
 def name_of(metric: MetricLike) -> str:
-    """The name of a metric in tables and sentences.
+    """Name of a metric in tables and sentences.
 
+    Parameters
+    ----------
+    metric : str, Metric or callable
+        The metric.
+
+    Returns
+    -------
+    str
+        The name.
+
+    Examples
+    --------
     >>> name_of(FBeta(1.0, "macro")), name_of(FBeta(3.0)), name_of(lambda matrix: matrix[0, 0])
     ('f1_macro', 'f3_macro', 'custom metric')
     """

@@ -21,7 +21,22 @@ from metricfit.metrics._registry import get, name_of
 
 @dataclass(frozen=True)
 class Resolved:
-    """A metric for a matrix of these classes, and the order of the classes if the metric depends on one."""
+    """Metric for a matrix of given classes.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    classes : tuple
+        The classes of the matrix.
+    order : tuple, default=()
+        The order of the classes, if the metric depends on one.
+
+    Examples
+    --------
+    >>> resolve_metric("f1", None, "bad", np.array(["bad", "good"])).positive
+    'bad'
+    """
 
     metric: Metric
     classes: tuple[Any, ...]
@@ -42,11 +57,38 @@ def resolve_metric(
     class_order: Sequence[Any] | None = None,
     counts: NDArray[Any] | None = None,
 ) -> Resolved:
-    """The metric with its average, its positive class and the order of the classes.
+    """Set the average, the positive class and the order of the classes of a metric.
 
-    ``classes`` are sorted, as in ``classes_``. A metric that depends on the order of classes takes ``class_order``, or the
-    order of numbers; names have none. The positive class is ``pos_label``; or the last in ``class_order``; or the larger of
-    two numbers; or of two names the rarer by ``counts``.
+    Parameters
+    ----------
+    metric : str, Metric, callable or Resolved
+        The metric. One that is resolved already is returned unchanged.
+    average : {"binary", "macro", "micro", "weighted"} or None
+        The average over classes.
+    pos_label : label or None
+        The positive class. None takes the last class of ``class_order``, the larger of two numbers, or the rarer of two names.
+    classes : ndarray of shape (k,)
+        The sorted classes.
+    class_order : sequence of labels, default=None
+        The order of the classes, for metrics that depend on it. Numbers have an order, names need this argument.
+    counts : ndarray of shape (k,), default=None
+        The number of rows of each class.
+
+    Returns
+    -------
+    Resolved
+        The metric for a matrix of these classes.
+
+    Raises
+    ------
+    ValueError
+        If the metric does not fit the classes.
+
+    Examples
+    --------
+    >>> found = resolve_metric("f1", None, None, np.array(["bad", "good"]), counts=np.array([27, 73]))
+    >>> found.metric, found.positive
+    (FBeta(beta=1.0, average='binary', positive=0, ignore_classes=()), 'bad')
     """
     if isinstance(metric, Resolved):
         if metric.classes != tuple(classes.tolist()):
@@ -77,7 +119,26 @@ def resolve_metric(
 
 
 def order_of(y: Any) -> list[Any] | None:
-    """The order of labels that know one: ordered categories of pandas, an Enum of polars, an ordered dictionary of Arrow."""
+    """Order of labels whose type has one.
+
+    Parameters
+    ----------
+    y : array-like
+        Labels: ordered categories of pandas, an Enum of polars, or an ordered dictionary of Arrow have an order.
+
+    Returns
+    -------
+    list or None
+        The labels in their order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> order_of(pd.Series(pd.Categorical(["low", "high"], categories=["low", "mid", "high"], ordered=True)))
+    ['low', 'mid', 'high']
+    >>> order_of(["low", "high"]) is None
+    True
+    """
     dtype, arrow = getattr(y, "dtype", None), getattr(y, "type", None)
     if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
         return list(dtype.categories)  # type: ignore[union-attr]
@@ -88,7 +149,25 @@ def order_of(y: Any) -> list[Any] | None:
 
 
 def with_average(metric: Any, average: str | None) -> Any:
-    """The metric, or its name, with an average over classes; "binary" and None leave it as it is."""
+    """Set the average of a metric.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable
+        The metric or its name.
+    average : {"binary", "macro", "micro", "weighted"} or None
+        The average over classes. "binary" and None leave the name of a metric as it is.
+
+    Returns
+    -------
+    str, Metric or callable
+        The metric or its name.
+
+    Examples
+    --------
+    >>> with_average("f1", "macro")
+    'f1_macro'
+    """
     if average is None:
         return metric
     check_option(average, "average", ("binary", "macro", "micro", "weighted"))
@@ -140,8 +219,24 @@ def _positive(metric: Any, pos_label: Any, classes: NDArray[Any], counts: NDArra
 
 
 def positive_of(classes: NDArray[Any], counts: NDArray[Any]) -> tuple[int, str]:
-    """Which of two classes is the positive one where nobody says so, and why: the larger number, or the rarer name.
+    """Choose the positive class of two, where the user did not.
 
+    Parameters
+    ----------
+    classes : ndarray of shape (2,)
+        The classes.
+    counts : ndarray of shape (2,)
+        The number of rows of each.
+
+    Returns
+    -------
+    index : int
+        The index of the positive class: the larger number, or the rarer name.
+    reason : str
+        Why.
+
+    Examples
+    --------
     >>> positive_of(np.array([0, 1]), np.array([27, 73])), positive_of(np.array(["bad", "good"]), np.array([27, 73]))
     ((1, 'the larger number'), (0, 'the rarer one'))
     """
