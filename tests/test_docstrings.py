@@ -78,7 +78,7 @@ def public_methods(cls: type) -> dict[str, typing.Any]:
     found = {}
     for home in reversed([one for one in cls.__mro__ if one.__module__.startswith("metricfit.")]):
         for name, member in vars(home).items():
-            if name[0] != "_" and name not in ("extra_repr", "forward"):
+            if not re.fullmatch(r"_.*|extra_repr|\w+_checked", name):  # what torch and the losses call
                 member = getattr(cls, name) if isinstance(member, classmethod | staticmethod) else member
                 if isinstance(member, property) or inspect.isroutine(member):
                     found[name] = member

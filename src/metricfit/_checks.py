@@ -22,8 +22,18 @@ Ends = tuple[float, float] | None  # smallest and largest value; None if there i
 
 
 def set_validation(value: bool) -> None:
-    """Turn the checks of values on or off for the whole package, as in ``torch.distributions``.
+    """Turn checks of values on or off for the whole package, as in ``torch.distributions``.
 
+    Shapes and types are always checked.
+
+    Parameters
+    ----------
+    value : bool
+        Whether to check values.
+
+    Examples
+    --------
+    >>> set_validation(False)                       # in a training loop that is known to work
     >>> set_validation(True)
     """
     global _validate_values

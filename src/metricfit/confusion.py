@@ -21,11 +21,26 @@ _FEW_ROWS = 512
 
 
 def confusion_matrix(assignment: Tensor, labels: Tensor, sample_weight: Tensor | None = None) -> Tensor:
-    r"""Soft counts :math:`C_{cj} = \sum_i w_i\, 1(y_i = c)\, A_{ij}`, (k, k), summed in float32 or float64.
+    r"""Soft confusion matrix of an assignment.
 
-    ``assignment`` is (n, k), or (n, k, d1, ...) for pixels. ``labels`` are classes (n,), or shares of classes (n, k), in which
-    case each row counts for every class by its share.
+    .. math:: C_{cj} = \sum_i w_i\, 1(y_i = c)\, A_{ij}
 
+    Parameters
+    ----------
+    assignment : Tensor of shape (n, k) or (n, k, d1, ...)
+        Shares of the classes, as from :meth:`metricfit.smoothing.Smoothing.assign`.
+    labels : Tensor of shape (n,), (n, d1, ...) or (n, k)
+        Classes, or shares of classes; then each row counts for every class by its share.
+    sample_weight : Tensor of the shape of the classes, default=None
+        How much each row counts.
+
+    Returns
+    -------
+    Tensor of shape (k, k)
+        The matrix, summed in float32 or float64; rows are true classes.
+
+    Examples
+    --------
     >>> confusion_matrix(torch.tensor([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]), torch.tensor([0, 1, 1]))
     tensor([[0.9000, 0.1000],
             [0.6000, 1.4000]])

@@ -14,11 +14,26 @@ __all__ = ["GradientNormalizer"]
 
 
 class GradientNormalizer(nn.Module):
-    """Divides gradients by a running mean of their norm (arXiv 2205.09615, section 4.5.4).
+    """Divide gradients by a running mean of their norm.
 
-    EXACT's gradient grows by orders of magnitude as its scale shrinks; normalised gradients have a norm near 1.
-    Call it between ``backward`` and ``step``:
+    EXACT's gradient grows by orders of magnitude as its scale shrinks; normalised gradients have a norm near 1. Call it
+    between ``backward`` and ``step``. The running mean is a buffer, so ``state_dict`` has it. Gradients with a zero or
+    non-finite norm do not enter the mean and are left unchanged.
 
+    Parameters
+    ----------
+    momentum : float, default=0.9
+        Factor of the running mean at each step.
+    floor : float, default=0.0
+        The smallest divisor. Without a floor a vanishing gradient is blown up to a norm near 1; with one it stays small and
+        training comes to rest. The paper does not mention it; the code of its authors (github tinkoff-ai/exact) has 0.01.
+
+    References
+    ----------
+    Karpukhin et al., "EXACT", arXiv 2205.09615, section 4.5.4.
+
+    Examples
+    --------
     >>> weight = torch.nn.Parameter(torch.ones(2))
     >>> normalizer = GradientNormalizer()
     >>> weight.grad = torch.tensor([3.0, 4.0])
@@ -27,19 +42,9 @@ class GradientNormalizer(nn.Module):
     >>> weight.grad = torch.tensor([30.0, 40.0])
     >>> normalizer([weight]), weight.grad           # running mean: 0.9 * 5 + 0.1 * 50
     (tensor(50.), tensor([3.1579, 4.2105]))
-
-    Args:
-        momentum: factor of the running mean at each step.
-        floor: the smallest divisor. Without a floor a vanishing gradient is blown up to a norm near 1; with one it stays small
-            and training comes to rest. The paper does not mention it; its authors' code (github tinkoff-ai/exact) has 0.01.
-
-    >>> normalizer = GradientNormalizer(floor=0.01)
     >>> weight.grad = torch.tensor([3e-4, 4e-4])
-    >>> normalizer([weight]), weight.grad           # divided by 0.01, not by 0.0005
+    >>> GradientNormalizer(floor=0.01)([weight]), weight.grad       # divided by 0.01, not by 0.0005
     (tensor(0.0005), tensor([0.0300, 0.0400]))
-
-    The running mean is a buffer, so ``state_dict`` has it. Gradients with a zero or non-finite norm do not enter the mean and
-    are left unchanged.
     """
 
     running_norm: Tensor
@@ -55,7 +60,18 @@ class GradientNormalizer(nn.Module):
 
     @torch.no_grad()
     def forward(self, parameters: nn.Module | Tensor | Iterable[Tensor]) -> Tensor:
-        """Normalise the gradients of these parameters (or of a module's) in place; returns their norm before."""
+        """Normalise the gradients in place.
+
+        Parameters
+        ----------
+        parameters : nn.Module, Tensor or iterable of Tensor
+            The parameters, or the module that has them.
+
+        Returns
+        -------
+        Tensor of shape ()
+            The norm before.
+        """
         if isinstance(parameters, nn.Module):
             parameters = parameters.parameters()
         parameters = [parameters] if isinstance(parameters, Tensor) else parameters

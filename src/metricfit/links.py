@@ -24,6 +24,21 @@ __all__ = ["Leaky", "Linear", "Link", "Log", "LogOfMean", "Power", "get"]
 
 
 class Link(ABC):
+    """Base class of the links: from a probability or a metric, 1 at best, to a loss.
+
+    A subclass defines ``__call__(value, log_value)``, elementwise. ``log_value`` is the logarithm, which stays accurate where
+    the value underflows.
+
+    Examples
+    --------
+    >>> class Squared(Link):
+    ...     def __call__(self, value, log_value):
+    ...         return (1 - value) ** 2
+    >>> from metricfit import MetricLoss
+    >>> MetricLoss("accuracy", link=Squared())(torch.zeros(1, 2), torch.tensor([0]))     # (1 - 1/2)**2
+    tensor(0.2500)
+    """
+
     of_mean = False  # whether it applies to the mean over samples rather than to each sample
 
     @abstractmethod
@@ -33,7 +48,14 @@ class Link(ABC):
 
 @dataclass(frozen=True)
 class Linear(Link):
-    """1 - p: expected error, EXACT, EAST."""
+    """The link 1 - p of expected error, EXACT and EAST.
+
+    Examples
+    --------
+    >>> quarter = torch.tensor(0.25)
+    >>> Linear()(quarter, quarter.log())
+    tensor(0.7500)
+    """
 
     def __call__(self, value: Tensor, log_value: Tensor) -> Tensor:
         return 1.0 - value
@@ -41,7 +63,18 @@ class Linear(Link):
 
 @dataclass(frozen=True)
 class Log(Link):
-    """-log p: cross-entropy. The critique of EXACT recommends this form for other smoothings too."""
+    """The link -log p of cross-entropy, which the critique of EXACT recommends for other smoothings too.
+
+    References
+    ----------
+    kexue.fm/archives/9098.
+
+    Examples
+    --------
+    >>> half = torch.tensor(0.5)
+    >>> Log()(half, half.log())                     # log 2
+    tensor(0.6931)
+    """
 
     def __call__(self, value: Tensor, log_value: Tensor) -> Tensor:
         return -log_value
@@ -49,21 +82,26 @@ class Log(Link):
 
 @dataclass(frozen=True)
 class LogOfMean(Link):
-    r"""-log E[p]: the logarithm of the mean over the batch, instead of the mean of the logarithms.
-
-    This is the log form of EXACT as its critique writes it (kexue.fm/archives/9098):
+    r"""The link -log E[p]: the logarithm of the mean over the batch, instead of the mean of the logarithms.
 
     .. math:: -\log \mathbb{E}_{(x, y) \sim \mathcal{D}}[p(y | x)]
 
-    It has the minima of ``Linear``, and its gradient divided by :math:`E[p]`. So a sample with small p has a small gradient,
-    as with ``Linear`` and unlike with ``Log``. For two samples with p = 1/2 and 1/4 it is -log(3/8), and ``Log`` is 3/2 log 2:
+    It has the minima of :class:`Linear`, and its gradient divided by :math:`E[p]`. So a sample with small p has a small
+    gradient, as with :class:`Linear` and unlike with :class:`Log`. For metrics that are not a mean over samples, such as F1,
+    it is :class:`Log` of the metric.
+
+    References
+    ----------
+    The log form of EXACT in its critique, kexue.fm/archives/9098.
+
+    Examples
+    --------
+    For two samples with p = 1/2 and 1/4 it is -log(3/8), and ``Log`` is 3/2 log 2:
 
     >>> from metricfit import MetricLoss
     >>> scores, labels = torch.tensor([[0.5, 0.5], [0.25, 0.75]]).log(), torch.tensor([0, 0])
-    >>> MetricLoss("accuracy", link="log_of_mean")(scores, labels), MetricLoss("accuracy", link="log")(scores, labels)
+    >>> MetricLoss("accuracy", link=LogOfMean())(scores, labels), MetricLoss("accuracy", link="log")(scores, labels)
     (tensor(0.9808), tensor(1.0397))
-
-    For metrics that are no mean over samples, such as F1, it is ``Log`` of the metric.
     """
 
     of_mean = True
@@ -74,8 +112,19 @@ class LogOfMean(Link):
 
 @dataclass(frozen=True)
 class Leaky(Link):
-    """(1 - p) - alpha log p: leaky expected error, arXiv 1905.00448, Eq. (6) plus 1.
+    """The link (1 - p) - alpha log p of leaky expected error.
 
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        The weight of the logarithm.
+
+    References
+    ----------
+    İrsoy, "On Expected Accuracy", arXiv 1905.00448, Eq. (6) plus the constant 1.
+
+    Examples
+    --------
     >>> half = torch.tensor(0.5)
     >>> Leaky(0.1)(half, half.log())                # 0.5 + 0.1 log 2
     tensor(0.5693)
@@ -92,8 +141,15 @@ class Leaky(Link):
 
 @dataclass(frozen=True)
 class Power(Link):
-    """(1 - p**q) / q: from cross-entropy (q towards 0) to expected error (q = 1).
+    """The link (1 - p**q) / q, from cross-entropy (q towards 0) to expected error (q = 1).
 
+    Parameters
+    ----------
+    q : float, default=0.5
+        The power.
+
+    Examples
+    --------
     >>> quarter = torch.tensor(0.25)
     >>> Power(0.5)(quarter, quarter.log())          # (1 - 1/2) / (1/2)
     tensor(1.)
@@ -118,8 +174,21 @@ _LINKS: dict[str, type[Link]] = {
 
 
 def get(link: str | Link) -> Link:
-    """A link by name, with its parameter in brackets if it has one; a link is returned unchanged.
+    """Find a link by its name.
 
+    Parameters
+    ----------
+    link : str or Link
+        "linear", "log", "log_of_mean", "leaky" or "power", with a parameter in brackets: "power(0.7)". A link is returned
+        unchanged.
+
+    Returns
+    -------
+    Link
+        The link.
+
+    Examples
+    --------
     >>> get("linear"), get("leaky"), get("power(0.7)")
     (Linear(), Leaky(alpha=0.1), Power(q=0.7))
     """

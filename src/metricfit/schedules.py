@@ -22,6 +22,18 @@ Schedule = Callable[[float], float]
 def constant(value: float) -> Schedule:
     """The same value at every step.
 
+    Parameters
+    ----------
+    value : float
+        The value.
+
+    Returns
+    -------
+    Schedule
+        A function from a step to the value.
+
+    Examples
+    --------
     >>> constant(0.5)(100)
     0.5
     """
@@ -32,6 +44,22 @@ def constant(value: float) -> Schedule:
 def linear(start: float, stop: float, steps: int) -> Schedule:
     """Equal differences: start + (stop - start) t, where t goes from 0 to 1 in ``steps``.
 
+    Parameters
+    ----------
+    start : float
+        The first value.
+    stop : float
+        The last value, which later steps keep.
+    steps : int
+        The number of steps.
+
+    Returns
+    -------
+    Schedule
+        A function from a step to a value.
+
+    Examples
+    --------
     >>> linear(10, 0, steps=4)(1)
     7.5
     """
@@ -39,10 +67,29 @@ def linear(start: float, stop: float, steps: int) -> Schedule:
 
 
 def geometric(start: float, stop: float, steps: int) -> Schedule:
-    """Equal ratios: start (stop / start)**t.
+    """Equal ratios: start (stop / start)**t, where t goes from 0 to 1 in ``steps``.
 
-    EXACT's scale goes from 10 to 0.01 or 1 (arXiv 2205.09615, section 5.4), EAST's temperature is 0.2 r**k.
+    Parameters
+    ----------
+    start : float
+        The first value.
+    stop : float
+        The last value, which later steps keep.
+    steps : int
+        The number of steps.
 
+    Returns
+    -------
+    Schedule
+        A function from a step to a value.
+
+    References
+    ----------
+    EXACT's scale goes from 10 to 0.01 or 1 (arXiv 2205.09615, section 5.4). EAST's temperature is 0.2 r**k (arXiv 2405.20954,
+    section 4.3).
+
+    Examples
+    --------
     >>> round(geometric(10, 0.1, steps=4)(2), 12)
     1.0
     """
@@ -54,6 +101,22 @@ def geometric(start: float, stop: float, steps: int) -> Schedule:
 def cosine(start: float, stop: float, steps: int) -> Schedule:
     """Half a cosine wave, which changes slowly at both ends.
 
+    Parameters
+    ----------
+    start : float
+        The first value.
+    stop : float
+        The last value, which later steps keep.
+    steps : int
+        The number of steps.
+
+    Returns
+    -------
+    Schedule
+        A function from a step to a value.
+
+    Examples
+    --------
     >>> round(cosine(1, 0, steps=2)(1), 12)
     0.5
     """
@@ -63,6 +126,20 @@ def cosine(start: float, stop: float, steps: int) -> Schedule:
 def join(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
     """One schedule after another; each counts its steps from its boundary.
 
+    Parameters
+    ----------
+    schedules : sequence of Schedule
+        The schedules.
+    boundaries : sequence of int
+        The first step of each schedule but the first.
+
+    Returns
+    -------
+    Schedule
+        A function from a step to a value.
+
+    Examples
+    --------
     >>> warm = join([linear(0, 1, steps=10), constant(1)], boundaries=[10])
     >>> warm(5), warm(50)
     (0.5, 1.0)

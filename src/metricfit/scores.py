@@ -52,8 +52,20 @@ class _FromHalf(torch.autograd.Function):
 
 
 def binary_scores(scores: Tensor) -> Tensor:
-    """Two classes from one logit per row, (n,) or (n, 1) to (n, 2), (N, 1, H, W) to (N, 2, H, W); the negative one is zero.
+    """Scores of two classes from one logit per row; the negative class has the score zero.
 
+    Parameters
+    ----------
+    scores : Tensor of shape (n,), (n, 1) or (N, 1, H, W)
+        Logits of the positive class.
+
+    Returns
+    -------
+    Tensor of shape (n, 2) or (N, 2, H, W)
+        The scores.
+
+    Examples
+    --------
     >>> binary_scores(torch.tensor([1.5, -2.0]))
     tensor([[ 0.0000,  1.5000],
             [ 0.0000, -2.0000]])

@@ -24,14 +24,28 @@ STOPS = ("metric", "loss", "epochs")
 class NetworkTraining:
     """How a method trains networks: how its width moves, and when it stops.
 
-    Args:
-        widths: the first and the last width of a geometric schedule over all epochs; by default those of the method.
-        anneals: stay at each width until the loss of the held-out rows stops falling, as EAST does
-            (:func:`metricfit.training.anneal`).
-        stop_by: the held-out ``"metric"`` or ``"loss"`` stops the training and chooses the epoch; ``"epochs"`` trains them all
-            and keeps the last weights.
-        patience, max_epochs: what ``MetricClassifier`` takes by default.
-        last_learning_rate: where the learning rate falls to over all epochs, geometrically; None keeps it.
+    Parameters
+    ----------
+    widths : tuple of float, default=()
+        The first and the last width of a geometric schedule over all epochs; by default those of the method.
+    anneals : bool, default=False
+        Stay at each width until the loss of the held-out rows stops falling, as EAST does (:func:`metricfit.training.anneal`).
+    stop_by : {"metric", "loss", "epochs"}, default="metric"
+        The held-out "metric" or "loss" stops the training and chooses the epoch. "epochs" trains them all and keeps the last
+        weights.
+    patience : int, default=15
+        Number of epochs without gain after which training stops, unless :class:`metricfit.Network` says otherwise.
+    max_epochs : int, default=200
+        Maximum number of epochs, unless :class:`metricfit.Network` says otherwise.
+    last_learning_rate : float, default=None
+        Where the learning rate falls to over all epochs, geometrically. None keeps it.
+
+    Examples
+    --------
+    >>> from metricfit.methods import get
+    >>> network = get("exact").network
+    >>> network.widths, network.stop_by, network.last_learning_rate
+    ((10.0, 1.0), 'epochs', 0.0001)
     """
 
     widths: tuple[float, ...] = ()
@@ -52,27 +66,54 @@ class NetworkTraining:
 class Method:
     """One way of training, for any learner and any metric.
 
-    Args:
-        name: how it is called in Python, on the command line, in reports and in files.
-        title: the name in a sentence; ``name`` by default.
-        summary: one line that says what it does.
-        papers: where it comes from.
-        loss: ``"metric"``, ``"cross_entropy"`` or ``"hinge"``.
-        smoothing, link, margin, normalize_scores, leak: what the loss of a metric is made of, as in
-            :class:`metricfit.MetricLoss`.
-        many_smoothing: the smoothing for more than two classes, if it is another.
-        margins: candidates for the margin. Held-out rows choose one: those of the first split, or of more splits until there
-            are 500. In a tie it is the first.
-        widths: the widths of the smoothing, one after the other. Linear models are trained at each of them, networks follow a
-            geometric schedule from the first to the last. Without them the smoothing keeps its own width.
-        normalize_gradients: divide gradients by their running norm (networks).
-        network: what else is particular to networks.
-        offsets: ``"none"``, ``"tuned"`` on held-out scores, or ``"trained"`` with the weights. Networks do not train
-            offsets: with a leak they take those of their start, without one the last layer has a bias.
-        start: ``"scratch"``, from random weights, or the name of the method whose model it starts from.
+    Parameters
+    ----------
+    name : str
+        The name in Python, on the command line, in reports and in files.
+    title : str, default=""
+        The name in a sentence; by default ``name``.
+    summary : str, default=""
+        One line that says what the method does.
+    papers : tuple of str, default=()
+        Where it comes from.
+    loss : {"metric", "cross_entropy", "hinge"}, default="metric"
+        What is minimised.
+    smoothing : Smoothing, default=None
+        The smoothing of the metric, as in :class:`metricfit.MetricLoss`; by default the softmax.
+    many_smoothing : Smoothing, default=None
+        The smoothing for more than two classes, if it is another.
+    link : str or Link, default="linear"
+        The link, as in :class:`metricfit.MetricLoss`.
+    margin : float, default=None
+        The margin, as in :class:`metricfit.MetricLoss`.
+    margins : tuple of float, default=()
+        Candidates for the margin. Held-out rows choose one: those of the first split, or of more splits until there are 500.
+        The first wins a tie.
+    normalize_scores : bool, default=False
+        Normalise the scores of a batch, as in :class:`metricfit.MetricLoss`.
+    leak : float, default=0.0
+        Weight of the cross-entropy that is added, as in :class:`metricfit.MetricLoss`.
+    widths : tuple of float, default=()
+        Widths of the smoothing, one after the other. Linear models are trained at each of them, networks follow a geometric
+        schedule from the first to the last. Without them the smoothing keeps its width.
+    normalize_gradients : bool, default=False
+        Divide the gradients of networks by their running norm.
+    network : NetworkTraining, default=NetworkTraining()
+        Options for networks only.
+    offsets : {"none", "tuned", "trained"}, default="trained"
+        "tuned" on held-out scores, or "trained" with the weights. Networks do not train offsets: with a leak they take those
+        of their start, without one the last layer has a bias.
+    start : str, default="scratch"
+        "scratch" for random weights, or the name of the method whose model it starts from.
 
-    >>> Method("smooth_mcc", smoothing=Softmax(0.5), leak=0.2).trains_metric
-    True
+    Examples
+    --------
+    >>> from metricfit.smoothing import Softmax
+    >>> method = Method("smooth_mcc", smoothing=Softmax(0.5), leak=0.2)
+    >>> method.trains_metric, method.smoothing_for(n_classes=3)
+    (True, Softmax(temperature=0.5))
+
+    Pass it as ``MetricClassifier("mcc", method=method)``, or :func:`register` it to use its name.
     """
 
     name: str
@@ -114,21 +155,65 @@ class Method:
         return self.loss == "metric"
 
     def with_margin(self, margin: float) -> Method:
-        """With one of the candidates for the margin."""
+        """Copy with one of the candidates for the margin.
+
+        Parameters
+        ----------
+        margin : float
+            The margin.
+
+        Returns
+        -------
+        Method
+            The copy.
+        """
         return replace(self, margin=margin, margins=())
 
     def check_start(self, known: Sequence[str] = (SCRATCH, CROSS_ENTROPY)) -> None:
-        """Raise a ValueError unless the method starts at one of these: alone, or at a candidate before it in a choice."""
+        """Check that the method can start where it says.
+
+        Parameters
+        ----------
+        known : sequence of str, default=("scratch", "cross_entropy")
+            The starts that are possible. In a choice they include the candidates before this one.
+
+        Raises
+        ------
+        ValueError
+            If the start is not one of them.
+        """
         if self.start not in known:
             raise ValueError(f"`start` of {self.name!r} should be one of {', '.join(map(repr, known))}; got {self.start!r}.")
 
     def smoothing_for(self, n_classes: int) -> Smoothing:
-        """The smoothing for this number of classes; the softmax if none was given."""
+        """Smoothing for a number of classes.
+
+        Parameters
+        ----------
+        n_classes : int
+            The number of classes.
+
+        Returns
+        -------
+        Smoothing
+            The smoothing; by default the softmax.
+        """
         many = self.many_smoothing if n_classes > 2 else None
         return many or self.smoothing or Softmax()
 
     def with_smoothing(self, kind: str) -> Method:
-        """With ``"normal"`` noise or the ``"softmax"``, where the method has normal noise; ``"auto"`` changes nothing."""
+        """Copy with another noise, if the method has normal noise.
+
+        Parameters
+        ----------
+        kind : {"auto", "normal", "softmax"}
+            The noise for any number of classes. "auto" changes nothing.
+
+        Returns
+        -------
+        Method
+            The copy.
+        """
         if kind == "auto" or type(self.smoothing) is not Normal:
             return self
         return replace(
@@ -138,7 +223,24 @@ class Method:
     def build_loss(
         self, metric: Metric, n_classes: int, class_weight: Tensor | None = None, offsets: Tensor | None = None
     ) -> ClassificationLoss:
-        """The loss as a module. ``class_weight`` (k,) counts in cross-entropy and hinge, never in the metric."""
+        """Build the loss as a module.
+
+        Parameters
+        ----------
+        metric : Metric
+            The metric to train for.
+        n_classes : int
+            The number of classes.
+        class_weight : Tensor of shape (k,), default=None
+            Weights of the classes in cross-entropy and hinge, never in the metric.
+        offsets : Tensor of shape (k,), default=None
+            Added to the scores in the metric.
+
+        Returns
+        -------
+        ClassificationLoss
+            The loss.
+        """
         if self.loss == "cross_entropy":
             return CrossEntropyLoss(weight=class_weight)
         if self.loss == "hinge":
@@ -157,12 +259,30 @@ class Method:
 
 @dataclass(frozen=True)
 class Choice:
-    """Several methods, and a guard that chooses among them by rows that they have not seen.
+    """Several methods, and a guard that chooses among them by held-out rows.
 
-    Args:
-        candidates: the plainest first; each has to beat the one that stands (:mod:`metricfit.decisions`).
-        by_accuracy: for networks: the candidates are trained for accuracy, each from scratch, stopped by the accuracy of
-            held-out rows, and the most accurate is chosen. Offsets for the metric come after.
+    Parameters
+    ----------
+    name : str
+        The name in Python, on the command line, in reports and in files.
+    candidates : tuple of Method
+        The plainest first. Each has to beat the current winner.
+    title : str, default=""
+        The name in a sentence; by default ``name``.
+    summary : str, default=""
+        One line that says what the choice does.
+    papers : tuple of str, default=()
+        Where it comes from.
+    by_accuracy : bool, default=False
+        For networks: train the candidates for accuracy, each from scratch, let the accuracy of held-out rows stop them and
+        choose one. Offsets for the metric come after.
+
+    Examples
+    --------
+    >>> from metricfit.methods import get
+    >>> choice = Choice("plain_or_leaky", (get("cross_entropy"), get("leaky")))
+    >>> choice.trains_metric, choice.candidate("leaky").leak
+    (True, 0.1)
     """
 
     name: str
@@ -184,13 +304,37 @@ class Choice:
 
     @property
     def trains_metric(self) -> bool:
-        """Whether any candidate does."""
+        """Whether the metric itself is in the loss of a candidate."""
         return any(candidate.trains_metric for candidate in self.candidates)
 
     def with_smoothing(self, kind: str) -> Choice:
+        """Copy with another noise in the candidates that have normal noise.
+
+        Parameters
+        ----------
+        kind : {"auto", "normal", "softmax"}
+            The noise for any number of classes. "auto" changes nothing.
+
+        Returns
+        -------
+        Choice
+            The copy.
+        """
         return replace(self, candidates=tuple(candidate.with_smoothing(kind) for candidate in self.candidates))
 
     def candidate(self, name: str) -> Method | None:
+        """Find a candidate by its name.
+
+        Parameters
+        ----------
+        name : str
+            The name.
+
+        Returns
+        -------
+        Method or None
+            The candidate.
+        """
         return next((candidate for candidate in self.candidates if candidate.name == name), None)
 
 

@@ -140,10 +140,17 @@ BASELINE = "threshold"  # what everything is compared with: the cheap thing that
 
 
 def names() -> list[str]:
-    """The names of all methods that train linear models and networks alike.
+    """List the methods that train linear models and networks alike.
 
-    :func:`get` knows one more, ``"noisy_labels"``, which is for networks.
+    :func:`get` knows one more, "noisy_labels", which is for networks.
 
+    Returns
+    -------
+    list of str
+        The names.
+
+    Examples
+    --------
     >>> names()[:2]
     ['cross_entropy', 'threshold']
     """
@@ -155,8 +162,25 @@ def _by_name() -> dict[str, Method | Choice]:
 
 
 def get(method: MethodLike) -> Method | Choice:
-    """The method of that name; a method is returned as it is.
+    """Find a method by its name.
 
+    Parameters
+    ----------
+    method : str, Method or Choice
+        A name. A method is returned unchanged.
+
+    Returns
+    -------
+    Method or Choice
+        The method.
+
+    Raises
+    ------
+    ValueError
+        If no method has this name. The message suggests the closest one.
+
+    Examples
+    --------
     >>> get("east").widths[0]
     0.2
     """
@@ -173,7 +197,25 @@ def get(method: MethodLike) -> Method | Choice:
 
 
 def register(method: Method | Choice) -> None:
-    """Make a method known by its name: to ``MetricClassifier``, ``compare``, reports and saved models."""
+    """Register a method, so that ``MetricClassifier``, ``compare``, reports and saved models know its name.
+
+    Parameters
+    ----------
+    method : Method or Choice
+        The method.
+
+    Raises
+    ------
+    ValueError
+        If another method has this name.
+
+    Examples
+    --------
+    >>> from metricfit import Method
+    >>> register(Method("leaky_0.3", leak=0.3))
+    >>> get("leaky_0.3").leak
+    0.3
+    """
     if not isinstance(method, Method | Choice):
         raise TypeError(f"`method` should be a `mf.methods.Method` or `Choice`, got {method!r}.")
     if method.name in _by_name():
@@ -182,13 +224,42 @@ def register(method: Method | Choice) -> None:
 
 
 def is_registered(method: Method | Choice) -> bool:
-    """Whether its name stands for this very method."""
+    """Whether its name stands for this very method.
+
+    Parameters
+    ----------
+    method : Method or Choice
+        The method.
+
+    Returns
+    -------
+    bool
+        Whether it does.
+
+    Examples
+    --------
+    >>> from metricfit import Method
+    >>> is_registered(get("leaky")), is_registered(Method("leaky"))
+    (True, False)
+    """
     return _by_name().get(method.name) is method
 
 
 def has_choice(method: Method | Choice) -> bool:
     """Whether held-out rows choose something: one of several methods, or a margin.
 
+    Parameters
+    ----------
+    method : Method or Choice
+        The method.
+
+    Returns
+    -------
+    bool
+        Whether they do.
+
+    Examples
+    --------
     >>> has_choice(get("exact")), has_choice(get("leaky"))
     (True, False)
     """
@@ -196,8 +267,22 @@ def has_choice(method: Method | Choice) -> bool:
 
 
 def find(name: str, given: MethodLike | None = None) -> Method | None:
-    """The method that a model was trained by: the one given to the estimator, a registered one, or a candidate of a choice.
+    """Find the method that a model was trained by.
 
+    Parameters
+    ----------
+    name : str
+        The name of the method, or of a candidate of a choice.
+    given : str, Method or Choice, default=None
+        The method that was passed to the estimator, which is searched first.
+
+    Returns
+    -------
+    Method or None
+        The method.
+
+    Examples
+    --------
     >>> find("direct(1)").leak
     1.0
     """

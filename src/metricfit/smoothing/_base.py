@@ -18,15 +18,25 @@ _LIMITS = {dtype: (torch.finfo(dtype).tiny, torch.finfo(dtype).max) for dtype in
 
 
 class Smoothing(nn.Module, ABC):
-    """From scores to a soft assignment, which approaches the hard decision as the width goes to zero.
+    """Base class of the smoothings: from scores to soft assignments, which become hard as the width goes to zero.
 
-    The width (``scale`` or ``temperature``, by subclass) is a buffer: it follows the module's device and is part of its
-    ``state_dict``. An ``nn.Parameter`` is learned. Each call can override it by ``scale``: a number, or a tensor with one
-    entry or one per row, which may require a gradient.
+    A subclass defines ``_log_assign(scores, width)`` and may override ``_assign`` or ``_log_label`` if it has a better
+    formula. These receive checked scores in float32 or float64, (n, k) or (n, k, ...) with the classes in dimension 1, and a
+    width: a number, or a tensor (1, 1, ...) or (n, 1, ...).
 
-    A subclass defines ``_log_assign``, and overrides ``_assign`` or ``_log_label`` if it has a better formula for them. They
-    receive checked scores in float32 or float64, (n, k) or (n, k, ...) with the classes in dimension 1, and a width: a number,
-    or a tensor (1, 1, ...) or (n, 1, ...).
+    Parameters
+    ----------
+    width : float or Tensor
+        The ``scale`` or ``temperature``, by subclass. It is a buffer, so it follows the module's device and is part of its
+        ``state_dict``; an ``nn.Parameter`` is learned. ``scale`` overrides it in each call.
+
+    Examples
+    --------
+    >>> class Squared(Smoothing):
+    ...     def _log_assign(self, scores, width):
+    ...         return (-((scores / width) ** 2)).log_softmax(1)     # scores are relative to the best of their row
+    >>> Squared(1.0).assign(torch.tensor([[0.0, 1.0]]))
+    tensor([[0.2689, 0.7311]])
     """
 
     width_name: str = "scale"
@@ -54,27 +64,87 @@ class Smoothing(nn.Module, ABC):
 
     @property
     def width(self) -> Tensor:
-        """The width, under its name in the base class."""
+        """The scale or temperature."""
         return getattr(self, self.width_name)
 
     def assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
-        """Soft assignment of every sample to the classes, (n, k); rows sum to one. Also for pixels, (n, k, d1, ...)."""
+        """Assign every sample softly to the classes.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (n, k) or (n, k, d1, ...)
+            The scores.
+        scale : float or Tensor of shape (n,), default=None
+            Overrides the width for this call. A tensor may require a gradient.
+
+        Returns
+        -------
+        Tensor of the shape of ``scores``
+            Shares that sum to one over the classes.
+        """
         return self.assign_checked(scores, check_scores(scores), scale)
 
     def log_assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
-        """Logarithm of :meth:`assign`, accurate where the assignment underflows."""
+        """Logarithm of :meth:`assign`, accurate where the assignment underflows.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (n, k) or (n, k, d1, ...)
+            The scores.
+        scale : float or Tensor of shape (n,), default=None
+            Overrides the width for this call.
+
+        Returns
+        -------
+        Tensor of the shape of ``scores``
+            The logarithms.
+        """
         return self.log_assign_checked(scores, check_scores(scores), scale)
 
     def label_probability(
         self, scores: Tensor, labels: Tensor, margin: float | None = None, scale: Width | None = None
     ) -> Tensor:
-        """The share assigned to each sample's label, (n,); ``margin`` limits how far the label counts as ahead of others."""
+        """Share that is assigned to each sample's label.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (n, k) or (n, k, d1, ...)
+            The scores.
+        labels : Tensor of shape (n,) or (n, d1, ...)
+            The classes.
+        margin : float, default=None
+            Upper limit on how far the label's score counts as ahead of another.
+        scale : float or Tensor of shape (n,), default=None
+            Overrides the width for this call.
+
+        Returns
+        -------
+        Tensor of the shape of ``labels``
+            The shares.
+        """
         return self.log_label_probability(scores, labels, margin, scale).exp()
 
     def log_label_probability(
         self, scores: Tensor, labels: Tensor, margin: float | None = None, scale: Width | None = None
     ) -> Tensor:
-        """Logarithm of :meth:`label_probability`; its gradient does not vanish for confidently wrong samples."""
+        """Logarithm of :meth:`label_probability`; its gradient does not vanish for confidently wrong samples.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (n, k) or (n, k, d1, ...)
+            The scores.
+        labels : Tensor of shape (n,) or (n, d1, ...)
+            The classes.
+        margin : float, default=None
+            Upper limit on how far the label's score counts as ahead of another.
+        scale : float or Tensor of shape (n,), default=None
+            Overrides the width for this call.
+
+        Returns
+        -------
+        Tensor of the shape of ``labels``
+            The logarithms.
+        """
         ends = check_scores(scores)
         check_labels(labels, scores.shape[1], scores.shape[:1] + scores.shape[2:])
         if margin is not None:
@@ -104,6 +174,18 @@ class Smoothing(nn.Module, ABC):
         return self._label(scores, labels, margin, width)
 
     def forward(self, scores: Tensor) -> Tensor:
+        """Call :meth:`assign`.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (n, k) or (n, k, d1, ...)
+            The scores.
+
+        Returns
+        -------
+        Tensor of the shape of ``scores``
+            The assignment.
+        """
         return self.assign(scores)
 
     def extra_repr(self) -> str:

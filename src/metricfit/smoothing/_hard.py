@@ -12,8 +12,10 @@ from metricfit.smoothing._base import Smoothing, Width
 
 
 class Hard(Smoothing):
-    """One-hot of the largest score (the first of ties), with zero gradient. For evaluation.
+    """One-hot of the largest score (the first of ties), with zero gradient: for evaluation.
 
+    Examples
+    --------
     >>> Hard().assign(torch.tensor([[0.1, 2.0, 2.0]]))
     tensor([[0., 1., 0.]])
     """

@@ -20,20 +20,30 @@ N_SAMPLES = 16  # of the paper
 class Normal(Smoothing):
     r"""Probability that each class has the largest score after noise :math:`N(0, \sigma^2)` on every score.
 
-    Karpukhin et al., "EXACT", arXiv 2205.09615, Eq. (8) to (19). For two classes it is
-    :math:`\Phi((s_y - s_j) / (\sigma\sqrt2))`:
+    For two classes it is :math:`\Phi((s_y - s_j) / (\sigma\sqrt2))`.
 
-    >>> Normal().label_probability(torch.tensor([[1.0, 0.0]]), torch.tensor([0]))
+    Parameters
+    ----------
+    scale : float or Tensor, default=1.0
+        Standard deviation of the noise: a number, or a tensor with one entry or one per row.
+    method : {"quadrature", "genz", "monte_carlo"}, default="quadrature"
+        "quadrature" is exact to rounding, deterministic and linear in the number of classes. For comparison, "genz" is the
+        algorithm of the paper (random, quadratic) and "monte_carlo" the estimator of its appendix C.
+    order : int, default=None
+        Number of quadrature nodes; by default 64 for float64 scores and 24 for float32.
+    samples : int, default=None
+        Number of samples of the random methods; by default 16, as in the paper.
+    generator : torch.Generator, default=None
+        Random generator of these methods.
+
+    References
+    ----------
+    Karpukhin et al., "EXACT", arXiv 2205.09615, Eq. (8) to (19).
+
+    Examples
+    --------
+    >>> Normal().label_probability(torch.tensor([[1.0, 0.0]]), torch.tensor([0]))    # Phi(1 / sqrt 2)
     tensor([0.7602])
-
-    Args:
-        scale: standard deviation of the noise; a number, or a tensor with one entry or one per row.
-        method: ``"quadrature"`` is exact to rounding, deterministic and linear in the number of classes.
-            ``"genz"`` is the paper's own algorithm (random, quadratic) and ``"monte_carlo"`` the estimator of its
-            appendix C, both for comparison.
-        order: number of quadrature nodes; by default 64 for float64 scores and 24 for float32.
-        samples: number of samples of the random methods, 16 by default, as in the paper.
-        generator: random generator of these methods.
     """
 
     centres_itself = True

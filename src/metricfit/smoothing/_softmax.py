@@ -16,9 +16,20 @@ _FEW, _MANY = 16, 1024  # classes, the numbers of a vector; and scores, for whic
 class Softmax(Smoothing):
     r"""Softmax with a temperature, :math:`A_j = e^{s_j/T} / \sum_i e^{s_i/T}`.
 
-    Cross-entropy, expected error and leaky expected error use it (arXiv 1905.00448, Eq. 1 to 6). For two classes, about 0.8 is
-    similar to normal noise of scale 1; for more classes, a smaller temperature is.
+    Cross-entropy, expected error and leaky expected error use it. For two classes a temperature of about 0.8 is similar to
+    normal noise of scale 1; for more classes it is smaller.
 
+    Parameters
+    ----------
+    temperature : float or Tensor, default=1.0
+        The temperature T.
+
+    References
+    ----------
+    İrsoy, "On Expected Accuracy", arXiv 1905.00448, Eq. (1) to (6).
+
+    Examples
+    --------
     >>> Softmax().assign(torch.tensor([[0.0, 1.0986123]]))          # 1/4, 3/4
     tensor([[0.2500, 0.7500]])
     """

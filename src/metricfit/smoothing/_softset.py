@@ -9,19 +9,31 @@ from metricfit.smoothing._base import Smoothing, Width, as_column
 
 
 class SoftSet(Smoothing):
-    r"""Soft-set membership of "Evaluation Aligned Surrogate Training" (arXiv 2405.20954), Eq. (3) to (5).
+    r"""Soft-set membership of EAST.
 
     Let :math:`p` be the softmax of the scores, :math:`\tau` the mean of its two largest entries and
-    :math:`\tau_m = 5T \min(\tau, 1 - \tau)`. Three linear pieces replace the step at :math:`\tau`, Eq. (4):
+    :math:`\tau_m = 5T \min(\tau, 1 - \tau)`. Three linear pieces replace the step at :math:`\tau`:
 
     .. math:: H(p) = \begin{cases} m_1 p & p < \tau - \tau_m/2 \\ 1/2 + m_2 (p - \tau) & \text{between} \\
         1 - T + m_3 (p - \tau - \tau_m/2) & p > \tau + \tau_m/2 \end{cases}
 
     with :math:`m_1 = T/(\tau - \tau_m/2)`, :math:`m_2 = (1 - 2T)/\tau_m`, :math:`m_3 = T/(1 - \tau - \tau_m/2)`. The
-    assignment is :math:`H(p_j) / \sum_i H(p_i)`, Eq. (5). The gradient includes that of :math:`\tau`. The temperature lies
-    strictly between 0 and 0.4, where :math:`m_1` would divide by zero. For two classes, T = 0.2 is the step of Tsoi et al.
+    assignment is :math:`H(p_j) / \sum_i H(p_i)`. The gradient includes that of :math:`\tau`. For two classes, T = 0.2 is the
+    step of Tsoi et al.
 
-    For p = (0.25, 0.75) and T = 0.2: tau = 1/2, tau_m = 1/2, and both lie on a corner, H = (T, 1 - T):
+    Parameters
+    ----------
+    temperature : float or Tensor, default=0.2
+        The temperature T, strictly between 0 and 0.4, where :math:`m_1` would divide by zero.
+
+    References
+    ----------
+    Li et al., "Evaluation Aligned Surrogate Training", arXiv 2405.20954: Eq. (3) for the thresholds, Eq. (4) for H, Eq. (5)
+    for the assignment.
+
+    Examples
+    --------
+    For p = (0.25, 0.75) and T = 0.2 both thresholds are 1/2, and both p lie on a corner, H = (T, 1 - T):
 
     >>> SoftSet().assign(torch.tensor([[0.0, 1.0986123]]))
     tensor([[0.2000, 0.8000]])

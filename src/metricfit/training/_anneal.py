@@ -29,19 +29,55 @@ def anneal(
     checkpoint: str | Path | None = None,
     checkpoint_every: int | None = None,
 ) -> list[Row]:
-    """Train at decreasing temperatures; the module ends with the best weights of all temperatures.
+    """Train at decreasing temperatures, as EAST does; the module ends with the best weights of all temperatures.
 
     The defaults are the paper's: the loss of the held-out rows at the current temperature stops and chooses, with a patience
-    of 50 epochs. It searches ``rate`` over 0.8 and 0.9, and gives no number for ``give_up_after``.
+    of 50 epochs. The paper searches ``rate`` over 0.8 and 0.9, and gives no number for ``give_up_after``.
 
-    Args:
-        trainer: its loss takes ``scale=``, here the temperature; its own schedule of the scale is replaced.
-        start, rate: the temperatures are start, start * rate, start * rate**2, ...
-        patience: number of epochs without gain after which a temperature ends.
-        stop_by: ``"loss"`` of the held-out rows, or their ``"metric"``, which jumps where a class has few rows.
-        give_up_after: number of successive temperatures without gain after which the training ends.
-        epochs: maximum number of epochs in total.
-        checkpoint, checkpoint_every: as in :meth:`Trainer.fit`. After :meth:`Trainer.load` the same call resumes.
+    Parameters
+    ----------
+    trainer : Trainer
+        Its loss takes ``scale=``, here the temperature. Its schedule of the scale is replaced.
+    batches : iterable
+        Batches of features, labels and optional weights.
+    held_out : tuple of (features, labels) or iterable of batches
+        The held-out rows.
+    start : float, default=0.2
+        The first temperature.
+    rate : float, default=0.8
+        The temperatures are start, start * rate, start * rate**2, ...
+    patience : int, default=50
+        Number of epochs without gain after which a temperature ends.
+    stop_by : {"loss", "metric"}, default="loss"
+        Of the held-out rows. The metric jumps where a class has few rows.
+    give_up_after : int, default=3
+        Number of successive temperatures without gain after which the training ends.
+    epochs : int, default=1000
+        Maximum number of epochs in total.
+    checkpoint : str or Path, default=None
+        As in :meth:`Trainer.fit`. After :meth:`Trainer.load` the same call resumes.
+    checkpoint_every : int, default=None
+        As in :meth:`Trainer.fit`.
+
+    Returns
+    -------
+    list of dict
+        One row per epoch, as from :meth:`Trainer.fit`.
+
+    References
+    ----------
+    Li et al., "EAST", arXiv 2405.20954, sections 4.3 and E.1.
+
+    Examples
+    --------
+    >>> from metricfit import EastLoss
+    >>> from metricfit.training import Batches, Trainer
+    >>> x, y = torch.tensor([[-2.0], [-1.0], [1.0], [2.0]]), torch.tensor([0, 0, 1, 1])
+    >>> module = torch.nn.Linear(1, 2)
+    >>> trainer = Trainer(module, EastLoss("f1_macro"), torch.optim.SGD(module.parameters(), lr=1.0))
+    >>> history = anneal(trainer, Batches(x, y, size=4), (x, y), patience=5, epochs=20)
+    >>> history[0]["scale"], history[-1]["metric"]
+    (0.2, 1.0)
     """
     check_number(start, "start", 0.0, open_low=True)
     check_number(rate, "rate", 0.0, 1.0, open_low=True)

@@ -22,16 +22,23 @@ IGNORED = -100  # the label of padding for losses without an `ignore_index`, as 
 
 
 class Batches:
-    """Batches of tensors in memory, without the overhead of a ``DataLoader``, which dominates where steps are tiny.
+    """Batches of tensors in memory, without the overhead of a ``DataLoader``, which dominates tiny steps.
 
     Each iteration is one epoch: all rows in a new random order, or ``steps`` batches from successive random orders.
 
-    Args:
-        tensors: features, labels and optional weights, with the same number of rows.
-        size: rows per batch. Without ``steps``, the batches of an epoch have about this size, none much smaller.
-        steps: batches per epoch, each of ``size`` different rows (all rows if there are fewer); None means every row once.
-        seed: random seed of the order.
+    Parameters
+    ----------
+    *tensors : Tensor
+        Features, labels and optional weights, with the same number of rows.
+    size : int
+        Rows per batch. Without ``steps``, the batches of an epoch have about this size, none much smaller.
+    steps : int, default=None
+        Batches per epoch, each of ``size`` different rows (all rows if there are fewer). None means every row once.
+    seed : int, default=0
+        Random seed of the order.
 
+    Examples
+    --------
     >>> batches = Batches(torch.arange(5.0)[:, None], torch.arange(5), size=2, seed=0)
     >>> len(batches), sorted(label.item() for _, labels in batches for label in labels)
     (2, [0, 1, 2, 3, 4])
@@ -67,10 +74,23 @@ class Batches:
         return torch.randperm(self.n_rows, generator=self.generator)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The state of the random generator."""
+        """State of the random generator.
+
+        Returns
+        -------
+        dict
+            The state.
+        """
         return {"generator": self.generator.get_state()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Restore the random generator.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state_dict` returned.
+        """
         check_shape(state["generator"], self.generator.get_state().shape, "generator")
         self.generator.set_state(state["generator"])
 

@@ -42,34 +42,50 @@ Row = dict[str, Any]
 
 
 class Trainer:
-    """Trains a module on a surrogate loss and keeps the weights with the best metric.
+    """Train a module on a surrogate loss and keep the weights with the best metric.
 
-    It runs on Lightning Fabric: pass a ``fabric`` for several devices or processes, or for another precision.
+    It runs on Lightning Fabric.
 
-    Args:
-        module: maps the first item of a batch to scores (n, k) or (n, k, d1, ...), or (n, 1) for two classes. It may return
-            scores and the standard deviation of the noise on them, (n,).
-        loss: called with scores and labels, the weights if batches have them, and ``scale=`` if there is a schedule or the
-            module returns a standard deviation.
-        optimizer: of the module's parameters. SAM and ASAM of ``pytorch_optimizer`` are given both of their gradients.
-        metric: computed on held-out rows after every epoch.
-        score: any function of the scores (n, k) and labels (n,) of held-out rows, instead of ``metric``; larger is better.
-            Rows with the label ``loss.ignore_index`` (-100 if the loss has none), such as padding, do not count. While
-            ``score`` runs, the loss has the scale of the epoch, so that a score may call it.
-        lr: schedule of the learning rate, by step: a function, or one of ``torch.optim.lr_scheduler``.
-        scale: schedule of the loss's scale or temperature, by step.
-        normalizer: divides gradients by their running norm.
-        clip: maximum norm of the gradient.
-        accumulate: number of batches per step. The gradient is that of their joint batch, see
-            :func:`metricfit.accumulate_gradients`.
-        fabric: by default one device, the best available.
-        progress, name: a progress reporter, and what it calls this training.
+    Parameters
+    ----------
+    module : nn.Module
+        Maps the first item of a batch to scores (n, k) or (n, k, d1, ...), or (n, 1) for two classes. It may return scores and
+        the standard deviation of the noise on them, (n,).
+    loss : callable
+        Called with scores and labels, with weights if batches have them, and with ``scale=`` if there is a schedule or the
+        module returns a standard deviation.
+    optimizer : Optimizer
+        Optimizer of the module's parameters. SAM and ASAM of ``pytorch_optimizer`` get both of their gradients.
+    metric : str, Metric or callable, default="accuracy"
+        Computed on held-out rows after every epoch.
+    score : callable, default=None
+        A function of the scores (n, k) and labels (n,) of held-out rows, instead of ``metric``; larger is better. Rows with
+        the label ``loss.ignore_index`` (-100 if the loss has none), such as padding, do not count. While it runs, the loss has
+        the scale of the epoch, so a score may call it.
+    lr : Schedule or LRScheduler, default=None
+        Schedule of the learning rate, by step.
+    scale : Schedule, default=None
+        Schedule of the loss's scale or temperature, by step.
+    normalizer : GradientNormalizer, default=None
+        Divides gradients by their running norm.
+    clip : float, default=None
+        Maximum norm of the gradient.
+    accumulate : int, default=1
+        Number of batches per step. The gradient is that of their joint batch, see :func:`metricfit.accumulate_gradients`.
+    fabric : Fabric, default=None
+        For several devices or processes, or another precision. By default one device, the best available.
+    progress : Progress, default=None
+        Progress reporter.
+    name : str, default="training"
+        What the reporter calls this training.
 
+    Examples
+    --------
     >>> from metricfit.training import Batches
     >>> x = torch.tensor([[-2.0], [-1.0], [1.0], [2.0]])
     >>> y = torch.tensor([0, 0, 1, 1])
-    >>> module = nn.Linear(1, 2)
-    >>> trainer = Trainer(module, nn.CrossEntropyLoss(), torch.optim.SGD(module.parameters(), lr=1.0))
+    >>> module = torch.nn.Linear(1, 2)
+    >>> trainer = Trainer(module, torch.nn.CrossEntropyLoss(), torch.optim.SGD(module.parameters(), lr=1.0))
     >>> history = trainer.fit(Batches(x, y, size=4), (x, y), epochs=20)
     >>> history[-1]["metric"]
     1.0
@@ -123,18 +139,37 @@ class Trainer:
         checkpoint: str | Path | None = None,
         checkpoint_every: int | None = None,
     ) -> list[Row]:
-        """Train for ``epochs`` in total, or until ``patience`` epochs bring no gain, but for at least ``least_epochs``.
+        """Train the module.
 
-        With ``patience`` the module ends with the weights of the best epoch: the best metric of the ``held_out`` rows (in a
-        tie, the lowest surrogate), or with ``stop_by="loss"`` the lowest loss of these rows at the epoch's scale. Without
-        ``patience`` it ends with the last weights. Call it again with more epochs to continue. ``held_out`` is a pair of
-        features and labels, or batches of them, such as a ``DataLoader``: then one batch is in memory at a time.
+        With ``patience`` the module ends with the weights of the best epoch, without it with the last ones. Call it again with
+        more epochs to continue.
 
-        ``checkpoint`` is a file to save to after every epoch, or every ``checkpoint_every`` steps, and at the end. To resume,
-        :meth:`load` it with the same batches, and make the same call again.
+        Parameters
+        ----------
+        batches : iterable
+            Batches of features, labels and optional weights.
+        held_out : tuple of (features, labels) or iterable of batches
+            The held-out rows. Of batches, such as a ``DataLoader``, one is in memory at a time.
+        epochs : int
+            Number of epochs in total.
+        patience : int, default=None
+            Stop after this many epochs without gain.
+        stop_by : {"metric", "loss"}, default="metric"
+            The best epoch has the best held-out metric (the lowest surrogate in a tie), or the lowest held-out loss at the
+            scale of the epoch.
+        least_epochs : int, default=0
+            Train for at least this many epochs.
+        checkpoint : str or Path, default=None
+            File to save to after every epoch and at the end. To resume, :meth:`load` it with the same batches and make the
+            same call.
+        checkpoint_every : int, default=None
+            Also save after this many steps.
 
-        Returns one row per epoch: ``surrogate`` and ``gradient_norm`` in training, ``metric`` and ``held_out_loss`` of the
-        held-out rows, ``scale``, ``lr``, ``live`` (share of the last batch with a live gradient).
+        Returns
+        -------
+        list of dict
+            One row per epoch: ``surrogate`` and ``gradient_norm`` in training, ``metric`` and ``held_out_loss`` of the
+            held-out rows, ``scale``, ``lr``, and ``live``, the share of the last batch with a live gradient.
         """
         self._check_rule(check_option(stop_by, "stop_by", RULES))
         check_same_call(self.fabric, f"`fit` from step {self.step}")
@@ -171,21 +206,73 @@ class Trainer:
         return self.history
 
     def scores(self, features: Any) -> Tensor:
-        """The scores of features, without gradients, in evaluation mode."""
+        """Scores of features, without gradients, in evaluation mode.
+
+        Parameters
+        ----------
+        features : Tensor or any input of the module
+            The features.
+
+        Returns
+        -------
+        Tensor of shape (n, k) or (n, k, d1, ...)
+            The scores.
+        """
         return split_outputs(self._eval_outputs(features), self.predicts_sigma)[0]
 
     def scores_and_labels(self, held_out: HeldOut) -> tuple[Tensor, Tensor]:
-        """The scores (n, k) and labels (n,) of a pair or of all batches, without rows that the loss ignores."""
+        """Scores and labels without the rows that the loss ignores.
+
+        Parameters
+        ----------
+        held_out : tuple of (features, labels) or iterable of batches
+            The rows.
+
+        Returns
+        -------
+        scores : Tensor of shape (n, k)
+            The scores of all batches.
+        labels : Tensor of shape (n,)
+            Their labels.
+        """
         outputs, labels = self._outputs_and_labels(held_out)
         return split_outputs(outputs, self.predicts_sigma)[0], labels
 
     def outputs(self, features: Any) -> Tensor:
-        """What the module returns, as one tensor: scores, and sigma as a last column if it predicts one."""
+        """Output of the module as one tensor.
+
+        Parameters
+        ----------
+        features : Tensor or any input of the module
+            The features.
+
+        Returns
+        -------
+        Tensor
+            The scores, with sigma as a last column if the module predicts one.
+        """
         found, self.predicts_sigma = join_outputs(self.module(features))
         return found
 
     def loss_of(self, outputs: Tensor, labels: Tensor, *weight: Tensor, scale: float | None) -> Tensor:
-        """The loss of :meth:`outputs`, at the schedule's scale or at the sigma that the module predicts."""
+        """Loss of :meth:`outputs`, at the schedule's scale or at the sigma that the module predicts.
+
+        Parameters
+        ----------
+        outputs : Tensor
+            The outputs.
+        labels : Tensor
+            The labels.
+        *weight : Tensor
+            Weights of the rows, if there are any.
+        scale : float or None
+            The scale.
+
+        Returns
+        -------
+        Tensor of shape ()
+            The loss.
+        """
         scores, sigma = split_outputs(outputs, self.predicts_sigma)
         if sigma is None:
             return self.loss(scores, labels, *weight, **({} if scale is None else {"scale": scale}))
@@ -199,18 +286,37 @@ class Trainer:
         return 1 + [_value_of(row, self.stop_by) for row in self.history].index(self.best_value)
 
     def save(self, file: str | Path, batches: Any = None) -> None:
-        """Save everything that a training needs to continue, also in the middle of an epoch or of an annealing.
+        """Save everything that a training needs to continue, also in the middle of an epoch or an annealing.
 
-        These are weights, optimizer, loss, schedule, random state, history, and the state of the batches. Call it in all
+        The file has weights, optimizer, loss, schedule, random state, history, and the state of the batches. Call it in all
         processes; the first one writes. The file has a temporary name until it is complete.
+
+        Parameters
+        ----------
+        file : str or Path
+            The file.
+        batches : Batches or loader, default=None
+            Batches whose state is saved too.
         """
         save_trainer(self, Path(file), batches)
 
     def load(self, file: str | Path, batches: Any = None) -> None:
-        """Restore what :meth:`save` wrote. The file cannot execute code (``weights_only=True`` of torch).
+        """Restore a training that :meth:`save` wrote.
 
-        A ValueError says why a file does not load: it is damaged, or belongs to another module, optimizer or loss. Make a new
-        trainer then, because the parts that fit may be loaded already.
+        The file cannot execute code (``weights_only=True`` of torch).
+
+        Parameters
+        ----------
+        file : str or Path
+            The file.
+        batches : Batches or loader, default=None
+            Batches whose state is restored too.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or belongs to another module, optimizer or loss. Make a new trainer then, because some
+            parts may already be loaded.
         """
         load_trainer(self, Path(file), batches)
 
