@@ -1,5 +1,8 @@
 """Every public name has a docstring in numpydoc: its parameters are those of the signature, and it has an example."""
 
+import ast
+import builtins
+import doctest
 import inspect
 import pydoc
 import re
@@ -51,6 +54,25 @@ def options(one: typing.Any) -> set[str]:
     }
 
 
+def undefined_names(doc: str) -> set[str]:
+    """The names that an example uses and does not define: what a reader who copies it would have to guess.
+
+    >>> undefined_names(">>> import torch\\n>>> torch.exp(Log()(x) for x in range(3))")
+    {'Log'}
+    """
+    used, defined = set(), set(dir(builtins))
+    for node in ast.walk(ast.parse("".join(example.source for example in doctest.DocTestParser().get_examples(doc)))):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else defined).add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.arg):
+            defined.add(node.arg)
+        elif isinstance(node, ast.alias):
+            defined.add(node.asname or node.name)
+    return used - defined
+
+
 def problems(name: str, one: typing.Any, needs_example: bool) -> list[str]:
     parts = sections(inspect.getdoc(one) or "")
     summary = parts[""].split("\n\n")[0].strip()
@@ -70,6 +92,8 @@ def problems(name: str, one: typing.Any, needs_example: bool) -> list[str]:
             found.append("Returns is missing")
     if needs_example and ">>> " not in parts.get("Examples", ""):
         found.append("Examples is missing")
+    if undefined := undefined_names(parts.get("Examples", "")):
+        found.append(f"Examples should import {sorted(undefined)}")
     return [f"{name}: {problem}" for problem in found]
 
 

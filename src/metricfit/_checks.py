@@ -33,6 +33,7 @@ def set_validation(value: bool) -> None:
 
     Examples
     --------
+    >>> from metricfit import set_validation
     >>> set_validation(False)                       # in a training loop that is known to work
     >>> set_validation(True)
     """

@@ -41,6 +41,8 @@ def confusion_matrix(assignment: Tensor, labels: Tensor, sample_weight: Tensor |
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit import confusion_matrix
     >>> confusion_matrix(torch.tensor([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]), torch.tensor([0, 1, 1]))
     tensor([[0.9000, 0.1000],
             [0.6000, 1.4000]])

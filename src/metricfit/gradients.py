@@ -34,6 +34,8 @@ class GradientNormalizer(nn.Module):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit import GradientNormalizer
     >>> weight = torch.nn.Parameter(torch.ones(2))
     >>> normalizer = GradientNormalizer()
     >>> weight.grad = torch.tensor([3.0, 4.0])

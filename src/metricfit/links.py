@@ -31,6 +31,8 @@ class Link(ABC):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.links import Link
     >>> class Squared(Link):
     ...     def __call__(self, value, log_value):
     ...         return (1 - value) ** 2
@@ -52,6 +54,8 @@ class Linear(Link):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.links import Linear
     >>> quarter = torch.tensor(0.25)
     >>> Linear()(quarter, quarter.log())
     tensor(0.7500)
@@ -71,6 +75,8 @@ class Log(Link):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.links import Log
     >>> half = torch.tensor(0.5)
     >>> Log()(half, half.log())                     # log 2
     tensor(0.6931)
@@ -96,6 +102,9 @@ class LogOfMean(Link):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.links import LogOfMean
+
     For two samples with p = 1/2 and 1/4 it is -log(3/8), and ``Log`` is 3/2 log 2:
 
     >>> from metricfit import MetricLoss
@@ -125,6 +134,8 @@ class Leaky(Link):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.links import Leaky
     >>> half = torch.tensor(0.5)
     >>> Leaky(0.1)(half, half.log())                # 0.5 + 0.1 log 2
     tensor(0.5693)
@@ -150,6 +161,8 @@ class Power(Link):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.links import Power
     >>> quarter = torch.tensor(0.25)
     >>> Power(0.5)(quarter, quarter.log())          # (1 - 1/2) / (1/2)
     tensor(1.)
@@ -189,6 +202,7 @@ def get(link: str | Link) -> Link:
 
     Examples
     --------
+    >>> from metricfit.links import get
     >>> get("linear"), get("leaky"), get("power(0.7)")
     (Linear(), Leaky(alpha=0.1), Power(q=0.7))
     """

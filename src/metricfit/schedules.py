@@ -34,6 +34,7 @@ def constant(value: float) -> Schedule:
 
     Examples
     --------
+    >>> from metricfit.schedules import constant
     >>> constant(0.5)(100)
     0.5
     """
@@ -60,6 +61,7 @@ def linear(start: float, stop: float, steps: int) -> Schedule:
 
     Examples
     --------
+    >>> from metricfit.schedules import linear
     >>> linear(10, 0, steps=4)(1)
     7.5
     """
@@ -90,6 +92,7 @@ def geometric(start: float, stop: float, steps: int) -> Schedule:
 
     Examples
     --------
+    >>> from metricfit.schedules import geometric
     >>> round(geometric(10, 0.1, steps=4)(2), 12)
     1.0
     """
@@ -117,6 +120,7 @@ def cosine(start: float, stop: float, steps: int) -> Schedule:
 
     Examples
     --------
+    >>> from metricfit.schedules import cosine
     >>> round(cosine(1, 0, steps=2)(1), 12)
     0.5
     """
@@ -140,6 +144,7 @@ def join(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
 
     Examples
     --------
+    >>> from metricfit.schedules import constant, join, linear
     >>> warm = join([linear(0, 1, steps=10), constant(1)], boundaries=[10])
     >>> warm(5), warm(50)
     (0.5, 1.0)

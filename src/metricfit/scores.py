@@ -66,6 +66,8 @@ def binary_scores(scores: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit import binary_scores
     >>> binary_scores(torch.tensor([1.5, -2.0]))
     tensor([[ 0.0000,  1.5000],
             [ 0.0000, -2.0000]])

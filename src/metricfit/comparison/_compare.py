@@ -139,6 +139,7 @@ def compare(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
+    >>> from metricfit import compare
     >>> X, y = load_iris(return_X_y=True)
     >>> found = compare(X, y, "f1_macro", models=["linear"], methods=["cross_entropy", "threshold"], n_repeats=1)
     >>> found.verdict.answer

@@ -108,6 +108,7 @@ class Constraint:
 
     Examples
     --------
+    >>> from metricfit import Constraint
     >>> str(Constraint("recall", ">=", 0.95, label="fraud"))
     'recall[fraud] >= 0.95'
     """

@@ -120,6 +120,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
 
     Examples
     --------
+    >>> from metricfit import DecisionRule
     >>> scores, y = [0.1, 0.4, 0.35, 0.8, 0.6, 0.9], [0, 0, 1, 1, 0, 1]
     >>> rule = DecisionRule("recall", subject_to="precision >= 0.7", kind="probability").fit(scores, y)
     >>> rule

@@ -104,6 +104,7 @@ def tune_offsets(
 
     Examples
     --------
+    >>> from metricfit import tune_offsets
     >>> scores = [[2.0, 0.0], [1.0, 0.0], [0.6, 0.0], [0.4, 0.0]]
     >>> tune_offsets(scores, [0, 0, 1, 1], "f1", smooth=False)      # class 1 if its score is less than 0.8 behind
     array([-0.4,  0.4])
@@ -157,6 +158,7 @@ def decide(scores: ArrayLike, offsets: ArrayLike, *, kind: str = "auto", classes
 
     Examples
     --------
+    >>> from metricfit import decide
     >>> decide([[0.8, 0.2], [0.6, 0.4]], [-0.4, 0.4])               # log 0.4 + 0.4 is more than log 0.6 - 0.4
     array([0, 1])
     >>> decide([0.2, 0.4], [-0.4, 0.4], kind="probability", classes=["no", "yes"])

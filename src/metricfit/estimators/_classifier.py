@@ -133,6 +133,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.model_selection import train_test_split
+    >>> from metricfit import MetricClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     >>> classifier = MetricClassifier("mcc", model="linear", random_state=0).fit(X_train, y_train)

@@ -126,6 +126,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
+    >>> from metricfit import OffsetClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> tuned = OffsetClassifier(GaussianNB(), "f1_macro", random_state=0).fit(X, y)
     >>> tuned.offsets_.round(1)

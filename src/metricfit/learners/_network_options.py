@@ -44,7 +44,7 @@ class Network(BaseEstimator):  # type: ignore[misc] # scikit-learn is not typed
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from metricfit import MetricClassifier
+    >>> from metricfit import MetricClassifier, Network
     >>> X, y = load_iris(return_X_y=True)
     >>> network = Network(hidden_layer_sizes=(16,), max_epochs=30, batch_size=32, lr=0.01, n_members=1)
     >>> classifier = MetricClassifier("f1_macro", model=network, random_state=0).fit(X, y)

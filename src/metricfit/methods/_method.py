@@ -108,6 +108,7 @@ class Method:
 
     Examples
     --------
+    >>> from metricfit.methods import Method
     >>> from metricfit.smoothing import Softmax
     >>> method = Method("smooth_mcc", smoothing=Softmax(0.5), leak=0.2)
     >>> method.trains_metric, method.smoothing_for(n_classes=3)
@@ -279,7 +280,7 @@ class Choice:
 
     Examples
     --------
-    >>> from metricfit.methods import get
+    >>> from metricfit.methods import Choice, get
     >>> choice = Choice("plain_or_leaky", (get("cross_entropy"), get("leaky")))
     >>> choice.trains_metric, choice.candidate("leaky").leak
     (True, 0.1)

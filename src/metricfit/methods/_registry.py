@@ -151,6 +151,7 @@ def names() -> list[str]:
 
     Examples
     --------
+    >>> from metricfit.methods import names
     >>> names()[:2]
     ['cross_entropy', 'threshold']
     """
@@ -181,6 +182,7 @@ def get(method: MethodLike) -> Method | Choice:
 
     Examples
     --------
+    >>> from metricfit.methods import get
     >>> get("east").widths[0]
     0.2
     """
@@ -212,6 +214,7 @@ def register(method: Method | Choice) -> None:
     Examples
     --------
     >>> from metricfit import Method
+    >>> from metricfit.methods import get, register
     >>> register(Method("leaky_0.3", leak=0.3))
     >>> get("leaky_0.3").leak
     0.3
@@ -239,6 +242,7 @@ def is_registered(method: Method | Choice) -> bool:
     Examples
     --------
     >>> from metricfit import Method
+    >>> from metricfit.methods import get, is_registered
     >>> is_registered(get("leaky")), is_registered(Method("leaky"))
     (True, False)
     """
@@ -260,6 +264,7 @@ def has_choice(method: Method | Choice) -> bool:
 
     Examples
     --------
+    >>> from metricfit.methods import get, has_choice
     >>> has_choice(get("exact")), has_choice(get("leaky"))
     (True, False)
     """
@@ -283,6 +288,7 @@ def find(name: str, given: MethodLike | None = None) -> Method | None:
 
     Examples
     --------
+    >>> from metricfit.methods import find
     >>> find("direct(1)").leak
     1.0
     """

@@ -19,6 +19,8 @@ class Accuracy(CountsMetric):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import Accuracy
     >>> Accuracy()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))          # 5 / 8
     tensor(0.6250)
     """
@@ -42,6 +44,8 @@ class BalancedAccuracy(CountsMetric):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import BalancedAccuracy
     >>> matrix = torch.tensor([[3.0, 1.0], [2.0, 2.0]])
     >>> BalancedAccuracy()(matrix), BalancedAccuracy(adjusted=True)(matrix)     # (3/4 + 1/2) / 2
     (tensor(0.6250), tensor(0.2500))
@@ -70,6 +74,8 @@ class GMean(CountsMetric):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import GMean
     >>> GMean()(torch.tensor([[4.0, 0.0], [3.0, 1.0]]))              # sqrt(1 * 1/4)
     tensor(0.5000)
     """

@@ -24,6 +24,8 @@ class MatthewsCorrelation(CountsMetric):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import MatthewsCorrelation
     >>> MatthewsCorrelation()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # (3*2 - 1*2) / sqrt(4 * 4 * 5 * 3)
     tensor(0.2582)
     """
@@ -61,6 +63,8 @@ class CohenKappa(Metric):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import CohenKappa
     >>> CohenKappa()(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))          # 1 - (3/8) / (1/2)
     tensor(0.2500)
     """

@@ -31,6 +31,9 @@ class Averaged(CountsMetric):
 
     Examples
     --------
+    >>> from dataclasses import dataclass
+    >>> import torch
+    >>> from metricfit.metrics import Averaged
     >>> @dataclass(frozen=True)
     ... class MissRate(Averaged):
     ...     average: str = "macro"
@@ -125,6 +128,8 @@ class Precision(Averaged):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import Precision
     >>> Precision("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # 2 / 3
     tensor(0.6667)
     """
@@ -152,6 +157,8 @@ class Recall(Averaged):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import Recall
     >>> Recall("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))     # 2 / 4
     tensor(0.5000)
     """
@@ -189,6 +196,8 @@ class FBeta(Averaged):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import FBeta
     >>> FBeta(1.0, "binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # 2 * 2 / (4 + 3)
     tensor(0.5714)
     """
@@ -244,6 +253,8 @@ class Jaccard(Averaged):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import Jaccard
     >>> Jaccard("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))    # 2 / (4 + 3 - 2)
     tensor(0.4000)
     """
@@ -275,6 +286,8 @@ class FowlkesMallows(Averaged):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import FowlkesMallows
     >>> FowlkesMallows("binary")(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # sqrt(2/3 * 2/4)
     tensor(0.5774)
     """
@@ -301,6 +314,8 @@ class Multilabel(CountsMetric):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import Counts, FBeta, Multilabel
     >>> matrices = torch.tensor([[[3.0, 1.0], [2.0, 2.0]], [[4.0, 0.0], [0.0, 4.0]]])
     >>> Multilabel(FBeta())(matrices), Multilabel(FBeta()).per_class(Counts.of(matrices))       # 4/7 and 1
     (tensor(0.7857), tensor([0.5714, 1.0000]))
@@ -396,6 +411,8 @@ def counted_classes(like: Tensor, ignore_classes: Sequence[int]) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import counted_classes
     >>> counted_classes(torch.zeros(3), [0])
     tensor([False,  True,  True])
     """

@@ -35,6 +35,8 @@ class Counts:
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import Counts
     >>> Counts.of(torch.tensor([[3.0, 1.0], [2.0, 2.0]])).predicted
     tensor([5., 3.])
     """
@@ -87,6 +89,8 @@ class Metric(ABC):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import Metric
     >>> class Specificity(Metric):
     ...     def value(self, matrix):
     ...         return matrix[..., 0, 0] / matrix[..., 0, :].sum(-1)
@@ -203,6 +207,8 @@ class CountsMetric(Metric):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import CountsMetric
     >>> class HitRate(CountsMetric):
     ...     def of_counts(self, counts):
     ...         return counts.hits.sum(-1) / counts.total
@@ -265,7 +271,7 @@ def needs_counts_only(metric: Metric) -> TypeGuard[CountsMetric]:
 
     Examples
     --------
-    >>> from metricfit.metrics import CohenKappa, MatthewsCorrelation
+    >>> from metricfit.metrics import CohenKappa, MatthewsCorrelation, needs_counts_only
     >>> needs_counts_only(MatthewsCorrelation()), needs_counts_only(CohenKappa())
     (True, False)
     """
@@ -285,6 +291,8 @@ class Custom(Metric):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import Custom
     >>> Custom(lambda c: c[0, 0] / c.sum(), limits=(0, 1))(torch.eye(2))
     tensor(0.5000)
     """
@@ -374,6 +382,8 @@ def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import masked_mean
     >>> masked_mean(torch.tensor([1.0, 2.0, 6.0]), torch.tensor([True, False, True]))
     tensor(3.5000)
     """
@@ -397,6 +407,8 @@ def occurs(count: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import occurs
     >>> occurs(torch.tensor([3.0, 0.0]))
     tensor([ True, False])
     """

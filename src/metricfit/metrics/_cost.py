@@ -39,6 +39,8 @@ class Cost(Metric):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.metrics import Cost
     >>> Cost([[0.0, 1.0], [5.0, 0.0]])(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))  # -(1 * 1 + 2 * 5) / 8
     tensor(-1.3750)
     >>> Cost({("good", "bad"): 1, ("bad", "good"): 5}).for_classes(["bad", "good"]).matrix

@@ -26,7 +26,7 @@ def metric_to_plain(metric: Metric) -> dict[str, Any] | None:
 
     Examples
     --------
-    >>> from metricfit.metrics import Precision
+    >>> from metricfit.metrics import Precision, metric_to_plain
     >>> metric_to_plain(Precision("binary"))
     {'type': 'Precision', 'fields': {'average': 'binary', 'positive': 1, 'ignore_classes': []}}
     """
@@ -56,6 +56,7 @@ def metric_from_plain(plain: dict[str, Any]) -> Metric:
 
     Examples
     --------
+    >>> from metricfit.metrics import metric_from_plain
     >>> metric_from_plain({"type": "BalancedAccuracy", "fields": {"adjusted": True}})
     BalancedAccuracy(adjusted=True)
     """

@@ -102,6 +102,7 @@ def names() -> list[str]:
 
     Examples
     --------
+    >>> from metricfit.metrics import names
     >>> names()[:2]
     ['accuracy', 'balanced_accuracy']
     """
@@ -129,6 +130,7 @@ def get(metric: MetricLike) -> Metric:
 
     Examples
     --------
+    >>> from metricfit.metrics import get
     >>> get("dice_macro")
     FBeta(beta=1.0, average='macro', positive=1, ignore_classes=())
     >>> get("f3").beta
@@ -160,6 +162,7 @@ def name_of(metric: MetricLike) -> str:
 
     Examples
     --------
+    >>> from metricfit.metrics import FBeta, name_of
     >>> name_of(FBeta(1.0, "macro")), name_of(FBeta(3.0)), name_of(lambda matrix: matrix[0, 0])
     ('f1_macro', 'f3_macro', 'custom metric')
     """

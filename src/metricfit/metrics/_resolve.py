@@ -34,6 +34,8 @@ class Resolved:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from metricfit.metrics import resolve_metric
     >>> resolve_metric("f1", None, "bad", np.array(["bad", "good"])).positive
     'bad'
     """
@@ -86,6 +88,8 @@ def resolve_metric(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from metricfit.metrics import resolve_metric
     >>> found = resolve_metric("f1", None, None, np.array(["bad", "good"]), counts=np.array([27, 73]))
     >>> found.metric, found.positive
     (FBeta(beta=1.0, average='binary', positive=0, ignore_classes=()), 'bad')
@@ -134,6 +138,7 @@ def order_of(y: Any) -> list[Any] | None:
     Examples
     --------
     >>> import pandas as pd
+    >>> from metricfit.metrics import order_of
     >>> order_of(pd.Series(pd.Categorical(["low", "high"], categories=["low", "mid", "high"], ordered=True)))
     ['low', 'mid', 'high']
     >>> order_of(["low", "high"]) is None
@@ -165,6 +170,7 @@ def with_average(metric: Any, average: str | None) -> Any:
 
     Examples
     --------
+    >>> from metricfit.metrics import with_average
     >>> with_average("f1", "macro")
     'f1_macro'
     """
@@ -237,6 +243,8 @@ def positive_of(classes: NDArray[Any], counts: NDArray[Any]) -> tuple[int, str]:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from metricfit.metrics import positive_of
     >>> positive_of(np.array([0, 1]), np.array([27, 73])), positive_of(np.array(["bad", "good"]), np.array([27, 73]))
     ((1, 'the larger number'), (0, 'the rarer one'))
     """

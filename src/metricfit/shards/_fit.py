@@ -100,6 +100,7 @@ def fit_shards(
     >>> import tempfile
     >>> import pandas as pd
     >>> from sklearn.datasets import load_iris
+    >>> from metricfit import fit_shards
     >>> table = load_iris(as_frame=True).frame
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table[::2].to_parquet(f"{folder}/part-0.parquet")

@@ -32,6 +32,8 @@ class Smoothing(nn.Module, ABC):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.smoothing import Smoothing
     >>> class Squared(Smoothing):
     ...     def _log_assign(self, scores, width):
     ...         return (-((scores / width) ** 2)).log_softmax(1)     # scores are relative to the best of their row

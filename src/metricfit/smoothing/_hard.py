@@ -16,6 +16,8 @@ class Hard(Smoothing):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.smoothing import Hard
     >>> Hard().assign(torch.tensor([[0.1, 2.0, 2.0]]))
     tensor([[0., 1., 0.]])
     """

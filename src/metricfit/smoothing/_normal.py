@@ -42,6 +42,8 @@ class Normal(Smoothing):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.smoothing import Normal
     >>> Normal().label_probability(torch.tensor([[1.0, 0.0]]), torch.tensor([0]))    # Phi(1 / sqrt 2)
     tensor([0.7602])
     """

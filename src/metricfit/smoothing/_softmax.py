@@ -30,6 +30,8 @@ class Softmax(Smoothing):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.smoothing import Softmax
     >>> Softmax().assign(torch.tensor([[0.0, 1.0986123]]))          # 1/4, 3/4
     tensor([[0.2500, 0.7500]])
     """

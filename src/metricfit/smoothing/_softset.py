@@ -33,6 +33,9 @@ class SoftSet(Smoothing):
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.smoothing import SoftSet
+
     For p = (0.25, 0.75) and T = 0.2 both thresholds are 1/2, and both p lie on a corner, H = (T, 1 - T):
 
     >>> SoftSet().assign(torch.tensor([[0.0, 1.0986123]]))

@@ -70,8 +70,9 @@ def anneal(
 
     Examples
     --------
+    >>> import torch
     >>> from metricfit import EastLoss
-    >>> from metricfit.training import Batches, Trainer
+    >>> from metricfit.training import Batches, Trainer, anneal
     >>> x, y = torch.tensor([[-2.0], [-1.0], [1.0], [2.0]]), torch.tensor([0, 0, 1, 1])
     >>> module = torch.nn.Linear(1, 2)
     >>> trainer = Trainer(module, EastLoss("f1_macro"), torch.optim.SGD(module.parameters(), lr=1.0))

@@ -39,6 +39,8 @@ class Batches:
 
     Examples
     --------
+    >>> import torch
+    >>> from metricfit.training import Batches
     >>> batches = Batches(torch.arange(5.0)[:, None], torch.arange(5), size=2, seed=0)
     >>> len(batches), sorted(label.item() for _, labels in batches for label in labels)
     (2, [0, 1, 2, 3, 4])

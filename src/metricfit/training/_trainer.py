@@ -81,7 +81,8 @@ class Trainer:
 
     Examples
     --------
-    >>> from metricfit.training import Batches
+    >>> import torch
+    >>> from metricfit.training import Batches, Trainer
     >>> x = torch.tensor([[-2.0], [-1.0], [1.0], [2.0]])
     >>> y = torch.tensor([0, 0, 1, 1])
     >>> module = torch.nn.Linear(1, 2)
