@@ -27,7 +27,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
-    "sphinx.ext.napoleon",  # reads Google's sections, which our docstrings have, and NumPy's
+    "sphinx.ext.napoleon",  # reads the sections of numpydoc
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -50,6 +50,7 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True
 autoclass_content = "class"
+napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 

@@ -65,14 +65,27 @@ def profile_table(
 ) -> TableProfile:
     """Profile a table before anything is trained.
 
-    Args:
-        features: all columns but the target.
-        labels: the target, one per row of ``features``.
-        schema: how the columns were read; None for a table that is not from a file.
-        dropped: the columns of the file that are not features, each with the reason, such as "dropped by --drop". They are
-            listed with it and not examined.
-        random_folds: whether rows are held out at random. If not, repeated subjects are not searched for.
+    Parameters
+    ----------
+    features : pyarrow.Table
+        All columns but the target.
+    labels : ndarray of shape (n_rows,)
+        The target.
+    schema : TableSchema, default=None
+        How the columns were read; None for a table that is not from a file.
+    dropped : dict, default={}
+        The columns of the file that are not features, each with the reason, such as "dropped by --drop". They are listed with
+        it and not examined.
+    random_folds : bool, default=True
+        Whether rows are held out at random. If not, repeated subjects are not searched for.
 
+    Returns
+    -------
+    TableProfile
+        The profile.
+
+    Examples
+    --------
     >>> table = pa.table({"size": [1.5, 2.5, 3.5, 1.5], "unit": ["cm"] * 4})
     >>> profile = profile_table(table, np.array([0, 1, 1, 0]), dropped={"row": "dropped by --drop"})
     >>> [(column.name, column.use) for column in profile.columns]
