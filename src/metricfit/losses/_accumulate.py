@@ -22,25 +22,42 @@ def accumulate_gradients(
     batches: Iterable[Sequence[Any]],
     scale: float | Tensor | None = None,
 ) -> Tensor:
-    r"""Run ``backward`` on the joint loss of all batches, with one batch's activations in memory, and return that loss.
+    r"""Run ``backward`` on the joint loss of all batches, with one batch's activations in memory.
 
-    A metric of all rows is not the mean of the metrics of the batches, so the sum of the gradients of micro-batches is not the
+    Parameters
+    ----------
+    model : nn.Module
+        Maps the first item of a batch to scores. It is called twice per batch, with the same random numbers, so dropout draws
+        the same masks. Running averages, such as those of batch normalisation, move once.
+    loss : callable
+        Any loss of scores and labels, called once. Batches of several processes are combined as in the loss itself.
+    batches : iterable of tuple
+        ``(inputs, target)`` or ``(inputs, target, sample_weight)``, iterated twice: a list, or a ``DataLoader`` that does not
+        shuffle.
+    scale : float or Tensor, default=None
+        Overrides the width of the smoothing.
+
+    Returns
+    -------
+    Tensor of shape ()
+        The joint loss.
+
+    Notes
+    -----
+    A metric of all rows is not the mean of the metrics of the batches, so the sum of the gradients of micro-batches is not its
     gradient. Two passes compute it exactly. The first, without a graph, computes the scores :math:`S` of all rows, and from
-    them :math:`\partial L/\partial S`. The second adds each batch's share
-    :math:`\langle \partial L/\partial S_\mathrm{batch}, dS_\mathrm{batch} \rangle` of the gradient.
+    them :math:`\partial L/\partial S`. The second adds each batch's share :math:`\langle \partial L/\partial S_\mathrm{batch},
+    dS_\mathrm{batch} \rangle` of the gradient.
 
-    Args:
-        model: maps the first item of a batch to scores. It is called twice per batch, with the same random numbers, so
-            dropout draws the same masks. Running averages, such as those of batch normalisation, move once.
-        loss: any loss of scores and labels, called once. Batches of several processes are combined as in the loss itself.
-        batches: ``(inputs, target)`` or ``(inputs, target, sample_weight)`` each, iterated twice: a list, or a ``DataLoader``
-            that does not shuffle.
-        scale: overrides the smoothing's width.
-
-    >>> from metricfit import MetricLoss
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit import MetricLoss, accumulate_gradients
     >>> model, loss = torch.nn.Linear(2, 2), MetricLoss("mcc")
     >>> batches = [(torch.eye(2), torch.tensor([0, 1])), (torch.ones(1, 2), torch.tensor([1]))]
-    >>> value = accumulate_gradients(model, loss, batches)          # model.weight.grad is the gradient of all three rows
+    >>> value = accumulate_gradients(model, loss, batches)          # the gradient of all three rows
+    >>> model.weight.grad.shape
+    torch.Size([2, 2])
     """
     if getattr(loss, "reduction", "mean") == "none":
         raise ValueError('`loss` should have reduction="mean" or "sum" here, got "none".')

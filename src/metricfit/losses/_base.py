@@ -100,25 +100,49 @@ def rows_for(
 class ClassificationLoss(nn.Module, ABC):
     """Base class of the losses: an objective with the layouts, options and reduction of ``nn.CrossEntropyLoss``.
 
-    Args:
-        mode: ``"multiclass"`` is for scores (n, k), (k,) or (n, k, d1, ...) with labels or class probabilities. ``"binary"``
-            is for one logit per row, (n,), (n, 1) or (N, 1, H, W), with targets of any dtype, 0 and 1 or a probability.
-            ``"multilabel"`` is for logits (N, K, ...) with targets of the same shape: each of K labels is a problem of two
-            classes. None takes one of the first two by the shapes, and refuses what may be either.
-        weight: one weight per class, (k,).
-        pos_weight: for logits, how much a positive counts: one number, or one per label, (K,).
-        ignore_index: rows with this target are ignored.
-        class_dim: where the classes or labels are: 1 as for images (N, C, H, W), or -1 as for tokens (N, L, C).
-        reduction: ``"mean"``; ``"sum"``, the mean times the sum of the rows' weights; or ``"none"``, for a loss that is a
-            mean over samples.
-        label_smoothing: share of each label that is distributed over all classes.
-        memory: None, or the factor in 0 ... 1 by which the running statistics shrink at each step. With a memory the loss is
-            that of all recent batches together, linearised in the current batch. For metrics that are not a mean over samples,
-            small batches are then as good as large ones. A validation pass leaves it alone, in evaluation mode or under
-            ``torch.no_grad()``.
-        distributed: whether to compute the loss over the batches of all processes; None means in training mode with gradients
-            enabled, if there is a process group. So one process may validate alone. The gradient, averaged over processes as
-            by ``DistributedDataParallel``, is then that of the joint batch.
+    Parameters
+    ----------
+    memory : float, default=None
+        Factor in 0 ... 1 by which the running statistics shrink at each step. With a memory the loss is that of all recent
+        batches together, linearised in the current batch, so small batches are as good as large ones for metrics that are not
+        a mean over samples. A validation pass, in evaluation mode or under ``torch.no_grad()``, leaves it unchanged.
+    distributed : bool, default=None
+        Compute the loss over the batches of all processes. The gradient, averaged over processes as by
+        ``DistributedDataParallel``, is then that of the joint batch. None means in training mode with gradients enabled, if
+        there is a process group, so one process may validate alone.
+    **options : dict
+        The options below.
+
+    Other Parameters
+    ----------------
+    mode : {"multiclass", "binary", "multilabel"}, default=None
+        "multiclass" is for scores (n, k), (k,) or (n, k, d1, ...) with labels or class probabilities. "binary" is for one
+        logit per row, (n,), (n, 1) or (N, 1, H, W), with targets of any dtype, 0 and 1 or a probability. "multilabel" is for
+        logits (N, K, ...) with targets of the same shape: each of K labels is a problem of two classes. None takes one of the
+        first two by the shapes, and raises an error for shapes that may be either.
+    weight : Tensor of shape (k,), default=None
+        One weight per class.
+    pos_weight : Tensor of shape () or (K,), default=None
+        For logits, how much a positive counts: one number, or one per label.
+    ignore_index : int, default=-100
+        Rows with this target are ignored.
+    class_dim : int, default=1
+        The dimension of the classes or labels: 1 as for images (N, C, H, W), or -1 as for tokens (N, L, C).
+    reduction : {"mean", "sum", "none"}, default="mean"
+        "sum" is the mean times the sum of the rows' weights. "none" is for a loss that is a mean over samples.
+    label_smoothing : float, default=0.0
+        Share of each label that is distributed over all classes.
+
+    Examples
+    --------
+    >>> import torch
+
+    Scores of tokens, of which the second is padding:
+
+    >>> from metricfit import ExpectedErrorLoss
+    >>> loss = ExpectedErrorLoss(class_dim=-1, ignore_index=-100)
+    >>> loss(torch.tensor([[[0.0, 0.0], [5.0, 0.0]]]), torch.tensor([[1, -100]]))
+    tensor(0.5000)
     """
 
     weight: Tensor | None
@@ -143,14 +167,34 @@ class ClassificationLoss(nn.Module, ABC):
 
     @abstractmethod
     def objective(self) -> Objective:
-        """The objective that this module minimises."""
+        """Objective that this module minimises.
+
+        Returns
+        -------
+        Objective
+            The objective.
+        """
 
     def forward(
         self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None, scale: float | Tensor | None = None
     ) -> Tensor:
-        """The loss of raw scores ``input`` (n, k), (k,) or (n, k, d1, ...) against labels or class probabilities.
+        """Compute the loss of raw scores.
 
-        ``sample_weight`` has the shape of the labels; ``scale`` overrides the smoothing's width for this call.
+        Parameters
+        ----------
+        input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
+            The scores.
+        target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
+            Labels, or class probabilities.
+        sample_weight : Tensor of the shape of the labels, default=None
+            How much each row counts.
+        scale : float or Tensor, default=None
+            Overrides the width of the smoothing for this call.
+
+        Returns
+        -------
+        Tensor
+            A scalar, or one loss per row with ``reduction="none"``.
         """
         self._check_scale(scale)
         combine = self._combine if self.memory is not None or self.n_processes() > 1 else None
@@ -160,7 +204,24 @@ class ClassificationLoss(nn.Module, ABC):
     def statistics(
         self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None, scale: float | Tensor | None = None
     ) -> Tensor:
-        """The statistics of this batch alone. The loss of several batches is a function of the sum of their statistics."""
+        """Statistics of one batch; the loss of several batches is a function of their sum.
+
+        Parameters
+        ----------
+        input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
+            The scores.
+        target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
+            Labels, or class probabilities.
+        sample_weight : Tensor of the shape of the labels, default=None
+            How much each row counts.
+        scale : float or Tensor, default=None
+            Overrides the width of the smoothing for this call.
+
+        Returns
+        -------
+        Tensor
+            The statistics.
+        """
         self._check_scale(scale)
         objective, options = self._kept()
         return objective.statistics(rows_for(objective, input, target, sample_weight, scale, options))
@@ -197,7 +258,13 @@ class ClassificationLoss(nn.Module, ABC):
         """Raise an error if this loss has no width that ``scale`` could override."""
 
     def n_processes(self) -> int:
-        """The number of processes whose batches enter the loss."""
+        """Number of processes whose batches enter the loss.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         together = self._trains() if self.distributed is None else self.distributed
         return world_size() if together else 1
 
@@ -250,14 +317,27 @@ class LossWithoutWidth(ClassificationLoss):
 
 
 def compute_loss_func(loss: ClassificationLoss) -> Callable[..., Tensor]:
-    """The loss for ``transformers.Trainer(compute_loss_func=...)``.
+    """Adapt a loss to ``transformers.Trainer(compute_loss_func=...)``.
 
     With gradient accumulation the Trainer passes ``num_items_in_batch``, the number of labels of all micro-batches, and adds
-    up the results. So the loss of a micro-batch is multiplied by its share of these labels. The sum is then the mean over all
+    up the results. So the loss of a micro-batch is multiplied by its share of these labels, and the sum is the mean over all
     labels, or the mean of the metrics of the micro-batches. Token scores (N, L, C) need ``class_dim=-1`` in the loss.
 
+    Parameters
+    ----------
+    loss : ClassificationLoss
+        The loss.
+
+    Returns
+    -------
+    callable
+        A function of the model's outputs, the labels and ``num_items_in_batch``.
+
+    Examples
+    --------
     >>> import torch
     >>> from metricfit import LeakyExpectedErrorLoss
+    >>> from metricfit.losses import compute_loss_func
     >>> compute = compute_loss_func(LeakyExpectedErrorLoss())
     >>> scores, labels = torch.zeros(2, 2), torch.tensor([0, 1])
     >>> compute({"logits": scores}, labels), compute({"logits": scores}, labels, num_items_in_batch=4)

@@ -53,6 +53,19 @@ class CrossEntropy(PerRow):
 class CrossEntropyLoss(LossWithoutWidth):
     """Cross-entropy with the options of this package: sample weights, memory, several processes.
 
+    Parameters
+    ----------
+    memory : float, default=None
+        See :class:`metricfit.losses.ClassificationLoss`.
+    distributed : bool, default=None
+        See :class:`metricfit.losses.ClassificationLoss`.
+    **options : dict
+        See :class:`metricfit.losses.ClassificationLoss`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit.losses import CrossEntropyLoss
     >>> CrossEntropyLoss()(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))           # log 2
     tensor(0.6931)
     """
@@ -83,9 +96,22 @@ class Hinge(PerRow):
 
 
 class HingeLoss(LossWithoutWidth):
-    """Multi-class hinge of Crammer and Singer, max(0, margin - s_y + max of the others): a baseline of the EXACT paper.
+    """Multi-class hinge of Crammer and Singer, max(0, margin - s_y + max of the others).
 
-    >>> HingeLoss()(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))
+    It is a baseline of the EXACT paper.
+
+    Parameters
+    ----------
+    margin : float, default=1.0
+        The lead over the best other class above which the loss is zero.
+    **options : dict
+        See :class:`metricfit.losses.ClassificationLoss`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit import HingeLoss
+    >>> HingeLoss()(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))             # 1 - 2 + 1.5
     tensor(0.5000)
     """
 
@@ -107,9 +133,31 @@ def hinge_loss(
     sample_weight: Tensor | None = None,
     **options: Unpack[CrossEntropyOptions],
 ) -> Tensor:
-    """The loss of :class:`metricfit.HingeLoss`, which has the same options.
+    """Functional form of :class:`metricfit.HingeLoss`.
 
-    >>> hinge_loss(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))
+    Parameters
+    ----------
+    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
+        The scores.
+    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
+        Labels, or class probabilities.
+    margin : float, default=1.0
+        The lead over the best other class above which the loss is zero.
+    sample_weight : Tensor of the shape of the labels, default=None
+        How much each row counts.
+    **options : dict
+        See :class:`metricfit.losses.ClassificationLoss`.
+
+    Returns
+    -------
+    Tensor
+        The loss.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit.functional import hinge_loss
+    >>> hinge_loss(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0]))              # 1 - 2 + 1.5
     tensor(0.5000)
     """
     return HingeLoss(margin, distributed=False, **options)(input, target, sample_weight)
@@ -170,15 +218,24 @@ class DiceOptions(CrossEntropyOptions, total=False):
 
 
 class DiceLoss(LossWithoutWidth):
-    """Soft Dice of Milletari et al., squares in the denominator, mean over the batch's classes: a baseline of the EAST paper.
+    """Soft Dice of Milletari et al. with squares in the denominator, averaged over the classes of the batch.
 
-    In the modes "binary" and "multilabel" it is the Dice of the positive class, averaged over the labels.
+    It is a baseline of the EAST paper. In the modes "binary" and "multilabel" it is the Dice of the positive class, averaged
+    over the labels.
 
-    Args:
-        ignore_classes: indices of classes, such as the background, that the mean leaves out.
-        over: ``"batch"``, or ``"image"`` for the mean of the losses of every image.
-        **options: see :class:`ClassificationLoss`.
+    Parameters
+    ----------
+    ignore_classes : sequence of int, default=()
+        Classes, such as the background, that the mean leaves out.
+    over : {"batch", "image"}, default="batch"
+        The loss of all rows of the batch, or the mean over images.
+    **options : dict
+        See :class:`metricfit.losses.ClassificationLoss`.
 
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit import DiceLoss
     >>> DiceLoss()(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))  # 1 - 2 * 0.5 / (0.5 + 1)
     tensor(0.3333)
     """
@@ -192,8 +249,28 @@ class DiceLoss(LossWithoutWidth):
 
 
 def dice_loss(input: Tensor, target: Tensor, sample_weight: Tensor | None = None, **options: Unpack[DiceOptions]) -> Tensor:
-    """The loss of :class:`metricfit.DiceLoss`, which has the same options.
+    """Functional form of :class:`metricfit.DiceLoss`, which has the same options.
 
+    Parameters
+    ----------
+    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
+        The scores.
+    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
+        Labels, or class probabilities.
+    sample_weight : Tensor of the shape of the labels, default=None
+        How much each row counts.
+    **options : dict
+        Options of :class:`metricfit.DiceLoss`.
+
+    Returns
+    -------
+    Tensor
+        The loss.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit.functional import dice_loss
     >>> dice_loss(torch.tensor([[0.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))              # 1 - 2 * 0.5 / (0.5 + 1)
     tensor(0.3333)
     """

@@ -47,25 +47,44 @@ class MetricOptions(CrossEntropyOptions, total=False):
 
 
 class MetricLoss(ClassificationLoss):
-    """A loss that trains for a metric: write ``MetricLoss("mcc")`` instead of ``nn.CrossEntropyLoss()``.
+    """Loss that trains for a metric: write ``MetricLoss("mcc")`` instead of ``nn.CrossEntropyLoss()``.
 
-    Args:
-        metric: a name (``metricfit.metrics.names()``), a metric, or a function of the confusion matrix.
-        smoothing: how scores become soft assignments; ``Softmax()`` by default.
-        link: ``"linear"``, ``"log"``, ``"leaky(alpha)"`` or ``"power(q)"``. For a metric that is a mean over samples
-            (accuracy, a cost) it applies to each sample, for the others to the metric. ``"log_of_mean"`` always applies to the
-            metric: for accuracy it is -log E[p].
-        margin: upper limit on how far the label's score counts as ahead of another (arXiv 2205.09615, Eq. 19).
-        normalize_scores: subtract the batch's mean score and divide by its standard deviation (arXiv 2205.09615, Listing 1).
-        leak: alpha, the weight of a cross-entropy of the same scores that is added to the loss of the metric. For
-            ``"accuracy"`` under the softmax, the sum is :class:`LeakyExpectedErrorLoss`.
-        leak_weight: one weight per class, (k,), in that cross-entropy but not in the metric; for logits, of the positives.
-        offsets: one number per class, (k,), or per logit, added to the scores in the metric but not in the leak. An
-            ``nn.Parameter`` is trained.
-        over: ``"batch"`` is the metric of all rows of the batch, ``"image"`` the mean over images (N, C, H, W).
-        ignore_classes: indices of classes that averages leave out, such as [0] for the background; or of labels.
-        **options: see :class:`ClassificationLoss`.
+    Parameters
+    ----------
+    metric : str, Metric or callable, default="accuracy"
+        A name (``metricfit.metrics.names()``), a metric, or a function of the confusion matrix.
+    smoothing : Smoothing, default=None
+        How scores become soft assignments; by default ``Softmax()``.
+    link : str or Link, default="linear"
+        "linear", "log", "leaky(alpha)" or "power(q)". For a metric that is a mean over samples (accuracy, a cost) it applies
+        to each sample, for the others to the metric. "log_of_mean" always applies to the metric: for accuracy it is -log E[p].
+    margin : float, default=None
+        Upper limit on how far the label's score counts as ahead of another, Eq. (19) of EXACT.
+    normalize_scores : bool, default=False
+        Subtract the batch's mean score and divide by its standard deviation, Listing 1 of EXACT.
+    leak : float, default=0.0
+        Weight alpha of a cross-entropy of the same scores that is added to the loss of the metric. For "accuracy" under the
+        softmax, the sum is :class:`LeakyExpectedErrorLoss`.
+    leak_weight : Tensor of shape (k,), default=None
+        Weights of the classes in that cross-entropy but not in the metric; for logits, of the positives.
+    offsets : Tensor of shape (k,), default=None
+        One number per class, or per logit, added to the scores in the metric but not in the leak. An ``nn.Parameter`` is
+        trained.
+    over : {"batch", "image"}, default="batch"
+        The metric of all rows of the batch, or the mean over images (N, C, H, W).
+    ignore_classes : sequence of int, default=()
+        Classes, or labels, that averages leave out, such as [0] for the background.
+    **options : dict
+        See :class:`metricfit.losses.ClassificationLoss`.
 
+    References
+    ----------
+    Karpukhin et al., "EXACT", arXiv 2205.09615.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit import MetricLoss
     >>> loss = MetricLoss("f1_macro")
     >>> loss(torch.tensor([[1.0, -1.0], [-1.0, 1.0]]), torch.tensor([0, 1]))      # both are right with 1 / (1 + exp(-2))
     tensor(0.1192)
@@ -122,10 +141,27 @@ class MetricLoss(ClassificationLoss):
 
     @torch.no_grad()
     def per_class(self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
-        """The metric of every class (k,), or of every label, in this batch: to log.
+        """Metric of every class in this batch, for logging.
 
-        They are under the smoothing, like the loss. With ``smoothing=Hard()`` they are those of the decisions:
+        Parameters
+        ----------
+        input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
+            The scores.
+        target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
+            Labels, or class probabilities.
+        sample_weight : Tensor of the shape of the labels, default=None
+            How much each row counts.
 
+        Returns
+        -------
+        Tensor of shape (k,)
+            The metric of every class, or of every label, under the smoothing. With ``smoothing=Hard()`` it is that of the
+            decisions.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from metricfit import MetricLoss
         >>> from metricfit.smoothing import Hard
         >>> loss = MetricLoss("iou_macro", Hard())
         >>> loss.per_class(torch.tensor([[2.0, 1.0], [0.0, 3.0], [0.5, 0.1]]), torch.tensor([0, 1, 1]))
@@ -155,8 +191,36 @@ def metric_loss(
     sample_weight: Tensor | None = None,
     **options: Unpack[MetricOptions],
 ) -> Tensor:
-    """The loss of :class:`metricfit.MetricLoss`, which has the same options.
+    """Functional form of :class:`metricfit.MetricLoss`, which has the same options.
 
+    Parameters
+    ----------
+    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
+        The scores.
+    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
+        Labels, or class probabilities.
+    metric : str, Metric or callable, default="accuracy"
+        The metric.
+    smoothing : Smoothing, default=None
+        How scores become soft assignments; by default ``Softmax()``.
+    link : str or Link, default="linear"
+        The link.
+    scale : float or Tensor, default=None
+        Overrides the width of the smoothing.
+    sample_weight : Tensor of the shape of the labels, default=None
+        How much each row counts.
+    **options : dict
+        Options of :class:`metricfit.MetricLoss`.
+
+    Returns
+    -------
+    Tensor
+        The loss.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit.functional import metric_loss
     >>> metric_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]), "accuracy", link="log")   # log 2
     tensor(0.6931)
     """

@@ -25,8 +25,40 @@ def exact_loss(
     method: str = "quadrature",
     **options: Unpack[FunctionOptions],
 ) -> Tensor:
-    """The loss of :class:`metricfit.ExactLoss`: expected error under normal noise (arXiv 2205.09615).
+    """Functional form of :class:`metricfit.ExactLoss`: expected error under normal noise.
 
+    Parameters
+    ----------
+    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
+        The scores.
+    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
+        Labels, or class probabilities.
+    scale : float or Tensor, default=1.0
+        Standard deviation of the noise.
+    margin : float, default=None
+        Upper limit on how far the label's score counts as ahead of another.
+    normalize_scores : bool, default=True
+        Subtract the batch's mean score and divide by its standard deviation.
+    link : str or Link, default="linear"
+        The link.
+    method : {"quadrature", "genz", "monte_carlo"}, default="quadrature"
+        How the probability is computed, see :class:`metricfit.smoothing.Normal`.
+    **options : dict
+        ``sample_weight``, and the options of :class:`metricfit.losses.ClassificationLoss`.
+
+    Returns
+    -------
+    Tensor
+        The loss.
+
+    References
+    ----------
+    Karpukhin et al., "EXACT", arXiv 2205.09615, Eq. (15) to (19).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit.functional import exact_loss
     >>> exact_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([0]), normalize_scores=False)    # 1 - Phi(1 / sqrt 2)
     tensor(0.2398)
     """
@@ -37,13 +69,42 @@ def exact_loss(
 
 
 class ExactLoss(MetricLoss):
-    """EXACT: expected accuracy under normal noise on the scores (arXiv 2205.09615, Eq. 15 to 19, Listing 1).
+    """EXACT: expected accuracy under normal noise on the scores.
 
-    Each of the four improvements of its section 4.5 can be switched on or off: ``margin``; ``normalize_scores``; a schedule of
-    the scale, by passing ``scale=schedule(step)`` to each call; and :class:`metricfit.GradientNormalizer` after ``backward``.
-    The critique of the paper (kexue.fm/archives/9098) asks about its log form. ``link="log_of_mean"`` is -log E[p], as it is
-    written there; ``link="log"`` is the mean of -log p, which the critique recommends.
+    The four improvements of section 4.5 of the paper can be switched on or off: ``margin``; ``normalize_scores``; a schedule
+    of the scale, by passing ``scale=schedule(step)`` to each call; and :class:`metricfit.GradientNormalizer` after
+    ``backward``.
 
+    Parameters
+    ----------
+    scale : float or Tensor, default=1.0
+        Standard deviation of the noise.
+    margin : float, default=None
+        Upper limit on how far the label's score counts as ahead of another, Eq. (19).
+    normalize_scores : bool, default=True
+        Subtract the batch's mean score and divide by its standard deviation, Listing 1.
+    link : str or Link, default="linear"
+        "log_of_mean" is -log E[p], the log form in the critique of the paper (kexue.fm/archives/9098). "log" is the mean of
+        -log p, which the critique recommends.
+    method : {"quadrature", "genz", "monte_carlo"}, default="quadrature"
+        How the probability is computed, see :class:`metricfit.smoothing.Normal`.
+    order : int, default=None
+        Number of quadrature nodes.
+    samples : int, default=None
+        Number of samples of the random methods.
+    generator : torch.Generator, default=None
+        Random generator of these methods.
+    **options : dict
+        See :class:`metricfit.losses.ClassificationLoss`.
+
+    References
+    ----------
+    Karpukhin et al., "EXACT", arXiv 2205.09615, Eq. (15) to (19), Listing 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit import ExactLoss
     >>> loss = ExactLoss(normalize_scores=False)
     >>> loss(torch.tensor([[1.0, 0.0]]), torch.tensor([0]))          # 1 - Phi(1 / sqrt 2)
     tensor(0.2398)
@@ -69,8 +130,32 @@ class ExactLoss(MetricLoss):
 def expected_error_loss(
     input: Tensor, target: Tensor, temperature: float | Tensor = 1.0, **options: Unpack[FunctionOptions]
 ) -> Tensor:
-    """The loss of :class:`metricfit.ExpectedErrorLoss`, 1 - p_y under the softmax (arXiv 1905.00448, Eq. 3 to 5).
+    """Functional form of :class:`metricfit.ExpectedErrorLoss`: 1 - p_y under the softmax.
 
+    Parameters
+    ----------
+    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
+        The scores.
+    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
+        Labels, or class probabilities.
+    temperature : float or Tensor, default=1.0
+        Temperature of the softmax.
+    **options : dict
+        ``sample_weight``, and the options of :class:`metricfit.losses.ClassificationLoss`.
+
+    Returns
+    -------
+    Tensor
+        The loss.
+
+    References
+    ----------
+    İrsoy, "On Expected Accuracy", arXiv 1905.00448, Eq. (3) to (5).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit.functional import expected_error_loss
     >>> expected_error_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))
     tensor(0.5000)
     """
@@ -78,8 +163,23 @@ def expected_error_loss(
 
 
 class ExpectedErrorLoss(MetricLoss):
-    """Expected error of a class drawn from the softmax, 1 - p_y (arXiv 1905.00448, Eq. 3 to 5).
+    """Expected error of a class drawn from the softmax, 1 - p_y.
 
+    Parameters
+    ----------
+    temperature : float or Tensor, default=1.0
+        Temperature of the softmax.
+    **options : dict
+        See :class:`metricfit.losses.ClassificationLoss`.
+
+    References
+    ----------
+    İrsoy, "On Expected Accuracy", arXiv 1905.00448, Eq. (3) to (5).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit import ExpectedErrorLoss
     >>> ExpectedErrorLoss()(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))
     tensor(0.5000)
     """
@@ -91,8 +191,34 @@ class ExpectedErrorLoss(MetricLoss):
 def leaky_expected_error_loss(
     input: Tensor, target: Tensor, alpha: float = 0.1, temperature: float | Tensor = 1.0, **options: Unpack[FunctionOptions]
 ) -> Tensor:
-    """The loss of :class:`metricfit.LeakyExpectedErrorLoss`, (1 - p_y) - alpha log p_y (arXiv 1905.00448, Eq. 6, plus 1).
+    """Functional form of :class:`metricfit.LeakyExpectedErrorLoss`: (1 - p_y) - alpha log p_y.
 
+    Parameters
+    ----------
+    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
+        The scores.
+    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
+        Labels, or class probabilities.
+    alpha : float, default=0.1
+        The leak.
+    temperature : float or Tensor, default=1.0
+        Temperature of the softmax.
+    **options : dict
+        ``sample_weight``, and the options of :class:`metricfit.losses.ClassificationLoss`.
+
+    Returns
+    -------
+    Tensor
+        The loss.
+
+    References
+    ----------
+    İrsoy, "On Expected Accuracy", arXiv 1905.00448, Eq. (6) plus the constant 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit.functional import leaky_expected_error_loss
     >>> leaky_expected_error_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))             # 0.5 + 0.1 log 2
     tensor(0.5693)
     """
@@ -100,8 +226,25 @@ def leaky_expected_error_loss(
 
 
 class LeakyExpectedErrorLoss(MetricLoss):
-    """Expected error with a leak of cross-entropy, (1 - p_y) - alpha log p_y (arXiv 1905.00448, Eq. 6, plus the constant 1).
+    """Expected error with a leak of cross-entropy, (1 - p_y) - alpha log p_y.
 
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        The leak.
+    temperature : float or Tensor, default=1.0
+        Temperature of the softmax.
+    **options : dict
+        See :class:`metricfit.losses.ClassificationLoss`.
+
+    References
+    ----------
+    İrsoy, "On Expected Accuracy", arXiv 1905.00448, Eq. (6) plus the constant 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit import LeakyExpectedErrorLoss
     >>> LeakyExpectedErrorLoss()(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))   # 0.5 + 0.1 log 2
     tensor(0.5693)
     """
@@ -118,8 +261,36 @@ def east_loss(
     link: str | Link = "linear",
     **options: Unpack[FunctionOptions],
 ) -> Tensor:
-    """The loss of :class:`metricfit.EastLoss`, a metric of the soft-set confusion matrix (arXiv 2405.20954, Eq. 3 to 6).
+    """Functional form of :class:`metricfit.EastLoss`: a metric of the soft-set confusion matrix.
 
+    Parameters
+    ----------
+    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
+        The scores.
+    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
+        Labels, or class probabilities.
+    metric : str, Metric or callable, default="f1_macro"
+        The metric.
+    temperature : float or Tensor, default=0.2
+        Temperature of the soft sets, between 0 and 0.4.
+    link : str or Link, default="linear"
+        The link.
+    **options : dict
+        ``sample_weight``, and the options of :class:`metricfit.losses.ClassificationLoss`.
+
+    Returns
+    -------
+    Tensor
+        The loss.
+
+    References
+    ----------
+    Li et al., "EAST", arXiv 2405.20954, Eq. (3) to (6).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit.functional import east_loss
     >>> east_loss(torch.tensor([[0.0, 1.0986123]]), torch.tensor([1]), "accuracy")           # 1 - 0.8, see SoftSet
     tensor(0.2000)
     """
@@ -127,11 +298,30 @@ def east_loss(
 
 
 class EastLoss(MetricLoss):
-    """EAST: a metric of the soft-set confusion matrix (arXiv 2405.20954, Eq. 3 to 6).
+    """EAST: a metric of the soft-set confusion matrix.
 
-    For the paper's annealing, train at each T_k = 0.2 r**k until early stopping: :func:`metricfit.training.anneal` does it, or
-    pass ``scale=0.2 * r**k`` to each call. The paper's link is ``"linear"``.
+    For the annealing of the paper, :func:`metricfit.training.anneal` trains at each T_k = 0.2 r**k until early stopping. In
+    your own loop, pass ``scale=0.2 * r**k`` to each call.
 
+    Parameters
+    ----------
+    metric : str, Metric or callable, default="f1_macro"
+        The metric.
+    temperature : float or Tensor, default=0.2
+        Temperature of the soft sets, between 0 and 0.4, see :class:`metricfit.smoothing.SoftSet`.
+    link : str or Link, default="linear"
+        The link. The paper's is "linear".
+    **options : dict
+        See :class:`metricfit.losses.ClassificationLoss`.
+
+    References
+    ----------
+    Li et al., "EAST", arXiv 2405.20954, Eq. (3) to (6).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit import EastLoss
     >>> EastLoss("accuracy")(torch.tensor([[0.0, 1.0986123]]), torch.tensor([1]))  # 1 - 0.8, see SoftSet
     tensor(0.2000)
     """
