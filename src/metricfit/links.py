@@ -102,11 +102,10 @@ class LogOfMean(Link):
 
     Examples
     --------
-    >>> import torch
-    >>> from metricfit.links import LogOfMean
-
     For two samples with p = 1/2 and 1/4 it is -log(3/8), and ``Log`` is 3/2 log 2:
 
+    >>> import torch
+    >>> from metricfit.links import LogOfMean
     >>> from metricfit import MetricLoss
     >>> scores, labels = torch.tensor([[0.5, 0.5], [0.25, 0.75]]).log(), torch.tensor([0, 0])
     >>> MetricLoss("accuracy", link=LogOfMean())(scores, labels), MetricLoss("accuracy", link="log")(scores, labels)

@@ -88,8 +88,8 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     cv : int, splitter or list of splits, default=5
         The folds that choose between candidates and tune the offsets.
     method : str or Method, default="auto"
-        A method by name (``metricfit.methods.names()``) or a :class:`metricfit.methods.Method`. "noisy_labels" is for networks whose
-        labels are partly wrong.
+        A method by name (``metricfit.methods.names()``) or a :class:`metricfit.methods.Method`. "noisy_labels" is for networks
+        whose labels are partly wrong.
     smoothing : {"auto", "normal", "softmax"}, default="auto"
         Replaces the noise of methods that use normal noise ("direct", "exact").
     preprocess : "auto", transformer or None, default="auto"

@@ -135,10 +135,9 @@ class ClassificationLoss(nn.Module, ABC):
 
     Examples
     --------
-    >>> import torch
-
     Scores of tokens, of which the second is padding:
 
+    >>> import torch
     >>> from metricfit import ExpectedErrorLoss
     >>> loss = ExpectedErrorLoss(class_dim=-1, ignore_index=-100)
     >>> loss(torch.tensor([[[0.0, 0.0], [5.0, 0.0]]]), torch.tensor([[1, -100]]))

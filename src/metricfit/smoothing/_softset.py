@@ -28,16 +28,15 @@ class SoftSet(Smoothing):
 
     References
     ----------
-    Li et al., "Evaluation Aligned Surrogate Training", arXiv 2405.20954: Eq. (3) for the thresholds, Eq. (4) for H, Eq. (5)
-    for the assignment.
+    Li et al., "Evaluation Aligned Surrogate Training", arXiv 2405.20954, Eq. (3) to (5). H is Eq. (4), the assignment
+    is Eq. (5).
 
     Examples
     --------
+    For p = (0.25, 0.75) and T = 0.2 tau and tau_m are 1/2, and both p lie on a corner, H = (T, 1 - T):
+
     >>> import torch
     >>> from metricfit.smoothing import SoftSet
-
-    For p = (0.25, 0.75) and T = 0.2 both thresholds are 1/2, and both p lie on a corner, H = (T, 1 - T):
-
     >>> SoftSet().assign(torch.tensor([[0.0, 1.0986123]]))
     tensor([[0.2000, 0.8000]])
     """
