@@ -283,7 +283,7 @@ def same(columns):
 @pytest.mark.parametrize(
     ("change", "options", "code", "message"),
     [
-        (with_a_gap, (), 1, "scores.csv, row 7, column 'p_fraud' is not a number. Every row needs a score for every class."),
+        (with_a_gap, (), 1, "scores.csv, row 7, column 'p_fraud' is not a number. Every row needs all scores and costs."),
         (with_a_word, (), 1, "scores.csv, row 7, column 'p_ok': 'high' is not a number."),
         (
             doubled,
@@ -376,7 +376,12 @@ def same(columns):
             2,
             "--prevalence should be positive and sum to one, or to less if classes are left out, got {'fraud': 1.5}.",
         ),
-        (dict, ("--fallback", "best"), 2, "--fallback applies to constraints that cannot be kept: pass --subject-to too."),
+        (
+            dict,
+            ("--fallback", "best"),
+            2,
+            "--fallback applies to constraints that cannot be kept: pass --subject-to or --abstain too.",
+        ),
         (dict, ("--groups", "y"), 2, "--target, --weight and --groups should be different columns."),
         (
             dict,

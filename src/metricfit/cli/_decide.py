@@ -18,12 +18,10 @@ from metricfit.cli._options import (
     AsJson,
     Confidence,
     Constraints,
-    Costs,
     Delimiter,
     Encoding,
     Fallback,
     Header,
-    MetricName,
     Overwrite,
     announced_layout,
     check_metric,
@@ -53,8 +51,22 @@ class DecideOptions:
     target: Annotated[
         str | None, typer.Option(help="Column of the labels: name, or number from 1.", show_default="the last column")
     ] = None
-    metric: MetricName = None
-    cost: Costs = None
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="Metric to optimise; `metricfit metrics` lists them. recall@200 and precision@200 are of the 200 best rows.",
+            show_default="f1 or f1_macro",
+        ),
+    ] = None
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            help='Costs of wrong answers instead of a metric: "fraud,ok=amount; ok,fraud=5" (true class, predicted class), or '
+            "a CSV file with a row per true class and a column per predicted class. A cost is a number, or the column that "
+            "has it for each row.",
+            show_default=False,
+        ),
+    ] = None
     scores: Annotated[
         list[str] | None,
         typer.Option(
@@ -68,6 +80,29 @@ class DecideOptions:
     subject_to: Constraints = None
     confidence: Confidence = None
     fallback: Fallback = None
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The most answers of a class in each batch: fraud=200 rows, or fraud=2%; can be repeated.", show_default=False
+        ),
+    ] = None
+    abstain: Annotated[
+        str | None,
+        typer.Option(
+            help='Answer as many rows as this limit of their error allows: "error <= 0.02". --confidence promises it.',
+            show_default=False,
+        ),
+    ] = None
+    abstain_cost: Annotated[
+        float | None,
+        typer.Option(
+            help="Give no answer where one is expected to cost more than this. A wrong answer costs 1, or as in --cost.",
+            show_default=False,
+        ),
+    ] = None
+    abstain_label: Annotated[
+        str | None, typer.Option(help="What stands for no answer.", show_default="-1 among numbers, abstain among names")
+    ] = None
     pos_label: Annotated[
         str | None,
         typer.Option(
@@ -160,6 +195,7 @@ class _Inputs:
     rows: LabelColumns
     columns: ScoreColumns
     scores: NDArray[Any]
+    costs: dict[str, NDArray[Any]] | None  # that differ from row to row
     metric: Any
     pos_label: Any
     class_order: list[Any] | None
@@ -173,15 +209,21 @@ def _check(options: DecideOptions) -> None:
         raise UsageError("--prevalence and --adapt exclude each other: both set the class shares.")
     if options.out is not None and options.out == options.report:
         raise UsageError(f"--out and --report name the same file, {options.out}.")
-    if options.fallback is not None and options.subject_to is None:
-        raise UsageError("--fallback applies to constraints that cannot be kept: pass --subject-to too.")
+    if options.fallback is not None and options.subject_to is None and options.abstain is None:
+        raise UsageError("--fallback applies to constraints that cannot be kept: pass --subject-to or --abstain too.")
     if options.metric is not None:
-        check_metric(options.metric)
+        name, at, rank = options.metric.partition("@")
+        if at and not (name in ("precision", "recall") and rank.isdigit()):
+            raise UsageError(
+                f"--metric {options.metric!r}: only recall@200 and precision@200, of any number of rows, have a rank."
+            )
+        check_metric(name)
     parse_delimiter(options.delimiter)
 
 
 def _read(options: DecideOptions) -> _Inputs:
     from metricfit import data
+    from metricfit.cli._metric import parse_cost
     from metricfit.cli._score_files import find_score_columns, read_label_rows, read_score_rows, score_schema
 
     with data.input_file(options.data) as path:
@@ -202,8 +244,12 @@ def _read(options: DecideOptions) -> _Inputs:
         rows = read_label_rows(path, layout, target, weight, group)
         name = file_name(options.data)
         classes, order = _classes(options, rows.labels, target, name)
-        others = [column for column in layout.names if column not in used]
-        columns = find_score_columns(others, classes.tolist(), passed, order, layout.header)
+        metric: Any = options.metric or ("f1" if len(classes) == 2 else "f1_macro")
+        if options.cost is not None:
+            metric = parse_cost(options.cost, classes, [column for column in layout.names if column not in (target, *passed)])
+        costs = () if options.cost is None else metric.columns
+        others = [column for column in layout.names if column not in used and column not in costs]
+        columns = replace(find_score_columns(others, classes.tolist(), passed, order, layout.header), costs=costs)
         pos_label = None if options.pos_label is None else data.label_like(options.pos_label, classes, "--pos-label")
         if columns.label is not None:
             if pos_label not in (None, columns.label):
@@ -212,13 +258,10 @@ def _read(options: DecideOptions) -> _Inputs:
                     f"belongs to {quoted(columns.label)}. Add a column for {quoted(pos_label)}."
                 )
             pos_label = columns.label
-        scores = read_score_rows(path, layout, score_schema(columns, layout), rows.known)
-    metric: Any = options.metric or ("f1" if len(classes) == 2 else "f1_macro")
-    if options.cost is not None:
-        from metricfit.cli._metric import parse_cost
-
-        metric = parse_cost(options.cost, classes)
-    return _Inputs(name, target, layout, rows, columns, scores, metric, pos_label, order)
+        numbers = read_score_rows(path, layout, score_schema(columns, layout), rows.known)
+    scores, paid = numbers[:, : len(columns.names)], numbers[:, len(columns.names) :]
+    by_name = dict(zip(costs, paid.T, strict=True)) if costs else None
+    return _Inputs(name, target, layout, rows, columns, scores, by_name, metric, pos_label, order)
 
 
 def _classes(options: DecideOptions, labels: NDArray[Any], target: str, name: str) -> tuple[NDArray[Any], list[Any] | None]:
@@ -250,7 +293,11 @@ def _classes(options: DecideOptions, labels: NDArray[Any], target: str, name: st
 
 
 def _fit(options: DecideOptions, inputs: _Inputs) -> DecisionRule:
+    from metricfit.cli._score_files import budget_of
     from metricfit.decisions import DecisionRule
+
+    is_number = all(type(label) is int for label in inputs.columns.classes)
+    label = options.abstain_label
 
     rule = DecisionRule(
         inputs.metric,
@@ -261,9 +308,13 @@ def _fit(options: DecideOptions, inputs: _Inputs) -> DecisionRule:
         classes=list(inputs.columns.classes),
         kind=options.kind,
         fallback=options.fallback,
+        budget=budget_of(options.budget, inputs.columns.classes),
+        abstain=options.abstain,
+        abstain_cost=options.abstain_cost,
+        abstain_label=int(label) if label is not None and is_number and re.fullmatch(r"-?\d+", label) else label,
     )
     with in_options(f"{inputs.name}: "):
-        rule.fit(inputs.scores, inputs.rows.labels, inputs.rows.weight, inputs.rows.groups)
+        rule.fit(inputs.scores, inputs.rows.labels, inputs.rows.weight, inputs.rows.groups, costs=inputs.costs)
     rule.columns_ = inputs.columns.names
     return rule
 
@@ -280,6 +331,8 @@ def _say_inputs(options: DecideOptions, inputs: _Inputs) -> None:
     if options.metric is None and options.cost is None:
         say(f"No --metric: {inputs.metric} is used. `metricfit metrics` lists others.")
     say(inputs.columns.describe())
+    if inputs.costs is not None:
+        say(f"Costs of each row: {listed(inputs.columns.costs, MOST_SHOWN)}.")
 
 
 def _adjust(options: DecideOptions, inputs: _Inputs, rule: DecisionRule) -> DecisionRule:
@@ -323,7 +376,7 @@ def _as_json(rule: DecisionRule, fitted: DecisionRule, inputs: _Inputs) -> dict[
         "attainable": rule.attainable_,
         "refusal": rule.refusal_,
         "offsets": rule.offsets_.tolist(),
-        "threshold": rule.threshold_ if len(rule.classes_) == 2 else None,
+        "threshold": rule.threshold_ if len(rule.classes_) == 2 and rule.actions_ is None else None,
         "shares": rule.shares_.tolist(),
         "share_intervals": None if rule.share_intervals_ is None else np.asarray(rule.share_intervals_).tolist(),
         "score": fitted.score_,
@@ -334,6 +387,11 @@ def _as_json(rule: DecisionRule, fitted: DecisionRule, inputs: _Inputs) -> dict[
         "gain_interval": list(fitted.gain_interval_),
         "gain_p": fitted.gain_p_,
         "constraints": rule.constraints_,
+        "budget": rule.budget,
+        "abstain": rule.abstain,
+        "abstain_cost": rule.abstain_cost,
+        "coverage": rule.coverage_,
+        "money": None if rule.money_ is None else rule.money_.to_plain(),
         "calibration": None if fitted.reliability_ is None else fitted.reliability_.as_json(),
         "notes": list(rule.notes_),
     }

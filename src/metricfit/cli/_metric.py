@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metricfit._errors import DataError, UsageError
+from metricfit._printable import did_you_mean
 from metricfit.cli._options import TableOptions
 
 if TYPE_CHECKING:
@@ -136,19 +137,24 @@ def _refuse_positive(label: Any, metric: str, n_classes: int) -> None:
         )
 
 
-def parse_cost(given: str, classes: NDArray[Any]) -> Cost:
-    """Costs by name. ``given`` is a CSV file, or pairs such as ``bad,good=5; good,bad=1; otherwise=2``."""
+def parse_cost(given: str, classes: NDArray[Any], columns: Sequence[str] = ()) -> Cost:
+    """Costs by name. ``given`` is a CSV file, or pairs such as ``bad,good=5; good,bad=1; otherwise=2``.
+
+    A cost may be the name of one of the ``columns``, which has it for each row.
+    """
     from metricfit.data import label_like
     from metricfit.metrics import Cost
 
-    pairs = _read_file(Path(given)) if _is_file(given) else _parse_pairs(given)
+    pairs = _read_file(Path(given), columns) if _is_file(given) else _parse_pairs(given, columns)
     otherwise = pairs.pop((OTHERWISE, OTHERWISE), None)
+    if isinstance(otherwise, str):
+        raise UsageError(f"--cost: otherwise should be a number, got the column {otherwise!r}. Name the pairs that it is for.")
     named = {tuple(label_like(name, classes, "--cost") for name in pair): cost for pair, cost in pairs.items()}
     if not named:
         raise UsageError(f"--cost names no pair of classes. Example: {EXAMPLE}.")
     costs = Cost(named, otherwise=otherwise)
     try:
-        costs.for_classes(classes.tolist())
+        costs.entries(classes.tolist())
     except ValueError as error:
         text = str(error).replace("`Cost`", "--cost").replace("pass `otherwise`", "add otherwise=...")
         raise UsageError(text) from error
@@ -168,19 +174,19 @@ def _is_file(given: str) -> bool:
     return "=" not in given or Path(given).is_file()
 
 
-def _parse_pairs(given: str) -> dict[tuple[str, str], float]:
-    found: dict[tuple[str, str], float] = {}
+def _parse_pairs(given: str, columns: Sequence[str]) -> dict[tuple[str, str], float | str]:
+    found: dict[tuple[str, str], float | str] = {}
     for part in filter(None, (part.strip() for part in given.split(";"))):
         names, _, cost = part.rpartition("=")
         pair = [name.strip() for name in next(csv.reader([names]), [])]
         pair = [OTHERWISE, OTHERWISE] if pair == [OTHERWISE] else pair
         if len(pair) != 2:
             raise UsageError(f"--cost should have parts such as {EXAMPLE.split(': ')[0]}, got {part!r}.")
-        _add(found, pair, cost, "--cost")
+        _add(found, pair, cost, "--cost", columns)
     return found
 
 
-def _read_file(path: Path) -> dict[tuple[str, str], float]:
+def _read_file(path: Path, columns: Sequence[str]) -> dict[tuple[str, str], float | str]:
     """A table with a row per true class and a column per predicted class, or one with columns true, predicted, cost."""
     if not path.is_file():
         raise UsageError(f"--cost {str(path)!r} is neither a file nor a list of costs. Example: {EXAMPLE}.")
@@ -192,26 +198,32 @@ def _read_file(path: Path) -> dict[tuple[str, str], float]:
     if len(records) < 2:
         raise DataError(f"{path} should have a header and a row per true class, got {len(records)} lines.")
     header, rows = records[0], records[1:]
-    found: dict[tuple[str, str], float] = {}
+    found: dict[tuple[str, str], float | str] = {}
     for number, row in enumerate(rows, 2):
         if len(row) != len(header):
             raise DataError(f"{path}, line {number} has {len(row)} cells, expected {len(header)} as in the header.")
         if [name.lower() for name in header] == LONG_HEADER:
-            _add(found, row[:2], row[2], f"{path}, line {number}")
+            _add(found, row[:2], row[2], f"{path}, line {number}", columns)
         else:
             for predicted, cost in zip(header[1:], row[1:], strict=True):
-                _add(found, (row[0], predicted), cost, f"{path}, line {number}")
+                _add(found, (row[0], predicted), cost, f"{path}, line {number}", columns)
     return found
 
 
-def _add(found: dict[tuple[str, str], float], pair: Sequence[str], cost: str, where: str) -> None:
+def _add(
+    found: dict[tuple[str, str], float | str], pair: Sequence[str], cost: str, where: str, columns: Sequence[str]
+) -> None:
     true, predicted = pair
+    value: float | str
     try:
         value = float(cost)
     except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise DataError(f"{where}: the cost of {true},{predicted} should be a number, got {cost.strip()!r}.")
+        value = cost.strip() if cost.strip() in columns else math.nan
+    if isinstance(value, float) and not math.isfinite(value):
+        wanted, near = "a number", ""
+        if columns:
+            wanted, near = "a number or a column of the file", did_you_mean(cost.strip(), columns)
+        raise DataError(f"{where}: the cost of {true},{predicted} should be {wanted}, got {cost.strip()!r}.{near}")
     if (true, predicted) in found:
         raise DataError(f"{where}: {true},{predicted} has a cost already.")
     found[true, predicted] = value

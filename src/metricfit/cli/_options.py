@@ -75,7 +75,7 @@ Cluster = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 
-_ABOUT_DATA = ("`scores`", "`y`", "`sample_weight`", "`groups`")  # how errors about the contents of the file begin
+_ABOUT_DATA = ("`scores`", "`y`", "`sample_weight`", "`groups`", "`costs`")  # how errors about the contents of the file begin
 _IN_OPTIONS = {  # what an error calls an argument, and its option
     r"`subject_to`": "--subject-to",
     r"`confidence`": "--confidence",
@@ -85,7 +85,10 @@ _IN_OPTIONS = {  # what an error calls an argument, and its option
     r"`classes`": "--classes",
     r"`sample_weight`": "--weight",
     r"`groups`": "--groups",
-    r"`shares`|for_prevalence": "--prevalence",
+    r"`shares`|`?for_prevalence`?": "--prevalence",
+    r"`(budget|abstain)`": r"--\1",
+    r"`abstain_(cost|label)`": r"--abstain-\1",
+    r"`costs`": "The costs",
     r"`adapt`": "--adapt",
     r"`scores`": "The scores",
     r"`y`": "The target",

@@ -27,11 +27,15 @@ MOST_SHOWN = 10  # columns in a message
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """The columns of the scores, in the order of the classes; a single column is about ``label``, if its name says so."""
+    """The columns of the scores, in the order of the classes; a single column is about ``label``, if its name says so.
+
+    ``costs`` are the columns of costs that differ from row to row.
+    """
 
     names: tuple[str, ...]
     classes: tuple[Any, ...]
     label: Any = None
+    costs: tuple[str, ...] = ()
 
     def describe(self) -> str:
         """Which column belongs to which class, in a sentence."""
@@ -128,15 +132,15 @@ def _in_order(passed: Sequence[str], classes: Sequence[Any], order: Sequence[Any
 
 
 def score_schema(columns: ScoreColumns, layout: Layout) -> TableSchema:
-    """The columns of scores as those that a model needs."""
+    """The columns of scores, and those of costs after them, as those that a model needs."""
     from metricfit.data import Column, TableSchema
 
-    found = tuple(Column(name, "number", layout.names.index(name)) for name in columns.names)
+    found = tuple(Column(name, "number", layout.names.index(name)) for name in (*columns.names, *columns.costs))
     return TableSchema(found, layout.header, len(layout.names))
 
 
 def read_score_rows(path: Path, layout: Layout, schema: TableSchema, rows: NDArray[np.bool_] | None = None) -> Floats:
-    """The scores (n, k) of all rows, or of these; a missing one is an error."""
+    """The numbers (n, k) of all rows, or of these; a missing one is an error."""
     from metricfit.data import read_chunks
 
     parts, start = [], 0
@@ -149,7 +153,7 @@ def read_score_rows(path: Path, layout: Layout, schema: TableSchema, rows: NDArr
             row, column = np.argwhere(empty)[0]
             name = quoted(schema.columns[column].name)
             raise DataError(
-                f"{path}, row {chunk.first_row + row}, column {name} is not a number. Every row needs a score for every class."
+                f"{path}, row {chunk.first_row + row}, column {name} is not a number. Every row needs all scores and costs."
             )
         parts.append(table if wanted.all() else table[wanted])
     if not parts or not sum(map(len, parts)):
@@ -209,3 +213,21 @@ def shares_of(text: str) -> Iterator[tuple[str, float]]:
         if not sign or not name.strip():
             raise UsageError(f"--prevalence should be shares such as fraud=0.003, separated by commas; got {part!r}.")
         yield name.strip(), value
+
+
+def budget_of(texts: Sequence[str] | None, classes: Sequence[Any]) -> dict[Any, str] | None:
+    """The caps of ``--budget``, such as ``fraud=200`` and ``error=2%``, by class."""
+    from metricfit.data import label_like
+
+    found = dict[Any, str]()
+    for text in texts or ():
+        name, sign, cap = text.rpartition("=")
+        if not sign:
+            raise UsageError(
+                f"--budget should be a class and a number of rows or a share, fraud=200 or fraud=2%; got {text!r}."
+            )
+        label = label_like(name.strip(), np.array(classes), "--budget")
+        if label in found:
+            raise UsageError(f"--budget of {quoted(label)} is there twice.")
+        found[label] = cap
+    return found or None

@@ -89,6 +89,23 @@ def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
     rule.offsets_, rule._constraints, rule.constraints_ = np.zeros(rows.n_classes), (), []
     rule.refusal_, rule.attainable_, rule.curve_ = rule.actions_.refusal, not rule.actions_.refusal, None
     rule.reliability_ = Reliability.of(rows, rule._positive)
+    rule.notes_ += _budget_notes(rule, judgement.answers)
+
+
+def _budget_notes(rule: DecisionRule, answers: Ints) -> tuple[str, ...]:
+    """For each class with a budget, the answers that it allows to these rows, and those that were given."""
+    assert rule.actions_ is not None
+    if rule.actions_.budget is None:
+        return ()
+    caps, given = (
+        rule.actions_.budget.caps(len(answers), len(rule.classes_)),
+        np.bincount(answers, minlength=len(rule.classes_)),
+    )
+    return tuple(
+        f"The budget allows {caps[index]:,.0f} answers {label!r} to these {len(answers):,} rows; {given[index]:,} are given."
+        for index, label in enumerate(rule.classes_.tolist())
+        if np.isfinite(caps[index])
+    )
 
 
 def no_answer(rule: DecisionRule) -> Any:

@@ -1,0 +1,117 @@
+"""Costs of each row, budgets and abstention on the command line: the answers are those of Python."""
+
+import json
+
+import numpy as np
+import pytest
+
+from metricfit import DecisionRule
+from metricfit.metrics import Cost
+from tests.cli.test_decide import lines_of, two_classes
+
+COST = Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5.0})
+RULES = {  # options of the command, and of Python
+    "cost": (("--cost", "fraud,ok=amount; ok,fraud=5"), COST, {}),
+    "budget": (("--cost", "fraud,ok=amount; ok,fraud=5", "--budget", "fraud=2%"), COST, {"budget": {"fraud": "2%"}}),
+    "rank": (("--metric", "recall@20"), "recall@20", {}),
+    "abstain": (
+        ("--metric", "accuracy", "--abstain", "error <= 0.1", "--confidence", "0.9"),
+        "accuracy",
+        {"abstain": "error <= 0.1", "confidence": 0.9},
+    ),
+    "label": (
+        ("--metric", "f1", "--abstain-cost", "0.2", "--abstain-label", "?"),
+        "f1",
+        {"abstain_cost": 0.2, "abstain_label": "?"},
+    ),
+}
+
+
+def payments(n=600, seed=0):
+    """Scores, and a column of costs that must not be taken for scores."""
+    return {**two_classes(n, seed), "amount": np.random.default_rng(seed + 1).lognormal(3.0, 1.0, n).round(2)}
+
+
+def fitted(name, columns):
+    _, metric, options = RULES[name]
+    scores, costs = np.stack([columns["p_fraud"], columns["p_ok"]], 1), {"amount": columns["amount"]}
+    rule = DecisionRule(metric, classes=["fraud", "ok"], **options)
+    return rule.fit(scores, columns["y"], costs=costs if metric is COST else None)
+
+
+@pytest.fixture
+def decide(run, table):
+    """Run ``decide`` on the payments."""
+    file = table(lines_of(payments()), "payments.csv")
+    return lambda *options: run("decide", file, "--target", "y", *options)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_decide_says_and_keeps_what_python_does(decide, tmp_path, name):
+    code, out, err = decide(*RULES[name][0], "--out", "rule.json")
+    rule = fitted(name, payments())
+    assert (code, out) == (0, f"{rule.summary()}\nNext: metricfit predict rule.json new_scores.csv\n")
+    assert ("Costs of each row: amount." in err) == (rule.metric is COST)
+    again = DecisionRule.load(tmp_path / "rule.json")
+    assert again.summary() == rule.summary()
+    assert again.columns_ == ("p_fraud", "p_ok")
+
+
+def test_the_output_has_the_money_the_budget_and_the_promise(decide):
+    _, out, _ = decide(*RULES["budget"][0])
+    assert "per 1,000 rows.\nThat saves" in out
+    assert "against always 'ok'" in out
+    assert "The budget allows 12 answers 'fraud' to these 600 rows; 12 are given." in out
+    _, out, _ = decide(*RULES["abstain"][0])
+    assert "of the rows that did not set the rule are answered" in out
+    assert "With probability 0.9 over the draw of such rows the error of answered rows is at most 0.1" in out
+    found = json.loads(decide(*RULES["budget"][0], "--json")[1])
+    assert found["money"]["total"] == pytest.approx(fitted("budget", payments()).money_.total)
+    assert (found["budget"], found["threshold"]) == ({"fraud": "2%"}, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (
+            ("--cost", "fraud,ok=amout; ok,fraud=5"),
+            1,
+            "--cost: the cost of fraud,ok should be a number or a column of the file, got 'amout'. Did you mean 'amount'?",
+        ),
+        (
+            ("--cost", "fraud,ok=5; otherwise=amount"),
+            2,
+            "--cost: otherwise should be a number, got the column 'amount'. Name the pairs that it is for.",
+        ),
+        (
+            ("--budget", "200"),
+            2,
+            "--budget should be a class and a number of rows or a share, fraud=200 or fraud=2%; got '200'.",
+        ),
+        (("--budget", "fraud=2", "--budget", "fraud=3"), 2, "--budget of 'fraud' is there twice."),
+        (
+            ("--budget", "fraud=two"),
+            2,
+            "--budget of 'fraud' should be a number of rows, such as 200, or a share, such as 0.02 or '2%', got 'two'.",
+        ),
+        (
+            ("--metric", "mcc@20"),
+            2,
+            "--metric 'mcc@20': only recall@200 and precision@200, of any number of rows, have a rank.",
+        ),
+        (
+            ("--abstain", "error <= 0.1", "--abstain-cost", "0.2"),
+            2,
+            "--abstain and --abstain-cost exclude each other: pass the limit of the error, or the cost.",
+        ),
+        (
+            ("--budget", "fraud=5", "--prevalence", "fraud=0.01"),
+            2,
+            "--prevalence is for rules of offsets. Fit this rule again with --weight: for each row the new share of its class "
+            "over the old one.",
+        ),
+    ],
+)
+def test_one_line_for_a_mistake(decide, tmp_path, options, code, message):
+    assert decide(*options, "--out", "rule.json") == (code, "", f"metricfit: {message}\n")
+    assert not (tmp_path / "rule.json").exists()
