@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from metricfit import DecisionRule
+from metricfit.data import _read as reading
 from metricfit.metrics import Cost
-from tests.cli.test_decide import lines_of, two_classes
+from tests.cli.test_decide import lines_of, three_classes, two_classes
+from tests.cli.test_predict_rule import predictions
 
 COST = Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5.0})
 RULES = {  # options of the command, and of Python
@@ -115,3 +117,61 @@ def test_the_output_has_the_money_the_budget_and_the_promise(decide):
 def test_one_line_for_a_mistake(decide, tmp_path, options, code, message):
     assert decide(*options, "--out", "rule.json") == (code, "", f"metricfit: {message}\n")
     assert not (tmp_path / "rule.json").exists()
+
+
+@pytest.fixture
+def new(table):
+    """New rows without labels, and where they are."""
+    columns = {name: column for name, column in payments(100, seed=5).items() if name != "y"}
+    return columns, table(lines_of(columns), "new.csv")
+
+
+def answers(rule, columns):
+    costs = {"amount": columns["amount"]} if isinstance(rule.metric, Cost) else None
+    return rule.predict(np.stack([columns["p_fraud"], columns["p_ok"]], 1), costs=costs).tolist()
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_predict_answers_as_python_does(run, new, tmp_path, monkeypatch, name):
+    (columns, file), rule = new, fitted(name, payments())
+    rule.save(tmp_path / "rule.json")  # of Python: the columns are found by the names of the classes
+    expected = answers(rule, columns)
+    assert len(set(expected)) > 1
+    monkeypatch.setattr(reading, "CHUNK_ROWS", 7)
+    code, out, err = run("predict", "rule.json", file)
+    assert (code, err) == (0, "")
+    assert predictions(out) == expected
+
+
+def test_each_file_is_one_batch_without_the_rows_that_cannot_be_read(decide, run, new, table, tmp_path, monkeypatch):
+    columns, file = new
+    decide("--metric", "recall@20", "--out", "rule.json")
+    worst = int(np.argmax(columns["p_fraud"]))
+    gap = {**columns, "p_fraud": np.where(np.arange(100) == worst, np.nan, columns["p_fraud"])}
+    monkeypatch.setattr(reading, "CHUNK_ROWS", 7)
+    code, _, err = run("predict", "rule.json", file, table(lines_of(gap), "gap.csv"), "--on-error", "skip", "--out", "labels")
+    assert code == 0
+    assert f"row {worst + 2}, column 'p_fraud' has no number" in err
+    first, second = (predictions((tmp_path / "labels" / name).read_text()) for name in ("new.csv", "gap.csv"))
+    assert first == answers(DecisionRule.load(tmp_path / "rule.json"), columns)
+    assert (first.count("fraud"), second.count("fraud"), second[worst]) == (20, 20, "")
+
+
+def test_no_answer_among_numbers_may_be_a_word(run, table):
+    columns = three_classes()
+    file = table(lines_of(columns), "three.csv")
+    for label, expected in (((), "-1"), (("--abstain-label", "none"), "none")):
+        run("decide", file, "--abstain-cost", "0.3", *label, "--out", "rule.json", "--overwrite")
+        code, out, _ = run("predict", "rule.json", file)
+        assert (code, set(predictions(out))) == (0, {"0", "1", "2", expected})
+    (file.parent / "none.csv").write_text("logit_0,logit_1,logit_2\n")
+    assert run("predict", "rule.json", "none.csv")[:2] == (0, '"prediction"\n')
+
+
+def test_a_missing_column_of_costs_is_one_line(decide, run, new, table, tmp_path):
+    columns, _ = new
+    decide(*RULES["cost"][0], "--out", "rule.json")
+    table(lines_of({name: column for name, column in columns.items() if name != "amount"}), "less.csv")
+    message = "less.csv lacks column 'amount', the cost of an answer in each row, which the rule needs."
+    assert run("predict", "rule.json", "less.csv", "--out", "labels.csv") == (1, "", f"metricfit: {message}\n")
+    assert not (tmp_path / "labels.csv").exists()

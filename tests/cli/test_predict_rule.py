@@ -146,13 +146,3 @@ def test_files_that_are_not_rules(run, tmp_path, table):
     assert code == 1
     assert err.startswith("metricfit: refuses.json makes no decisions. Not attainable: the best precision[fraud] that can be")
     assert err.endswith("Run `metricfit decide` with --fallback best.\n")
-
-
-@pytest.mark.parametrize("options", [{"budget": {"fraud": 3}}, {"abstain_cost": 0.2}])
-def test_a_rule_that_needs_more_than_scores_is_for_python(run, table, options):
-    columns = two_classes()
-    scores = np.stack([columns["p_fraud"], columns["p_ok"]], 1)
-    DecisionRule("f1", classes=["fraud", "ok"], **options).fit(scores, columns["y"]).save("rule.json")
-    code, out, err = run("predict", "rule.json", table(lines_of(new_rows()), "new.csv"))
-    assert (code, out) == (2, "")
-    assert "rule.json was written in Python for costs per row, a budget, abstention or several labels" in err

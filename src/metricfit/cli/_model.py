@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,11 @@ from metricfit._description import DamagedError, SavedFiles, check, read_descrip
 from metricfit._errors import DataError, UsageError
 from metricfit._extras import MissingExtraError
 from metricfit._printable import quoted
+from metricfit.cli._options import ignore_warnings
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from metricfit.data import Column, TableSchema
@@ -21,14 +24,83 @@ if TYPE_CHECKING:
     from metricfit.estimators import MetricClassifier
 
 TABLE_FILE, SCORES_FILE, REPORT_FILE = "table.json", "scores.json", "report.html"
+PREDICTION = "prediction"
 
 
 @dataclass(frozen=True)
 class Model:
     """A model, and the columns that it reads."""
 
-    classifier: MetricClassifier | RuleClassifier
+    classifier: MetricClassifier
     schema: TableSchema
+    reads_whole_files = False
+
+    def output_names(self, probabilities: bool) -> list[str]:
+        return [PREDICTION, *(f"probability_{label}" for label in self.classifier.classes_ if probabilities)]
+
+    def answer(self, rows: pa.Table, probabilities: bool) -> dict[str, pa.Array]:
+        """The columns of the output: ``prediction``, and if asked for ``probability_<class>``."""
+        import numpy as np
+        import pyarrow as pa
+
+        classes = self.classifier.classes_
+        scores = probability = np.empty((0, len(classes)))
+        if rows.num_rows:
+            table: Any = rows if self.classifier.reads_frames_ else _numbers(rows)
+            with ignore_warnings():
+                scores, probability = self.classifier.scores_and_probabilities(table)
+        columns = [classes[scores.argmax(1)], *(probability.T if probabilities else ())]
+        return dict(zip(self.output_names(probabilities), map(pa.array, columns), strict=True))
+
+
+@dataclass(frozen=True)
+class RuleModel:
+    """A rule of ``metricfit decide``, and the columns that it reads: of scores, and after them of costs."""
+
+    rule: DecisionRule
+    schema: TableSchema
+
+    @property
+    def reads_whole_files(self) -> bool:
+        """Whether the answer to a row depends on the others: a file is one batch."""
+        return self.rule.actions_ is not None and self.rule.actions_.budget is not None
+
+    def output_names(self, probabilities: bool) -> list[str]:
+        return [PREDICTION]
+
+    def answer(self, rows: pa.Table, probabilities: bool) -> dict[str, pa.Array]:
+        """The labels, and what stands for no answer; as text if these are of two types."""
+        import numpy as np
+        import pyarrow as pa
+
+        from metricfit.estimators import OutOfReachError
+
+        rule, numbers, costs = self.rule, _numbers(rows), costs_of(self.rule)
+        if (empty := np.isnan(numbers)).any():
+            first = empty.argmax(1)
+            missing = np.flatnonzero(empty.any(1)).tolist()
+            raise OutOfReachError({row: f"column {quoted(rows.column_names[first[row]])} has no number" for row in missing})
+        n_scores = len(self.schema.columns) - len(costs)
+        by_name = dict(zip(costs, numbers[:, n_scores:].T, strict=True)) if costs else None
+        labels = rule.predict(numbers[:, :n_scores], costs=by_name) if len(numbers) else rule.classes_[:0]
+        may_abstain = rule.abstain is not None or rule.abstain_cost is not None
+        if may_abstain and (rule.classes_.dtype.kind == "b" or isinstance(rule.abstain_label, str)):
+            texts = [one if isinstance(one, str) else json.dumps(one) for one in labels.tolist()]
+            return {PREDICTION: pa.array(texts, pa.string())}
+        return {PREDICTION: pa.array(labels)}
+
+
+def _numbers(rows: pa.Table) -> NDArray[np.float64]:
+    import numpy as np
+
+    return np.stack([column.to_numpy() for column in rows.columns], 1) if rows.num_rows else np.empty((0, rows.num_columns))
+
+
+def costs_of(rule: DecisionRule) -> tuple[str, ...]:
+    """The columns of costs that the rule needs."""
+    from metricfit.metrics import Cost
+
+    return rule.metric.columns if isinstance(rule.metric, Cost) else ()
 
 
 def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
@@ -105,32 +177,7 @@ def _columns(classifier: MetricClassifier, folder: Path) -> list[Column]:
     return [Column(name, types[index], index) for index, name in enumerate(names)]
 
 
-@dataclass(frozen=True)
-class RuleClassifier:
-    """What the command needs of a classifier: scores to decide by. A rule has no probabilities of its own."""
-
-    rule: DecisionRule
-    columns: tuple[str, ...]
-    reads_frames_ = False
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        return self.rule.classes_
-
-    def scores_and_probabilities(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        import numpy as np
-
-        from metricfit.estimators import OutOfReachError
-
-        if (empty := np.isnan(scores)).any():
-            first = empty.argmax(1)
-            rows = np.flatnonzero(empty.any(1)).tolist()
-            raise OutOfReachError({row: f"column {quoted(self.columns[first[row]])} is not a number" for row in rows})
-        found = self.rule.decision_function(scores)
-        return (np.stack([-found, found], 1) if found.ndim == 1 else found), np.empty((len(scores), 0))
-
-
-def open_rule(file: Path, data: Path, delimiter: str | None, encoding: str | None, header: bool | None) -> Model:
+def open_rule(file: Path, data: Path, delimiter: str | None, encoding: str | None, header: bool | None) -> RuleModel:
     """The rule in a JSON file as a model; ``data`` has the scores, and tells where their columns are."""
     from metricfit.cli._score_files import ScoreColumns, find_score_columns, score_schema
     from metricfit.data import Column, TableSchema, layout_of
@@ -142,20 +189,25 @@ def open_rule(file: Path, data: Path, delimiter: str | None, encoding: str | Non
         raise DataError(str(error)) from error
     if not rule.attainable_ and rule.fallback is None:
         raise DataError(f"{file} makes no decisions. {rule.refusal_} Run `metricfit decide` with --fallback best.")
-    if rule.actions_ is not None or rule.has_lists_ is not None:
+    if rule.has_lists_ is not None:
         raise UsageError(
-            f"{file} was written in Python for costs per row, a budget, abstention or several labels per row, which this "
-            "command cannot apply. Use DecisionRule.load and predict in Python."
+            f"{file} was written in Python for several labels per row, which this command cannot apply. Use DecisionRule.load "
+            "and predict in Python."
         )
+    costs = costs_of(rule)
     if str(data) == "-":  # it can be read once only
         if not rule.columns_:
             raise UsageError(f"{file} has no column names, because it was fitted to an array. Pass a file instead of stdin.")
-        columns = tuple(Column(name, "number", index) for index, name in enumerate(rule.columns_))
-        return _model(rule, TableSchema(columns, True, len(columns)))
+        columns = tuple(Column(name, "number", index) for index, name in enumerate((*rule.columns_, *costs)))
+        return RuleModel(rule, TableSchema(columns, True, len(columns)))
     layout = layout_of(data, delimiter=delimiter, encoding=encoding, header=header)
     names, classes = rule.columns_, rule.classes_.tolist()
+    for name in costs:
+        if name not in layout.names:
+            raise DataError(f"{data} lacks column {quoted(name)}, the cost of an answer in each row, which the rule needs.")
     if not names:
-        found = find_score_columns(layout.names, classes, header=layout.header)
+        others = [name for name in layout.names if name not in costs]
+        found = find_score_columns(others, classes, header=layout.header)
         if (len(found.names) == 1) != rule.is_single_:
             raise DataError(f"{data} should have {'one column' if rule.is_single_ else 'a column for each class'} of scores.")
     elif all(name in layout.names for name in names):
@@ -163,8 +215,4 @@ def open_rule(file: Path, data: Path, delimiter: str | None, encoding: str | Non
     else:
         missing = next(name for name in names if name not in layout.names)
         raise DataError(f"{data} lacks column {quoted(missing)} that the rule was fitted to.")
-    return _model(rule, score_schema(found, layout))
-
-
-def _model(rule: DecisionRule, schema: Any) -> Model:
-    return Model(RuleClassifier(rule, tuple(column.name for column in schema.columns)), schema)
+    return RuleModel(rule, score_schema(replace(found, costs=costs), layout))

@@ -21,7 +21,6 @@ from metricfit.cli._options import (
     Overwrite,
     find_columns,
     find_layout,
-    ignore_warnings,
     parse_delimiter,
     say,
     show_progress,
@@ -32,11 +31,10 @@ from metricfit.cli._options import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from metricfit.cli._model import Model
+    from metricfit.cli._model import Model, RuleModel
     from metricfit.data import Chunk, Drift
 
 Pair = tuple[Path, Path]  # a file, and where its predictions go
-PREDICTION = "prediction"
 MAX_LISTED = 10  # rows without a prediction that are named, and columns that differ
 ROWS_PER_LINE = 100_000  # between two lines of progress where there is no terminal
 OUTPUT_FORMATS = ("parquet", "csv.gz", "csv")
@@ -123,7 +121,7 @@ def predict(options: PredictOptions) -> None:
         if options.model.is_file():
             if options.probabilities:
                 raise UsageError("--probabilities needs a model. A rule uses the scores of your file: --keep copies them.")
-            model = open_rule(options.model, options.data[0], delimiter, options.encoding, options.header)
+            model: Model | RuleModel = open_rule(options.model, options.data[0], delimiter, options.encoding, options.header)
         else:
             model = open_model(options.model, split_names(options.trusted))
         predictor = Predictor(model, options)
@@ -215,7 +213,7 @@ def _predict_file(predictor: Predictor, file: Path, target: Path) -> FileResult:
 class Predictor:
     """A model, and the options of its predictions."""
 
-    model: Model
+    model: Model | RuleModel
     options: PredictOptions
 
     def write(self, data: Path, out: Path | None, say: Say, drift: Drift, progress: bool = True) -> None:
@@ -265,11 +263,13 @@ class Predictor:
         if layout.decimal == ",":
             say("Numbers such as 1,5 are read with a decimal comma.")
         probabilities = self.options.probabilities
-        kept = _kept_names(self.options.keep or (), layout.names, _output_names(self.model, probabilities))
-        may_be_blank = self._skip and output.kind != "parquet" and not kept and not probabilities
+        outputs = self.model.output_names(probabilities)
+        kept = _kept_names(self.options.keep or (), layout.names, outputs)
+        may_be_blank = self._skip and output.kind != "parquet" and not kept and len(outputs) == 1
 
         def predicted() -> Iterator[pa.Table]:
-            for chunk in read_chunks(path, layout, self.model.schema, kept, self._skip, say):
+            chunks = read_chunks(path, layout, self.model.schema, kept, self._skip, say)
+            for chunk in _joined(chunks) if self.model.reads_whole_files else chunks:
                 drift.add(readable_rows(chunk))
                 chunk, table = self._predict(data, chunk)
                 output.note(chunk.problems)
@@ -277,7 +277,7 @@ class Predictor:
 
         tables = predicted()
         first = next(tables, None)
-        return chain([_empty_table(self.model, kept, probabilities) if first is None else first], tables)
+        return chain([self._empty_table(kept) if first is None else first], tables)
 
     def _predict(self, data: Path, chunk: Chunk) -> tuple[Chunk, pa.Table]:
         """The chunk and its predictions. A row whose number overflows in the model is an error, or a problem of the row."""
@@ -294,29 +294,19 @@ class Predictor:
             return chunk, self._prediction_table(chunk)
 
     def _prediction_table(self, chunk: Chunk) -> pa.Table:
-        """Kept columns, ``prediction``, and if asked for ``probability_<class>``; unreadable rows have no prediction."""
+        """Kept columns, and the answers of the model; unreadable rows have none."""
         import numpy as np
         import pyarrow as pa
 
         from metricfit.estimators import OutOfReachError
 
-        classifier, n_rows = self.model.classifier, chunk.features.num_rows
-        rows: Any = readable_rows(chunk)
-        scores = probability = np.empty((0, len(classifier.classes_)))
+        n_rows = chunk.features.num_rows
         try:
-            if rows.num_rows:
-                if not classifier.reads_frames_:
-                    rows = np.stack([rows[name].to_numpy() for name in rows.column_names], 1)
-                with ignore_warnings():
-                    scores, probability = classifier.scores_and_probabilities(rows)
+            found = self.model.answer(readable_rows(chunk), self.options.probabilities)
         except OutOfReachError:
             raise
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise DataError(f"The model in {self.options.model} cannot predict these data: {error}") from error
-        found = {PREDICTION: pa.array(classifier.classes_[scores.argmax(1)])}
-        if self.options.probabilities:
-            names = _output_names(self.model, True)[1:]
-            found |= {name: pa.array(column) for name, column in zip(names, probability.T, strict=True)}
         if chunk.problems:
             readable = np.setdiff1d(np.arange(n_rows), list(chunk.problems))
             indices = np.full(n_rows, -1)
@@ -324,6 +314,26 @@ class Predictor:
             taken = pa.array(indices, mask=indices < 0)
             found = {name: column.take(taken) for name, column in found.items()}
         return pa.table({**dict(zip(chunk.kept.column_names, chunk.kept.columns, strict=True)), **found})
+
+    def _empty_table(self, kept: Sequence[str]) -> pa.Table:
+        """The output for a file without rows."""
+        import pyarrow as pa
+
+        found = self.model.answer(pa.table({}), self.options.probabilities)
+        return pa.table({**{name: pa.array([], pa.string()) for name in kept}, **found})
+
+
+def _joined(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """All rows of a file as one chunk."""
+    import pyarrow as pa
+
+    parts, problems, n_rows = list(chunks), dict[int, str](), 0
+    for chunk in parts:
+        problems |= {n_rows + row: problem for row, problem in chunk.problems.items()}
+        n_rows += chunk.features.num_rows
+    if parts:
+        features, kept = pa.concat_tables([one.features for one in parts]), pa.concat_tables([one.kept for one in parts])
+        yield replace(parts[0], features=features, kept=kept, problems=problems)
 
 
 def _shown(data: Path) -> str:
@@ -354,21 +364,7 @@ def _without_blank_lines(table: pa.Table) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pa.table({PREDICTION: pc.fill_null(table[PREDICTION].cast(pa.string()), "")})
-
-
-def _output_names(model: Model, probabilities: bool) -> list[str]:
-    return [PREDICTION, *(f"probability_{label}" for label in model.classifier.classes_ if probabilities)]
-
-
-def _empty_table(model: Model, kept: Sequence[str], probabilities: bool) -> pa.Table:
-    """The output for a file without rows."""
-    import numpy as np
-    import pyarrow as pa
-
-    names = _output_names(model, probabilities)
-    kept_columns = {name: pa.array([], pa.string()) for name in kept}
-    return pa.table({**kept_columns, PREDICTION: model.classifier.classes_[:0], **dict.fromkeys(names[1:], np.empty(0))})
+    return pa.table({name: pc.fill_null(table[name].cast(pa.string()), "") for name in table.column_names})
 
 
 def _kept_names(columns: Sequence[str], names: Sequence[str], outputs: Sequence[str]) -> list[str]:
