@@ -151,7 +151,7 @@ def test_each_file_is_one_batch_without_the_rows_that_cannot_be_read(decide, run
     monkeypatch.setattr(reading, "CHUNK_ROWS", 7)
     code, _, err = run("predict", "rule.json", file, table(lines_of(gap), "gap.csv"), "--on-error", "skip", "--out", "labels")
     assert code == 0
-    assert f"row {worst + 2}, column 'p_fraud' has no number" in err
+    assert f"row {worst + 2}, column 'p_fraud' is not a number" in err
     first, second = (predictions((tmp_path / "labels" / name).read_text()) for name in ("new.csv", "gap.csv"))
     assert first == answers(DecisionRule.load(tmp_path / "rule.json"), columns)
     assert (first.count("fraud"), second.count("fraud"), second[worst]) == (20, 20, "")

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from metricfit.decisions import DecisionRule
 
 MOST_SHOWN = 10  # classes in a note
+_OF_ROWS = re.compile(r".+_samples|subset_accuracy")  # metrics of several labels per row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +50,18 @@ class DecideOptions:
 
     data: Annotated[Path, typer.Argument(help=f"{FORMATS} Each row has a label and its scores.", show_default=False)]
     target: Annotated[
-        str | None, typer.Option(help="Column of the labels: name, or number from 1.", show_default="the last column")
+        list[str] | None,
+        typer.Option(
+            help="Column of the labels: name, or number from 1. Several columns of 0 and 1, separated by commas, are several "
+            "labels per row.",
+            show_default="the last column",
+        ),
     ] = None
     metric: Annotated[
         str | None,
         typer.Option(
-            help="Metric to optimise; `metricfit metrics` lists them. recall@200 and precision@200 are of the 200 best rows.",
+            help="Metric to optimise; `metricfit metrics` lists them. recall@200 and precision@200 are of the 200 best rows. "
+            "Several labels per row also have f1_samples, jaccard_samples and subset_accuracy.",
             show_default="f1 or f1_macro",
         ),
     ] = None
@@ -190,7 +197,7 @@ class _Inputs:
     """What was read: the labels, the scores in the order of the classes, and where they are in the file."""
 
     name: str
-    target: str
+    targets: list[str]
     layout: Layout
     rows: LabelColumns
     columns: ScoreColumns
@@ -199,6 +206,14 @@ class _Inputs:
     metric: Any
     pos_label: Any
     class_order: list[Any] | None
+
+    @property
+    def target(self) -> str:
+        return ", ".join(self.targets)
+
+    @property
+    def has_many(self) -> bool:
+        return len(self.targets) > 1
 
 
 def _check(options: DecideOptions) -> None:
@@ -217,23 +232,35 @@ def _check(options: DecideOptions) -> None:
             raise UsageError(
                 f"--metric {options.metric!r}: only recall@200 and precision@200, of any number of rows, have a rank."
             )
-        check_metric(name)
+        if not _OF_ROWS.fullmatch(name):
+            check_metric(name)
+    if options.target and not all(split_names(options.target)):
+        raise UsageError(f"--target should name columns, got {','.join(options.target)!r}.")
     parse_delimiter(options.delimiter)
 
 
 def _read(options: DecideOptions) -> _Inputs:
+    import numpy as np
+
     from metricfit import data
     from metricfit.cli._metric import parse_cost
-    from metricfit.cli._score_files import find_score_columns, read_label_rows, read_score_rows, score_schema
+    from metricfit.cli._score_files import (
+        find_classes,
+        find_score_columns,
+        labels_of,
+        read_label_rows,
+        read_score_rows,
+        score_schema,
+    )
 
     with data.input_file(options.data) as path:
         layout = announced_layout(path, options)
-        target = layout.names[-1] if options.target is None else data.column_named(options.target, layout.names, "--target")
+        targets = find_columns(options.target, layout.names, "--target") or [layout.names[-1]]
         weight, group = (
             None if text is None else data.column_named(text, layout.names, option)
             for text, option in ((options.weight, "--weight"), (options.groups, "--groups"))
         )
-        used = [name for name in (target, weight, group) if name is not None]
+        used = [name for name in (*targets, weight, group) if name is not None]
         if len(set(used)) < len(used):
             raise UsageError("--target, --weight and --groups should be different columns.")
         passed = find_columns(options.scores, layout.names, "--scores")
@@ -241,16 +268,26 @@ def _read(options: DecideOptions) -> _Inputs:
             raise UsageError(
                 f"--scores {quoted(both[0])} is used twice: scores, labels, weights and groups need separate columns."
             )
-        rows = read_label_rows(path, layout, target, weight, group)
-        name = file_name(options.data)
-        classes, order = _classes(options, rows.labels, target, name)
-        metric: Any = options.metric or ("f1" if len(classes) == 2 else "f1_macro")
+        rows, name = read_label_rows(path, layout, targets, weight, group), file_name(options.data)
+        if len(targets) > 1:
+            _check_many(options)
+            classes, order = np.array(labels_of(targets)), None
+        else:
+            classes, order = find_classes(options.classes, rows.labels, targets[0], name)
+        metric: Any = options.metric or ("f1" if len(classes) == 2 and len(targets) == 1 else "f1_macro")
         if options.cost is not None:
-            metric = parse_cost(options.cost, classes, [column for column in layout.names if column not in (target, *passed)])
+            metric = parse_cost(options.cost, classes, [one for one in layout.names if one not in (*targets, *passed)])
+        elif len(targets) == 1 and _OF_ROWS.fullmatch(metric):
+            raise UsageError(f"--metric {metric} is for several labels per row: pass all their columns as --target a,b.")
         costs = () if options.cost is None else metric.columns
         others = [column for column in layout.names if column not in used and column not in costs]
         columns = replace(find_score_columns(others, classes.tolist(), passed, order, layout.header), costs=costs)
         pos_label = None if options.pos_label is None else data.label_like(options.pos_label, classes, "--pos-label")
+        if len(targets) > 1 and len(columns.names) == 1:
+            raise DataError(
+                f"Only column {quoted(columns.names[0])} has scores, and there are {len(targets)} labels. Pass --scores with "
+                "a column for each of them."
+            )
         if columns.label is not None:
             if pos_label not in (None, columns.label):
                 raise UsageError(
@@ -261,35 +298,14 @@ def _read(options: DecideOptions) -> _Inputs:
         numbers = read_score_rows(path, layout, score_schema(columns, layout), rows.known)
     scores, paid = numbers[:, : len(columns.names)], numbers[:, len(columns.names) :]
     by_name = dict(zip(costs, paid.T, strict=True)) if costs else None
-    return _Inputs(name, target, layout, rows, columns, scores, by_name, metric, pos_label, order)
+    return _Inputs(name, targets, layout, rows, columns, scores, by_name, metric, pos_label, order)
 
 
-def _classes(options: DecideOptions, labels: NDArray[Any], target: str, name: str) -> tuple[NDArray[Any], list[Any] | None]:
-    """All classes, sorted, and their order in ``--classes``."""
-    import numpy as np
-
-    found = np.unique(labels)
-    order: list[Any] | None = None
-    if options.classes is not None:
-        wanted = split_names([options.classes])
-        numbers = found.dtype.kind in "iu" and all(re.fullmatch(r"-?\d+", text) for text in wanted)
-        order = [int(text) for text in wanted] if numbers else list(wanted)
-        if found.dtype.kind == "b":
-            order = [{"true": True, "false": False}.get(text.lower(), text) for text in wanted]
-        if len(set(order)) < len(order):
-            raise UsageError(f"--classes should name every class once, got {options.classes}.")
-        if unknown := [label for label in found.tolist() if label not in order]:
-            n_rows = int((labels == unknown[0]).sum())
-            raise DataError(
-                f"{name}, column {quoted(target)}: the label {quoted(unknown[0])} ({n_rows:,} rows) is not in --classes, so "
-                "it has no column of scores."
-            )
-        found = np.array(sorted(order))
-    if len(np.unique(labels)) < 2:
-        raise DataError(
-            f"{name}, column {quoted(target)} has only one class: {listed([str(one) for one in np.unique(labels)], 1)}."
-        )
-    return found, order
+def _check_many(options: DecideOptions) -> None:
+    """Refuse what DecisionRule does not know of: its own error names the other options."""
+    for option, value in (("--cost", options.cost), ("--classes", options.classes), ("--report", options.report)):
+        if value is not None:
+            raise UsageError(f"{option} is for rows with one label each, and these have several. Leave it out.")
 
 
 def _fit(options: DecideOptions, inputs: _Inputs) -> DecisionRule:
@@ -322,10 +338,12 @@ def _fit(options: DecideOptions, inputs: _Inputs) -> DecisionRule:
 def _say_inputs(options: DecideOptions, inputs: _Inputs) -> None:
     """Say what was read, and what was decided for the user."""
     labels, n_unlabelled = inputs.rows.labels, int((~inputs.rows.known).sum())
-    shown = inputs.columns.classes[:MOST_SHOWN]
-    sizes = ", ".join(f"{label} {int((labels == label).sum()):,}" for label in shown)
-    more = f" and {len(inputs.columns.classes) - len(shown)} more classes" if len(inputs.columns.classes) > len(shown) else ""
-    say(f"{inputs.name}: {len(labels):,} rows; classes in {quoted(inputs.target)}: {sizes}{more}.")
+    shown, what = inputs.columns.classes[:MOST_SHOWN], "labels" if inputs.has_many else "classes"
+    counts = labels.sum(0) if inputs.has_many else [(labels == label).sum() for label in shown]
+    sizes = ", ".join(f"{label} {count:,}" for label, count in zip(shown, counts, strict=False))
+    more = f" and {len(inputs.columns.classes) - len(shown)} more {what}" if len(inputs.columns.classes) > len(shown) else ""
+    where = "" if inputs.has_many else f" in {quoted(inputs.target)}"
+    say(f"{inputs.name}: {len(labels):,} rows; {what}{where}: {sizes}{more}.")
     if n_unlabelled:
         say(f"{n_unlabelled:,} rows without a value in {quoted(inputs.target)} are dropped.")
     if options.metric is None and options.cost is None:
@@ -365,7 +383,7 @@ def _as_json(rule: DecisionRule, fitted: DecisionRule, inputs: _Inputs) -> dict[
 
     return {
         "data": inputs.name,
-        "target": inputs.target,
+        "target": inputs.targets if inputs.has_many else inputs.target,
         "columns": list(inputs.columns.names),
         "classes": rule.classes_.tolist(),
         "kind": rule.kind_,
@@ -376,7 +394,8 @@ def _as_json(rule: DecisionRule, fitted: DecisionRule, inputs: _Inputs) -> dict[
         "attainable": rule.attainable_,
         "refusal": rule.refusal_,
         "offsets": rule.offsets_.tolist(),
-        "threshold": rule.threshold_ if len(rule.classes_) == 2 and rule.actions_ is None else None,
+        "threshold": rule.threshold_ if len(rule.classes_) == 2 and rule.actions_ is None and not inputs.has_many else None,
+        "thresholds": rule.thresholds_.tolist() if inputs.has_many else None,
         "shares": rule.shares_.tolist(),
         "share_intervals": None if rule.share_intervals_ is None else np.asarray(rule.share_intervals_).tolist(),
         "score": fitted.score_,

@@ -66,10 +66,12 @@ class RuleModel:
         return self.rule.actions_ is not None and self.rule.actions_.budget is not None
 
     def output_names(self, probabilities: bool) -> list[str]:
-        return [PREDICTION]
+        """``prediction``, or ``prediction_<label>`` for each of several labels per row."""
+        has_many = self.rule.has_lists_ is not None
+        return [f"{PREDICTION}_{label}" for label in self.rule.classes_] if has_many else [PREDICTION]
 
     def answer(self, rows: pa.Table, probabilities: bool) -> dict[str, pa.Array]:
-        """The labels, and what stands for no answer; as text if these are of two types."""
+        """The labels, and what stands for no answer, as text if these are of two types; 0 and 1 for several labels."""
         import numpy as np
         import pyarrow as pa
 
@@ -79,7 +81,10 @@ class RuleModel:
         if (empty := np.isnan(numbers)).any():
             first = empty.argmax(1)
             missing = np.flatnonzero(empty.any(1)).tolist()
-            raise OutOfReachError({row: f"column {quoted(rows.column_names[first[row]])} has no number" for row in missing})
+            raise OutOfReachError({row: f"column {quoted(rows.column_names[first[row]])} is not a number" for row in missing})
+        if rule.has_lists_ is not None:
+            table = rule.decision_function(numbers) > 0.0 if len(numbers) else np.empty((0, len(rule.classes_)))
+            return dict(zip(self.output_names(False), map(pa.array, table.T.astype(np.int64)), strict=True))
         n_scores = len(self.schema.columns) - len(costs)
         by_name = dict(zip(costs, numbers[:, n_scores:].T, strict=True)) if costs else None
         labels = rule.predict(numbers[:, :n_scores], costs=by_name) if len(numbers) else rule.classes_[:0]
@@ -189,11 +194,6 @@ def open_rule(file: Path, data: Path, delimiter: str | None, encoding: str | Non
         raise DataError(str(error)) from error
     if not rule.attainable_ and rule.fallback is None:
         raise DataError(f"{file} makes no decisions. {rule.refusal_} Run `metricfit decide` with --fallback best.")
-    if rule.has_lists_ is not None:
-        raise UsageError(
-            f"{file} was written in Python for several labels per row, which this command cannot apply. Use DecisionRule.load "
-            "and predict in Python."
-        )
     costs = costs_of(rule)
     if str(data) == "-":  # it can be read once only
         if not rule.columns_:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import listed, quoted
+from metricfit.cli._options import split_names
 
 if TYPE_CHECKING:
     from metricfit.data import Layout, TableSchema
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 PREFIX = r"p|prob|proba|probability|score|logit|log_?p|log_?prob|log_?proba"
 _OF_A_CLASS = re.compile(rf"(?P<prefix>{PREFIX})(?:[ _.:=(\[-]+(?P<label>.+?)[)\]]*|(?P<number>\d+))", re.IGNORECASE)
 _OF_NO_CLASS = re.compile(rf"(y_|predict_)?({PREFIX}|scores|prediction)", re.IGNORECASE)
+_OF_A_TARGET = re.compile(r"(?:y|is|has|label|target|true)[ _.:-]+(.+)", re.IGNORECASE)
+_ZERO_OR_ONE = {"0": 0, "1": 1, "false": 0, "true": 1}
 MOST_SHOWN = 10  # columns in a message
 
 
@@ -61,8 +64,8 @@ def find_score_columns(
 
     >>> find_score_columns(["id", "p_ok", "p_fraud"], ["fraud", "ok"]).names
     ('p_fraud', 'p_ok')
-    >>> find_score_columns(["id", "proba_1"], [0, 1])
-    ScoreColumns(names=('proba_1',), classes=(0, 1), label=1)
+    >>> find_score_columns(["id", "proba_1"], [0, 1]).label
+    1
     """
     whole, parts = _match_names(passed or names, classes) if header else ([], {})
     if len(set(whole)) > 1:
@@ -163,7 +166,10 @@ def read_score_rows(path: Path, layout: Layout, schema: TableSchema, rows: NDArr
 
 @dataclass(frozen=True)
 class LabelColumns:
-    """The labels of rows that have one, which rows these are, and their weights and groups."""
+    """The labels of rows that have one, which rows these are, and their weights and groups.
+
+    Several targets are a table (n, K) of 0 and 1.
+    """
 
     labels: NDArray[Any]
     known: NDArray[np.bool_]
@@ -171,7 +177,7 @@ class LabelColumns:
     groups: NDArray[Any] | None
 
 
-def read_label_rows(path: Path, layout: Layout, target: str, weight: str | None, group: str | None) -> LabelColumns:
+def read_label_rows(path: Path, layout: Layout, targets: Sequence[str], weight: str | None, group: str | None) -> LabelColumns:
     """Read the columns of labels, weights and groups."""
     import pyarrow as pa
 
@@ -179,18 +185,45 @@ def read_label_rows(path: Path, layout: Layout, target: str, weight: str | None,
 
     numbers = () if weight is None else (Column(weight, "number", layout.names.index(weight)),)
     schema = TableSchema(numbers, layout.header, len(layout.names))
-    chunks = list(read_chunks(path, layout, schema, [name for name in (target, group) if name is not None]))
+    chunks = list(read_chunks(path, layout, schema, [name for name in (*targets, group) if name is not None]))
     if not chunks or not sum(chunk.kept.num_rows for chunk in chunks):
         raise DataError(f"{path} has a header but no rows.")
     kept = pa.concat_tables([chunk.kept for chunk in chunks])
-    valid, labels = read_labels(kept[target], target, path)
-    known = np.asarray(valid)
+    valid, found = zip(*(read_labels(kept[target], target, path) for target in targets), strict=True)
+    known = np.logical_and.reduce([np.asarray(one) for one in valid])
+    labels = found[0]
+    if len(targets) > 1:
+        columns = [_zeros_and_ones(*one, path) for one in zip(targets, valid, found, strict=True)]
+        labels = np.stack(columns, 1)[known]
     return LabelColumns(
         labels,
         known,
         None if weight is None else np.concatenate([chunk.features[weight].to_numpy() for chunk in chunks])[known],
-        None if group is None else _codes(kept[group].filter(valid), group, path),
+        None if group is None else _codes(kept[group].filter(pa.array(known)), group, path),
     )
+
+
+def _zeros_and_ones(target: str, valid: Any, labels: NDArray[Any], path: Path) -> NDArray[np.int64]:
+    """One of several targets, with zeros where a row has no label."""
+    names, index = np.unique(np.char.lower(labels.astype(str)), return_inverse=True)
+    if unknown := [name for name in names.tolist() if name not in _ZERO_OR_ONE]:
+        raise DataError(
+            f"{path}, column {quoted(target)}: one of several targets should be 0 and 1, or true and false, got "
+            f"{quoted(unknown[0])}. For one label per row, pass one --target."
+        )
+    column = np.zeros(len(valid), np.int64)
+    column[np.asarray(valid)] = np.array([_ZERO_OR_ONE[name] for name in names.tolist()], np.int64)[index]
+    return column
+
+
+def labels_of(targets: Sequence[str]) -> list[str]:
+    """The labels that several targets are about.
+
+    >>> labels_of(["y_jazz", "y_rock"]), labels_of(["jazz", "is_rock"])
+    (['jazz', 'rock'], ['jazz', 'is_rock'])
+    """
+    found = [_OF_A_TARGET.fullmatch(target.strip()) for target in targets]
+    return [one[1] for one in found if one] if all(found) else list(targets)
 
 
 def _codes(column: Any, name: str, path: Path) -> NDArray[np.int64]:
@@ -200,6 +233,32 @@ def _codes(column: Any, name: str, path: Path) -> NDArray[np.int64]:
         )
     found = column.combine_chunks().dictionary_encode()
     return np.asarray((found.combine_chunks() if hasattr(found, "combine_chunks") else found).indices, np.int64)
+
+
+def find_classes(text: str | None, labels: NDArray[Any], target: str, name: str) -> tuple[NDArray[Any], list[Any] | None]:
+    """All classes, sorted, and their order in the ``text`` of ``--classes``."""
+    found = np.unique(labels)
+    order: list[Any] | None = None
+    if text is not None:
+        wanted = split_names([text])
+        numbers = found.dtype.kind in "iu" and all(re.fullmatch(r"-?\d+", one) for one in wanted)
+        order = [int(one) for one in wanted] if numbers else list(wanted)
+        if found.dtype.kind == "b":
+            order = [{"true": True, "false": False}.get(one.lower(), one) for one in wanted]
+        if len(set(order)) < len(order):
+            raise UsageError(f"--classes should name every class once, got {text}.")
+        if unknown := [label for label in found.tolist() if label not in order]:
+            n_rows = int((labels == unknown[0]).sum())
+            raise DataError(
+                f"{name}, column {quoted(target)}: the label {quoted(unknown[0])} ({n_rows:,} rows) is not in --classes, so "
+                "no column of scores is about it."
+            )
+        found = np.array(sorted(order))
+    if len(np.unique(labels)) < 2:
+        raise DataError(
+            f"{name}, column {quoted(target)} has only one class: {listed([str(one) for one in np.unique(labels)], 1)}."
+        )
+    return found, order
 
 
 def shares_of(text: str) -> Iterator[tuple[str, float]]:
