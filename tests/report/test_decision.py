@@ -14,6 +14,10 @@ from tests.report.conftest import NASTY, RUN
 from tests.report.test_page import browser as browser
 from tests.report.test_page import open_page
 
+LEVELS = ["low", "medium", "high"]
+LINES_OF_HEADS = """return [...document.querySelectorAll(".matrix thead th:not(.corner)")].map(head => {
+    const range = document.createRange(); range.selectNodeContents(head); return range.getClientRects().length; })"""
+
 
 @pytest.fixture(scope="module")
 def two():
@@ -136,16 +140,93 @@ def test_weights_count(two):
     assert f"{3 * (y == '<fraud>').sum() / weight.sum() * 100:.3g} %" in html
 
 
+def cells_of(html):
+    """The numbers in the matrices, row by row."""
+    return [
+        [
+            [int(cell.replace(",", "")) for cell in re.findall(r"<td[^>]*>([\d,]+)</td>", row)]
+            for row in table.split("</tr>")[1:-1]
+        ]
+        for table in re.findall(r'<table class="matrix">(.*?)</table>', html, re.DOTALL)
+    ]
+
+
+def test_cases_without_an_answer_are_a_column_and_a_curve(two):
+    scores, y = two
+    rule = DecisionRule("accuracy", abstain="error <= 0.05", confidence=0.9).fit(scores, y)
+    html = decision_page(rule, scores, y, RUN)
+    check_html(html)
+    before, after = cells_of(html)
+    expected = [
+        [int(((y == true) & (rule.predicted_ == answer)).sum()) for answer in ("<fraud>", "o&k", "abstain")]
+        for true in rule.classes_
+    ]
+    assert after == expected
+    assert [len(row) for row in before] == [2, 2]
+    assert html.count('<td class="none') == 2
+    assert html.count('class="limit c7"') == 1
+    per = 1000 / len(y)
+    none = sum(row[2] for row in expected) * per
+    assert numbers(re.search(r"([\d+.]+) cases without an answer", plain(html))[1]) == pytest.approx([none], abs=0.51)
+    assert f"{100 * rule.coverage_['coverage']:.3g} %" in html
+
+
+def test_many_classes_have_the_column_in_their_picture(four):
+    random = np.random.default_rng(3)
+    y = random.integers(0, 15, 900)
+    logits = random.normal(size=(900, 15))
+    logits[np.arange(900), y] += 3.0
+    rule = DecisionRule("accuracy", abstain_cost=0.3).fit(logits, y)
+    html = decision_page(rule, logits, y, RUN)
+    check_html(html)
+    assert html.count('<path class="none') >= 1
+    (rows,) = [int((rule.predicted_[y == 3] == -1).sum())]
+    assert f"true 3, predicted no answer: {rows} rows" in html
+
+
+def test_money_and_the_budget_in_words_and_per_1000(two):
+    scores, y = two
+    amount = np.random.default_rng(4).lognormal(3.0, 1.0, len(y))
+    costs = Cost({("<fraud>", "o&k"): "amount", ("o&k", "<fraud>"): 5.0})
+    rule = DecisionRule(costs, budget={"<fraud>": "4%"}).fit(scores, y, costs={"amount": amount})
+    html = decision_page(rule, scores, y, RUN)
+    check_html(html)
+    right = 1000 * ((rule.predicted_ == "<fraud>") & (y == "<fraud>")).mean()
+    assert "allows 40 answers “ &lt;fraud&gt;”. The rule gives 40".replace("“ ", "“") in plain(html)
+    assert numbers(re.search(r"gives 40, and ([\d.]+) of them", plain(html))[1]) == pytest.approx([right], abs=0.51)
+    (section,) = re.findall(r'<section id="money".*?</section>', html, re.DOTALL)
+    found = [numbers(cell) for cell in re.findall(r"<td>([^<]+)</td>", section)]
+    saved = rule.money_.savings[0]
+    assert found[0] == pytest.approx([rule.money_.per_1000], abs=0.51)
+    assert found[1][0] == pytest.approx(1000 * (rule.money_.total + saved.total) / len(y), abs=0.51)
+    assert found[2][0] == pytest.approx(1000 * saved.total / len(y), abs=0.51)
+
+
+def test_several_labels(four):
+    logits, random = four[0][:, :3], np.random.default_rng(5)
+    y = (random.random(logits.shape) < expit(2.0 * logits - 1.0)).astype(int)
+    rule = DecisionRule("f1_samples", classes=list(NASTY[:3])).fit(logits, y)
+    html = decision_page(rule, logits, y, RUN)
+    check_html(html)
+    found = [1000 * (answers * y).sum(1).mean() for answers in (rule.predicted_, logits > 0.0)]
+    shown = numbers(re.search(r"labels found ([\d,.]+ instead of [\d,.]+)", plain(html))[1])
+    assert shown == pytest.approx(found, abs=0.51)
+    for threshold in rule.thresholds_:
+        assert f"<td>{threshold:.3g}</td>" in html
+
+
 @pytest.mark.parametrize("width", [1200, 390])
 def test_nothing_is_cut_off(browser, two, four, tmp_path, width):
     random = np.random.default_rng(2)
     y = random.integers(0, 40, 4000)
     many = random.normal(size=(4000, 40))
     many[np.arange(4000), y] += 2.0
+    levels = np.array(LEVELS)[four[0][:, :3].argmax(1)]
     pages = {
         "two": (DecisionRule("mcc"), *two),
         "four": (DecisionRule("f1_macro", classes=list(four[2])), *four[:2]),
         "many": (DecisionRule("f1_macro"), many, y),
+        "no answer": (DecisionRule("accuracy", abstain_cost=0.2, classes=LEVELS), four[0][:, :3], levels),
     }
     for name, (rule, scores, labels) in pages.items():
         file = tmp_path / f"{name}.html"
@@ -154,3 +235,4 @@ def test_nothing_is_cut_off(browser, two, four, tmp_path, width):
         assert browser.get_log("browser") == []
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width, name
         assert browser.execute_script("return document.querySelector('h1').getBoundingClientRect().height") < 300
+    assert browser.execute_script(LINES_OF_HEADS)[:-1] == [1] * 6  # no word is broken; the last is "no answer"

@@ -147,7 +147,7 @@ def test_a_strip_puts_things_where_they_belong():
 def test_cells_of_a_small_matrix():
     rows = heatmap.cells(np.array([[99.0, 1.0], [0.0, 0.0]]), ["a", "b"])
     assert [name for name, _ in rows] == ["a", "b"]
-    assert [(cell["count"], cell["level"], cell["hit"]) for cell in rows[0][1]] == [(99, 7, True), (1, 2, False)]
+    assert [(cell["count"], cell["level"], cell["kind"]) for cell in rows[0][1]] == [(99, 7, "hit"), (1, 2, "miss")]
     assert [cell["level"] for cell in rows[1][1]] == [0, 0]  # a class without rows
 
 

@@ -303,7 +303,7 @@ def _read(options: DecideOptions) -> _Inputs:
 
 def _check_many(options: DecideOptions) -> None:
     """Refuse what DecisionRule does not know of: its own error names the other options."""
-    for option, value in (("--cost", options.cost), ("--classes", options.classes), ("--report", options.report)):
+    for option, value in (("--cost", options.cost), ("--classes", options.classes)):
         if value is not None:
             raise UsageError(f"{option} is for rows with one label each, and these have several. Leave it out.")
 

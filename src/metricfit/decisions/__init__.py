@@ -1,5 +1,6 @@
 """Decisions: from scores to answers. Offsets, calibration, and a guard that chooses among candidates."""
 
+from metricfit.decisions._abstain import read_limit
 from metricfit.decisions._budget import best_within
 from metricfit.decisions._calibration import NEVER, cross_entropy, fit_temperature, known_rows
 from metricfit.decisions._constraints import Constraint, read_constraints
@@ -44,6 +45,7 @@ __all__ = [
     "metric_values",
     "promise_in_words",
     "read_constraints",
+    "read_limit",
     "read_scores",
     "rule_from_plain",
     "rule_to_plain",

@@ -95,7 +95,7 @@ def fit_threshold(risk: Floats, is_wrong: Bools, weight: Floats, limit: float, c
 
 @dataclass(frozen=True)
 class CoverageCurve:
-    """The error of answered rows with its 95 % interval, over the share of rows that are answered, the surest first."""
+    """The error of answered rows with its 95 % interval, over the share of rows that are answered, the least risk first."""
 
     coverage: Floats
     error: Floats

@@ -129,7 +129,7 @@ class Plan:
                 values[part] = other.values(rows.scores[part], take_costs(costs, part))
                 answers[part] = other.answers(rows.scores[part], take_costs(costs, part))
             answers = answers if self.budget is None else actions.best(values)
-        plain = actions.best(softmax_and_normalizer(rows.scores)[0])
+        plain = by_largest = actions.best(softmax_and_normalizer(rows.scores)[0])
         is_answered = answers != NO_ANSWER
         if not is_answered.any():
             raise ValueError("`abstain_cost` is so low that no row is answered. Pass a larger one.")
@@ -141,6 +141,7 @@ class Plan:
         guard = Guard(*known, self.metric)
         return Judgement(
             answers,
+            by_largest,
             is_cross_fitted,
             guard.value(of_answered),
             metric_interval(self.metric, of_answered, *known, answered.groups),
@@ -152,6 +153,7 @@ class Plan:
     def _count_money(
         self, answers: Ints, plain: Ints, rows: Rows, costs: RowCosts, is_cross_fitted: bool, shares: Any
     ) -> Judgement:
+        by_largest = plain
         if self.abstain_cost is None:  # nobody knows the cost of no answer: the money is that of answered rows
             kept = answers != NO_ANSWER
             rows, costs, plain, chosen = rows.take(kept), costs.take(kept), plain[kept], answers[kept]
@@ -165,7 +167,7 @@ class Plan:
         (low, high), saved, n = money.interval, money.savings[0], money.n_rows
         gain = saved.interval[0] / n, saved.interval[1] / n
         return Judgement(
-            answers, is_cross_fitted, -money.total / n, (-high / n, -low / n), saved.total / n, gain, money, shares
+            answers, by_largest, is_cross_fitted, -money.total / n, (-high / n, -low / n), saved.total / n, gain, money, shares
         )
 
 
@@ -174,6 +176,7 @@ class Judgement:
     """How good answers are: the metric, which is minus the mean cost if costs are known, and the gain."""
 
     answers: Ints
+    by_largest: Ints  # the answers of the largest probability, within the budget
     is_cross_fitted: bool
     score: float
     score_interval: Interval

@@ -86,7 +86,7 @@ class Budget:
 
     def describe(self, labels: Sequence[Any]) -> str:
         parts = [f"{count:,} rows {labels[index]!r}" for index, count in self.counts.items()]
-        parts += [f"{share:.4g} of the rows {labels[index]!r}" for index, share in self.shares.items()]
+        parts += [f"{100.0 * share:.4g}% of the rows {labels[index]!r}" for index, share in self.shares.items()]
         return f"at most {' and '.join(parts)}"
 
     def to_plain(self) -> dict[str, Any]:

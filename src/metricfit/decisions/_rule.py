@@ -94,6 +94,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         The metric of the largest score, and the gain over it with interval and p-value.
     predicted_ : ndarray of shape (n_samples,)
         The labels of the rows of the fit, by rules of the other rows if ``is_cross_fitted_``.
+    baseline_predicted_ : ndarray of shape (n_samples,)
+        Their labels by the largest score, within the budget.
     constraints_ : list of dict
         For each constraint its value on the rows of the fit, the interval, what is promised, and a sentence.
     attainable_, refusal_ : bool, str
@@ -575,7 +577,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self.score_interval_ = metric_interval(self.metric_, predicted, *known, rows.groups)
         self.gain_interval_ = gain_interval(self.metric_, predicted, plain, *known, rows.groups)
         self.gain_p_ = gain_p_value(self.gain_, self.gain_interval_)
-        self.predicted_ = self.classes_[predicted]
+        self.predicted_, self.baseline_predicted_ = self.classes_[predicted], self.classes_[plain]
 
     def _offsets_lose(self, rows: Rows, guard: Guard, plain: Ints, predicted: Ints | None) -> bool:
         """Whether the largest score decides better about rows that did not set the offsets; a note says so.

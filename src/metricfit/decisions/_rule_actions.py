@@ -83,9 +83,11 @@ def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
     rule.gain_, rule.gain_interval_ = judgement.gain, judgement.gain_interval
     rule.baseline_, rule.gain_p_ = rule.score_ - rule.gain_, gain_p_value(rule.gain_, rule.gain_interval_)
     rule.predicted_, rule.coverage_ = _labels(rule, judgement.answers), judgement.shares
+    rule.baseline_predicted_ = rule.classes_[judgement.by_largest]
     if rule.actions_.abstention is not None:
         answers = rule.actions_.best(rule.actions_.values(rows.scores, found))
-        rule.coverage_curve_ = CoverageCurve.of(rule.actions_.risk(rows.scores, found, answers), answers != rows.labels)
+        risk = rule.actions_.risk(rows.scores, found, answers, rule.actions_.abstention.is_money)
+        rule.coverage_curve_ = CoverageCurve.of(risk, answers != rows.labels)
     rule.offsets_, rule._constraints, rule.constraints_ = np.zeros(rows.n_classes), (), []
     rule.refusal_, rule.attainable_, rule.curve_ = rule.actions_.refusal, not rule.actions_.refusal, None
     rule.reliability_ = Reliability.of(rows, rule._positive)

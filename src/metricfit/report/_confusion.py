@@ -37,7 +37,10 @@ MAX_CONFUSIONS = 10
 
 @dataclass(frozen=True)
 class Change:
-    """A count per base of one contender and of the one that it is compared with; ``good`` is the sign of an improvement."""
+    """A count per base of one contender and of the one that it is compared with.
+
+    ``good`` is the sign of an improvement, or 0 if a change is neither good nor bad.
+    """
 
     what: str
     before: float
@@ -55,7 +58,7 @@ class Change:
 
     @property
     def kind(self) -> str:
-        if abs(self.difference) < 0.05:
+        if abs(self.difference) < 0.05 or not self.good:
             return "same"
         return "better" if self.difference * self.good > 0.0 else "worse"
 
@@ -215,7 +218,7 @@ def level_of(shares: Floats) -> Ints:
 
 
 def cells(matrix: Floats, names: list[str]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """For each true class its cells: count, shade, and whether the answer is right."""
+    """For each true class its cells: count, shade, and whether the answer is right; more columns are not answers."""
     shares, levels = shares_of(matrix), level_of(shares_of(matrix))
     return [
         (
@@ -224,14 +227,18 @@ def cells(matrix: Floats, names: list[str]) -> list[tuple[str, list[dict[str, An
                 {
                     "count": int(matrix[row, index]),
                     "level": int(levels[row, index]),
-                    "hit": row == index,
+                    "kind": _kind(row, index, len(names)),
                     "share": shares[row, index],
                 }
-                for index in range(len(names))
+                for index in range(matrix.shape[1])
             ],
         )
         for row, name in enumerate(names)
     ]
+
+
+def _kind(row: int, column: int, n_classes: int) -> str:
+    return "none" if column >= n_classes else "hit" if row == column else "miss"
 
 
 def classes_to_draw(matrices: Sequence[Floats]) -> list[int]:
@@ -246,14 +253,18 @@ def classes_to_draw(matrices: Sequence[Floats]) -> list[int]:
 
 
 def picture(matrix: Floats, names: list[str], title: str, drawn: Sequence[int]) -> Markup:
-    """The classes ``drawn``, without numbers. Labels are thinned until they can be read."""
-    shares, own = shares_of(matrix)[np.ix_(drawn, drawn)], matrix[np.ix_(drawn, drawn)]
-    names, n_classes = [names[index] for index in drawn], len(drawn)
-    short = [shorten(name, MAX_LETTERS) for name in names]
+    """The classes ``drawn``, without numbers. Labels are thinned until they can be read.
+
+    The matrix may have a column more than classes, which is drawn without a label.
+    """
+    columns = [*drawn, *range(len(matrix), matrix.shape[1])]
+    shares, own = shares_of(matrix)[np.ix_(drawn, columns)], matrix[np.ix_(drawn, columns)]
+    names, n_classes = [names[index] for index in columns], len(drawn)
+    short = [shorten(name, MAX_LETTERS) for name in names[:n_classes]]
     longest = max(map(len, short))
     margin = 14 + 7 * longest
     side = WIDTH - margin - 6
-    cell, every = side / n_classes, -(-n_classes // MAX_LABELS)
+    cell, every = side / len(columns), -(-n_classes // MAX_LABELS)
     parts = [Markup('<rect class="ground" x="{0}" y="{0}" width="{1:.1f}" height="{1:.1f}"/>').format(margin, side)]
     parts += _paths(level_of(shares), f"translate({margin} {margin}) scale({cell:.4f})")
     down = '<text class="tick end" x="{}" y="{:.1f}" dy=".35em">{}</text>'
@@ -268,12 +279,15 @@ def picture(matrix: Floats, names: list[str], title: str, drawn: Sequence[int]) 
 
 
 def _paths(levels: Ints, transform: str) -> list[Markup]:
-    """For each shade all its cells: those of right answers, and those of errors."""
-    on_diagonal = np.eye(len(levels), dtype=bool)
+    """For each shade all its cells: those of right answers, of errors, and of no answer."""
+    kinds = np.full(levels.shape, "miss")
+    np.fill_diagonal(kinds, "hit")
+    kinds[:, len(levels) :] = "none"
     found = []
     for level in range(1, len(LEVELS) + 2):
-        for kind, wanted in (("hit", on_diagonal), ("miss", ~on_diagonal)):
-            path = "".join(f"M{column} {row}h1v1h-1z" for row, column in np.argwhere((levels == level) & wanted).tolist())
+        for kind in ("hit", "miss", "none"):
+            wanted = (levels == level) & (kinds == kind)
+            path = "".join(f"M{column} {row}h1v1h-1z" for row, column in np.argwhere(wanted).tolist())
             if path:
                 found.append(Markup('<path class="{} l{}" transform="{}" d="{}"/>').format(kind, level, transform, path))
     return found
@@ -282,7 +296,9 @@ def _paths(levels: Ints, transform: str) -> list[Markup]:
 def _tips(matrix: Floats, shares: Floats, names: list[str], margin: int, cell: float) -> list[Markup]:
     """Invisible squares with tooltips, for the diagonal and the largest errors."""
     tips = []
-    order = np.argsort(-(matrix + np.diag(np.full(len(names), np.inf))), axis=None, kind="stable")[:MAX_TIPS]
+    first = matrix.astype(np.float64)
+    np.fill_diagonal(first, np.inf)
+    order = np.argsort(-first, axis=None, kind="stable")[:MAX_TIPS]
     for row, column in zip(*np.unravel_index(order, matrix.shape), strict=True):
         if not matrix[row, column]:
             continue
@@ -299,9 +315,9 @@ def frequent_confusions(matrix: Floats, names: list[str]) -> list[Confusion]:
     >>> frequent_confusions(np.array([[8.0, 2.0], [0.0, 5.0]]), ["a", "b"])
     [Confusion(true='a', predicted='b', rows=2, share=0.2)]
     """
-    shares, errors = shares_of(matrix), matrix - np.diag(matrix.diagonal())
+    shares, errors = shares_of(matrix), matrix[:, : len(matrix)] * ~np.eye(len(matrix), dtype=bool)
     order = np.argsort(-errors, axis=None, kind="stable")[:MAX_CONFUSIONS]
-    cells = [(int(row), int(column)) for row, column in zip(*np.unravel_index(order, matrix.shape), strict=True)]
+    cells = [(int(row), int(column)) for row, column in zip(*np.unravel_index(order, errors.shape), strict=True)]
     return [
         Confusion(names[row], names[column], int(errors[row, column]), float(shares[row, column]))
         for row, column in cells

@@ -12,6 +12,7 @@ from metricfit._printable import shorten
 from metricfit._typing import Floats
 from metricfit.decisions import hard_confusion, read_constraints
 from metricfit.metrics import Cost, name_of
+from metricfit.report._actions import action_cards, budget_sentences, coverage_figure, money_rows, no_answer_changes
 from metricfit.report._confusion import LEVEL_WORDS, Change, base_of, class_changes, positive_changes, rows_right, total_cost
 from metricfit.report._figures import draw_reliability, per_class
 from metricfit.report._page import Run, matrix_values, render
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from metricfit.decisions import DecisionRule, Reliability
 
 BEFORE, AFTER = 0, 7  # colours of the largest score and of the rule
+LARGEST, NO_ANSWER = "largest score", "no answer"
 PARTS = {"precision": 2, "recall": 1, "predicted_rate": 3}  # of a curve, and their colours
 MAX_OPEN = 12  # classes in a table that is not folded
 MAX_LETTERS = 32  # of the name of a metric along an axis
@@ -34,21 +36,24 @@ def decision_page(
 
     Errors of a rule for other shares of the classes are counted in rows that are weighted accordingly.
     """
+    weight = np.ones(len(labels)) if weight is None else weight
     names, decides = [str(label) for label in rule.classes_], rule.attainable_ or rule.fallback is not None
-    before, after = _matrices(rule, scores, labels, np.ones(len(labels)) if weight is None else weight)
+    if rule.has_lists_ is not None:
+        return _labels_page(rule, scores, labels, run, weight)
+    before, after = _matrices(rule, labels, scores, weight)
     metric, base = MetricWords.named(name_of(rule.metric), rule.metric_), base_of(after.sum(1).tolist())
-    first, *sentences = rule.summary().split("\n")
+    columns = [*names, NO_ANSWER][: after.shape[1]]
     values: dict[str, Any] = {
-        "run": run,
+        **_common_values(rule, run, len(labels)),
         "metric": metric.title,
-        "headline": first.removeprefix("DecisionRule: "),
-        "sentences": sentences,
         "decides": decides,
         "cards": _cards(rule, metric, len(labels), decides),
-        "n_rows": len(labels),
-        "n_classes": len(names),
         "is_held_out": rule.score_ is not None and rule.is_cross_fitted_,
         "is_reweighted": rule.score_ is None,
+        "setting": "offset" if rule.actions_ is None else None,
+        "money_rows": money_rows(rule) if decides else [],
+        "budget": budget_sentences(rule, labels) if decides else [],
+        "coverage_figure": coverage_figure(rule, AFTER) if decides else None,
         "best": _best_range(rule),
         "has_limits": any(one.quantity in PARTS for one in read_constraints(rule.subject_to)),
         "curve_figure": None if rule.curve_ is None else _curve_figure(rule, metric, decides),
@@ -57,40 +62,103 @@ def decision_page(
         "positive": None if rule.positive_ is None else str(rule.positive_),
         "base": base,
         "changes": _changes(rule, before, after, base) if decides else [],
+        "change_words": {
+            "found": f"cases of “{rule.positive_}” found",
+            "false alarms": f"false alarms: others taken for “{rule.positive_}”",
+            "wrong": "wrong answers",
+            "no answer": "cases without an answer",
+            "right": "rows right",
+        },
         "class_changes": class_changes(before, after, names, base) if decides and len(names) > 2 else [],
         "costs": _costs(rule, before, after, base) if decides else None,
-        "matrices": matrix_values([("largest score", BEFORE, before), ("rule", AFTER, after)], names) if decides else [],
+        "matrices": matrix_values([(LARGEST, BEFORE, before), ("rule", AFTER, after)], names, columns) if decides else [],
         "classes": _classes(rule, before, after, names) if decides else [],
-        "max_open": MAX_OPEN,
         "reliability": rule.reliability_,
         "reliability_figure": None if rule.reliability_ is None else _reliability_figure(rule.reliability_),
+    }
+    return render(("decision",), values)
+
+
+def _common_values(rule: DecisionRule, run: Run, n_rows: int) -> dict[str, Any]:
+    first, *sentences = rule.summary().split("\n")
+    return {
+        "run": run,
+        "headline": first.removeprefix("DecisionRule: "),
+        "sentences": sentences,
+        "n_rows": n_rows,
+        "n_classes": len(rule.classes_),
+        "has_many": rule.has_lists_ is not None,
+        "plain": LARGEST if rule.has_lists_ is None else "one half",
+        "has_error_limit": rule.abstain is not None,
+        "within_budget": rule.actions_ is not None and rule.actions_.budget is not None,
+        "max_open": MAX_OPEN,
         "is_logit": rule.kind_ == "logit",
         "level_words": LEVEL_WORDS,
         "n_colours": N_COLOURS,
         "reference": {"colour": BEFORE},
         "choice": {"colour": AFTER},
     }
+
+
+def _labels_page(rule: DecisionRule, scores: NDArray[Any], labels: NDArray[Any], run: Run, weight: Floats) -> str:
+    """The report of thresholds for several labels per row: precision and recall of each label, before and after."""
+    names, title = [str(label) for label in rule.classes_], name_of(rule.metric)
+    plain = (rule.decision_function(scores) - rule.offsets_ > 0.0).astype(np.int64)
+    before, after = (
+        [hard_confusion(one[:, index], labels[:, index], weight, 2) for index in range(len(names))]
+        for one in (plain, rule.predicted_)
+    )
+    low, high = rule.score_interval_
+    gain = f"{interval(*rule.gain_interval_, sign=True)}, p = {rule.gain_p_:.2g}"
+    classes = [
+        {
+            "label": name,
+            "share": float(rule.shares_[index]),
+            "setting": f"{rule.thresholds_[index]:.3g}",
+            "base": per_class(before[index], ["", name])[1],
+            "choice": per_class(after[index], ["", name])[1],
+        }
+        for index, name in enumerate(names)
+    ]
+    values = {
+        **_common_values(rule, run, len(labels)),
+        **dict.fromkeys(("curve_figure", "coverage_figure", "costs", "positive", "reliability"), None),
+        **dict.fromkeys(("money_rows", "budget", "class_changes", "matrices"), ()),
+        "metric": title,
+        "decides": True,
+        "cards": [
+            ("Rule", score(rule.score_), interval(low, high)),
+            ("One half", score(rule.baseline_), title),
+            ("Difference", score(rule.gain_, sign=True), gain),
+            ("Rows", f"{len(labels):,}", f"{len(names):,} labels"),
+        ],
+        "is_held_out": rule.is_cross_fitted_,
+        "is_reweighted": False,
+        "base": 1000,
+        "changes": positive_changes(sum(before), sum(after), 1, 1000 * len(names)),  # type: ignore[arg-type]
+        "change_words": {"found": "labels found", "false alarms": "labels answered that the row does not have"},
+        "setting": "threshold",
+        "classes": classes,
+    }
     return render(("decision",), values)
 
 
-def _matrices(rule: DecisionRule, scores: NDArray[Any], labels: NDArray[Any], weight: Floats) -> tuple[Floats, Floats]:
-    """Confusion matrices of the largest score and of the rule, on rows that did not set the rule where it is known."""
-    n_classes, decided = len(rule.classes_), rule.decision_function(scores)
-    known = {label: index for index, label in enumerate(rule.classes_.tolist())}
-    true = np.array([known[label] for label in labels.tolist()])
-    if decided.ndim == 1:
-        decided = np.stack([np.zeros(len(true)), decided], 1)
-        offsets = np.array([0.0, rule.offsets_[1] - rule.offsets_[0]])
-    else:
-        offsets = rule.offsets_
-    if rule.score_ is not None:
-        after = np.array([known[label] for label in rule.predicted_.tolist()])
-    else:
-        after = decided.argmax(1)
+def _matrices(rule: DecisionRule, labels: NDArray[Any], scores: NDArray[Any], weight: Floats) -> tuple[Floats, Floats]:
+    """Confusion matrices of the largest score and of the rule, on rows that did not set the rule where it is known.
+
+    The last column of a rule that may give no answer counts these rows.
+    """
+    n_classes, known = len(rule.classes_), {label: index for index, label in enumerate(rule.classes_.tolist())}
+    predicted = rule.predict(scores) if rule.score_ is None else rule.predicted_
+    true, before, after = (
+        np.array([known.get(label, n_classes) for label in one.tolist()])
+        for one in (labels, rule.baseline_predicted_, predicted)
+    )
+    if rule.score_ is None:
         weight = weight * (rule.shares_ / np.maximum(np.bincount(true, weight, n_classes) / weight.sum(), 1e-300))[true]
         weight = weight / weight.mean()
-    before = (decided - offsets).argmax(1)
-    return hard_confusion(before, true, weight, n_classes), hard_confusion(after, true, weight, n_classes)
+    matrix = hard_confusion(after, true, weight, n_classes + 1)[:n_classes]
+    return hard_confusion(before, true, weight, n_classes), matrix if rule.coverage_ is not None else matrix[:, :-1]
 
 
 def _best_range(rule: DecisionRule) -> tuple[float, float] | None:
@@ -100,8 +168,10 @@ def _best_range(rule: DecisionRule) -> tuple[float, float] | None:
 
 def _cards(rule: DecisionRule, metric: MetricWords, n_rows: int, decides: bool) -> list[tuple[str, str, str]]:
     """The key numbers: what, the number, and a few words."""
-    cards, best = list[tuple[str, str, str]](), _best_range(rule)
-    if rule.score_ is not None:
+    cards, best = action_cards(rule) if decides else [], _best_range(rule)
+    if rule.coverage_ is not None and rule.money_ is None and decides and not rule.metric_.counts_hits:
+        cards.append((f"{metric.title} of these", metric.score(rule.score_), interval(*rule.score_interval_)))
+    elif rule.score_ is not None and rule.coverage_ is None and rule.money_ is None:
         if decides:
             low, high = sorted(map(metric.shown, rule.score_interval_))
             cards.append(("Rule", metric.score(rule.score_), interval(low, high)))
@@ -112,7 +182,7 @@ def _cards(rule: DecisionRule, metric: MetricWords, n_rows: int, decides: bool) 
     for one in rule.constraints_ if decides else ():
         ends = interval(*one["interval"]) if "interval" in one else "on the rows of the fit"
         cards.append((one["constraint"], score(one["value"]), ends))
-    if rule.positive_ is not None and decides:
+    if rule.positive_ is not None and decides and rule.actions_ is None:
         near = "" if best is None else f"about as good: {best[0]:.3g} to {best[1]:.3g}"
         cards.append(("Threshold", f"{rule.threshold_:.4g}", near))
     return [*cards, ("Rows", f"{n_rows:,}", f"{len(rule.classes_):,} classes")]
@@ -185,6 +255,8 @@ def _reliability_figure(found: Reliability) -> Markup:
 
 def _changes(rule: DecisionRule, before: Floats, after: Floats, base: int) -> list[Change]:
     found = [rows_right(before, after, base)]
+    if rule.coverage_ is not None:
+        return [*no_answer_changes(before, after, base), *found]
     if rule.positive_ is None:
         return found
     return [*positive_changes(before, after, rule.classes_.tolist().index(rule.positive_), base), *found]
@@ -192,7 +264,7 @@ def _changes(rule: DecisionRule, before: Floats, after: Floats, base: int) -> li
 
 def _costs(rule: DecisionRule, before: Floats, after: Floats, base: int) -> tuple[float, float] | None:
     """What the base of cases costs by the largest score and by the rule."""
-    if not isinstance(rule.metric_, Cost):
+    if not isinstance(rule.metric_, Cost) or rule.money_ is not None:
         return None
     costs = -rule.metric_.gains.numpy()
     return total_cost(before, costs, base), total_cost(after, costs, base)
@@ -205,7 +277,7 @@ def _classes(rule: DecisionRule, before: Floats, after: Floats, names: list[str]
         {
             "label": names[index],
             "share": float(rule.shares_[index]),
-            "offset": float(rule.offsets_[index]),
+            "setting": score(float(rule.offsets_[index]), sign=True),
             "base": base,
             "choice": choice,
         }

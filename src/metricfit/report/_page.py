@@ -226,16 +226,22 @@ def _matrices(comparison: Comparison) -> list[dict[str, Any]]:
     return matrix_values(found, [str(label) for label in comparison.classes])
 
 
-def matrix_values(matrices: Sequence[tuple[str, int, Floats]], names: list[str]) -> list[dict[str, Any]]:
-    """Heat maps of matrices with names and colours: cells with numbers for few classes, a picture for many."""
-    few, drawn = len(names) <= confusion.MAX_NUMBERS, confusion.classes_to_draw([matrix for _, _, matrix in matrices])
+def matrix_values(
+    matrices: Sequence[tuple[str, int, Floats]], names: list[str], columns: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Heat maps of matrices with names and colours: cells with numbers for few classes, a picture for many.
+
+    ``columns`` names all columns of a matrix that has more of them than classes.
+    """
+    few, n_classes, labels = len(names) <= confusion.MAX_NUMBERS, len(names), [*names, *columns[len(names) :]]
+    drawn = confusion.classes_to_draw([matrix[:, :n_classes] for _, _, matrix in matrices])
     return [
         {
             "name": name,
             "colour": colour,
-            "labels": names,
+            "labels": labels[: matrix.shape[1]],
             "rows": confusion.cells(matrix, names) if few else None,
-            "picture": None if few else confusion.picture(matrix, names, f"Confusion matrix of {name}", drawn),
+            "picture": None if few else confusion.picture(matrix, labels, f"Confusion matrix of {name}", drawn),
             "n_drawn": len(drawn),
             "confusions": confusion.frequent_confusions(matrix, names)[: FEW_CONFUSIONS if few else None],
         }
