@@ -215,6 +215,7 @@ def test_several_labels(four):
         assert f"<td>{threshold:.3g}</td>" in html
 
 
+@pytest.mark.slow  # in a browser
 @pytest.mark.parametrize("width", [1200, 390])
 def test_nothing_is_cut_off(browser, two, four, tmp_path, width):
     random = np.random.default_rng(2)

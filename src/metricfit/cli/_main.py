@@ -32,6 +32,7 @@ USAGE, DATA, INTERRUPTED = 2, 1, 130
 STOPPED = "Interrupted; nothing was written."
 NO_MEMORY = "There is not enough memory for these data. Pass fewer rows, or drop columns with --drop."
 LIMITED = '\n\nExample: metricfit {} churn.csv --metric recall --subject-to "precision >= 0.9" --confidence 0.9'
+WITH_COSTS = '\n\nExample: metricfit decide payments.csv --cost "fraud,ok=amount; ok,fraud=5" --budget fraud=2%'
 QUESTIONS = (  # of the demo: words, data, and options of `compare`
     (
         "How does a buyer's guide rate a car? The model should stay linear, so that people can read it.",
@@ -168,7 +169,7 @@ for _command, _example in (
     (as_command(compare), f"compare churn.csv --target churned --metric f1 --report report.html{LIMITED.format('compare')}"),
     (as_command(fit), f"fit churn.csv --target churned --metric f1 --out model{LIMITED.format('fit')} --out model"),
     (as_command(predict), "predict model new.csv --out predictions.csv"),
-    (as_command(decide), "decide scores.csv --target y --metric mcc --out rule.json"),
+    (as_command(decide), f"decide scores.csv --target y --metric mcc --out rule.json{WITH_COSTS}"),
     (inspect, "inspect model"),
     (metrics, "metrics"),
     (demo, "demo"),

@@ -64,7 +64,7 @@ def decision_page(
         "changes": _changes(rule, before, after, base) if decides else [],
         "change_words": {
             "found": f"cases of “{rule.positive_}” found",
-            "false alarms": f"false alarms: others taken for “{rule.positive_}”",
+            "false alarms": f"false alarms: others flagged as “{rule.positive_}”",
             "wrong": "wrong answers",
             "no answer": "cases without an answer",
             "right": "rows right",
