@@ -216,7 +216,7 @@ def test_errors_say_what_to_do():
     with pytest.raises(ValueError, match="Column 'label' needs another name"):
         mf.MetricClassifier("f1", model="linear", C=1.0, random_state=0).fit(named, y).to_onnx()
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    with pytest.raises(ValueError, match="preprocess='auto' only"):
+    with pytest.raises(ValueError, match="needs preprocess='auto'"):
         mf.MetricClassifier("f1", model=pipeline, random_state=0).fit(named, y).to_onnx()
     with pytest.raises(ValueError, match="fitted to an array"):
         mf.OffsetClassifier(GaussianNB(), "f1", random_state=0).fit(named, y).to_onnx()
