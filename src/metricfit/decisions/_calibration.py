@@ -73,8 +73,11 @@ def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[fl
 
 
 def thin_rows(labels: Ints, weight: Floats, n_classes: int, most: int) -> tuple[Ints, Floats]:
-    """About ``most`` rows: all of a small class, every second, third ... of a large one, and weights that make up for it."""
-    step = -(-np.bincount(labels, minlength=n_classes) * n_classes // most)
+    """At most ``most`` rows: all of a small class, every second, third ... of a large one, and weights that make up for it.
+
+    More classes than ``most`` keep a row each.
+    """
+    step = -(-np.bincount(labels, minlength=n_classes) // max(most // max(n_classes, 1), 1))
     kept = [np.flatnonzero(labels == label)[:: step[label]] for label in np.flatnonzero(step)]
     rows = np.concatenate([*kept, np.empty(0, np.int64)])
     return rows, weight[rows] * step[labels[rows]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions import _rule_actions, _rule_file, _rule_labels, _rule_text
 from metricfit.decisions._abstain import CoverageCurve
 from metricfit.decisions._actions import Actions
-from metricfit.decisions._calibration import MOST_SEARCHED, thin_rows
+from metricfit.decisions._calibration import MOST_SEARCHED
 from metricfit.decisions._constraints import Constraint, read_constraints, resolve_constraints
 from metricfit.decisions._curve import Curve, Reliability
 from metricfit.decisions._guard import Guard
@@ -553,8 +554,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
 
     def _keep(self, rows: Rows) -> None:
         """Keep rows for another prevalence."""
-        kept, weight = thin_rows(rows.labels, rows.weight, len(self.classes_), MOST_KEPT)
-        self._rows = Rows(rows.scores[kept].astype(np.float32).astype(np.float64), rows.labels[kept], weight)
+        kept = rows.thinned(MOST_KEPT)
+        self._rows = replace(kept, scores=kept.scores.astype(np.float32).astype(np.float64))
 
     def _solve(self, rows: Rows) -> Solution:
         return solve(rows, self.metric_, self._constraints, self.confidence)
@@ -565,7 +566,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     def _judge(self, rows: Rows) -> None:
         """The metric of rows that did not set the offsets, and its difference from that of the largest score."""
         guard, plain = Guard(rows.labels, rows.weight, rows.n_classes, self.metric_), rows.scores.argmax(1)
-        predicted = _cross_fit(rows, self._solve, FOLDS if len(rows) <= MOST_SEARCHED else FEW_FOLDS)
+        predicted = self._cross_fit(rows, FOLDS if len(rows) <= MOST_SEARCHED else FEW_FOLDS)
         if rows.n_classes > 2 and not self._constraints and self._offsets_lose(rows, guard, plain, predicted):
             self.offsets_, predicted = np.zeros(rows.n_classes), plain
         self.is_cross_fitted_ = predicted is not None
@@ -579,13 +580,32 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self.gain_p_ = gain_p_value(self.gain_, self.gain_interval_)
         self.predicted_, self.baseline_predicted_ = self.classes_[predicted], self.classes_[plain]
 
+    def _cross_fit(self, rows: Rows, n_folds: int, least: int = 2 * FOLDS) -> Ints | None:
+        """What rules of the other rows decide for each part of the rows.
+
+        None for fewer than ``least`` rows of a class, or if such a rule refuses.
+        """
+        fold = (rank_in_class(rows.labels) if rows.groups is None else rows.groups) % n_folds
+        counts = np.bincount(rows.labels)
+        if counts[counts > 0].min() < least or len(np.unique(fold)) < n_folds:
+            return None
+        predicted = np.empty(len(rows), np.int64)
+        for number in range(n_folds):
+            others = np.flatnonzero(fold != number)
+            is_thinned = len(others) > MOST_SEARCHED and not self._constraints  # as the search does: to copy fewer rows
+            solution = self._solve(rows.thinned(MOST_SEARCHED, others) if is_thinned else rows.take(others))
+            if solution.refusal:
+                return None
+            predicted[fold == number] = largest_class(rows.scores[fold == number], solution.offsets)
+        return predicted
+
     def _offsets_lose(self, rows: Rows, guard: Guard, plain: Ints, predicted: Ints | None) -> bool:
         """Whether the largest score decides better about rows that did not set the offsets; a note says so.
 
         A few rows for each of many classes are enough for this comparison, though not for a score.
         """
         if predicted is None:
-            predicted = _cross_fit(rows, self._solve, FEW_FOLDS, least=1)
+            predicted = self._cross_fit(rows, FEW_FOLDS, least=1)
         if predicted is None or not np.any(predicted != plain):
             return False
         loss = guard.value(plain) - guard.value(predicted)
@@ -597,21 +617,3 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     def _threshold(self, difference: Any) -> Any:
         """A difference of scores, the positive class's less the other's, in the units that the scores came in."""
         return difference if self.kind_ == "logit" else expit(difference)
-
-
-def _cross_fit(rows: Rows, solve_rows: Any, n_folds: int, least: int = 2 * FOLDS) -> Ints | None:
-    """What rules of the other rows decide for each part of the rows.
-
-    None for fewer than ``least`` rows of a class, or if such a rule refuses.
-    """
-    fold = (rank_in_class(rows.labels) if rows.groups is None else rows.groups) % n_folds
-    counts = np.bincount(rows.labels)
-    if counts[counts > 0].min() < least or len(np.unique(fold)) < n_folds:
-        return None
-    predicted = np.empty(len(rows), np.int64)
-    for number in range(n_folds):
-        solution = solve_rows(rows.take(fold != number))
-        if solution.refusal:
-            return None
-        predicted[fold == number] = largest_class(rows.scores[fold == number], solution.offsets)
-    return predicted

@@ -46,6 +46,12 @@ class Rows:
         groups = None if self.groups is None else self.groups[index]
         return Rows(self.scores[index], self.labels[index], self.weight[index], groups)
 
+    def thinned(self, most: int, among: Ints | None = None) -> Rows:
+        """At most so many of the rows, or of those ``among`` them, with weights that make up for it and without groups."""
+        among = np.arange(len(self)) if among is None else among
+        kept, weight = thin_rows(self.labels[among], self.weight[among], self.n_classes, most)
+        return Rows(self.scores[among[kept]], self.labels[among[kept]], weight)
+
     def confusion(self, offsets: Floats) -> Floats:
         """The confusion matrix of the decisions with these offsets."""
         return hard_confusion(largest_class(self.scores, offsets), self.labels, self.weight, self.n_classes)
@@ -103,8 +109,7 @@ def _solve_on_rows(rows: Rows, metric: Metric, constraints: Sequence[ClassConstr
     starts: list[Floats | None] = [None]
     if rows.n_classes > 2:
         if len(rows) > MOST_SEARCHED:
-            kept, weight = thin_rows(rows.labels, rows.weight, rows.n_classes, MOST_SEARCHED)
-            some = Rows(rows.scores[kept], rows.labels[kept], weight)
+            some = rows.thinned(MOST_SEARCHED)
         starts.append(fit_offsets(some.scores, some.labels, metric, some.weight))
     found = [fit_offsets(some.scores, some.labels, constrained, some.weight, start) for start in starts]
     offsets = max(found, key=lambda one: float(metric_values(constrained, some.confusion(one))))
