@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from metricfit._typing import Floats
@@ -107,15 +108,20 @@ class Reliability:
 
     @classmethod
     def of(cls, rows: Rows, positive: int | None) -> Self:
+        """Of the positive class of two, or of the most probable class of more."""
         index, probability = np.full(len(rows), positive or 0), np.empty(len(rows))
         for some in row_blocks(rows.scores):
             table, _ = softmax_and_normalizer(rows.scores[some])
             if positive is None:
                 index[some] = table.argmax(1)
             probability[some] = np.take_along_axis(table, index[some, None], 1)[:, 0]
-        happened = rows.labels == index
+        return cls.in_bins(probability, rows.labels == index, rows.weight, rows.groups is None)
+
+    @classmethod
+    def in_bins(cls, probability: Floats, happened: NDArray[np.bool_], weight: Floats, are_independent: bool = True) -> Self:
+        """Of rows with this probability of something, and whether it happened."""
         edges = np.unique(np.quantile(probability, np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
-        bins, n_bins, weight = np.searchsorted(edges, probability), len(edges) + 1, rows.weight
+        bins, n_bins = np.searchsorted(edges, probability), len(edges) + 1
         total = np.bincount(bins, weight, n_bins)
         used = total > 0.0
         said, seen = (np.bincount(bins, weight * part, n_bins)[used] for part in (probability, happened))
@@ -126,7 +132,7 @@ class Reliability:
             seen / total[used],
             np.bincount(bins, minlength=n_bins)[used].astype(np.float64),
             float(np.abs(seen - said).sum() / total.sum()),
-            float(chi2.sf(statistic, used.sum())) if rows.groups is None else float("nan"),
+            float(chi2.sf(statistic, used.sum())) if are_independent else float("nan"),
         )
 
     def warning(self, what: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,15 @@ from markupsafe import Markup
 from scipy.special import expit
 from scipy.stats import spearmanr
 
-from metricfit import decisions
 from metricfit._printable import shorten
-from metricfit._typing import Floats, Ints
+from metricfit._typing import Floats
 from metricfit.comparison import Comparison, Result
-from metricfit.decisions import hard_confusion, metric_values
+from metricfit.decisions import Reliability, hard_confusion, metric_values
 from metricfit.report._svg import Chart, span
 from metricfit.report._words import MetricWords, class_of_interest, compared_lines, plain_line
 
 THRESHOLDS = np.linspace(0.0, 1.0, 401)
 SHIFTS = np.linspace(-3.0, 3.0, 61)
-BINS = 10
 MAX_LINES = 8  # classes in the offset figure
 MAX_LETTERS = 32  # of the name of a metric along an axis
 Legend = list[tuple[int, bool, str]]  # colour, hollow, name
@@ -63,16 +60,6 @@ def offset_curve(comparison: Comparison, result: Result, label: int) -> Floats:
     return metric_values(comparison.measure, np.stack(matrices))
 
 
-@dataclass(frozen=True)
-class Reliability:
-    """For each non-empty bin: mean predicted probability, observed frequency and number of rows."""
-
-    predicted: Floats
-    observed: Floats
-    counts: Ints
-    error: float  # expected calibration error
-
-
 def reliability(comparison: Comparison, result: Result, label: int = 1) -> Reliability:
     """Calibration of one of two classes, or of the most probable of more than two classes."""
     probability, labels = result.held_out.probability, comparison.labels
@@ -80,13 +67,7 @@ def reliability(comparison: Comparison, result: Result, label: int = 1) -> Relia
         predicted, correct = probability[:, label], labels == label
     else:
         predicted, correct = probability.max(1), probability.argmax(1) == labels
-    bins = np.minimum((predicted * BINS).astype(int), BINS - 1)
-    counts = np.bincount(bins, minlength=BINS)
-    used = counts > 0
-    mean_predicted = np.bincount(bins, predicted, BINS)[used] / counts[used]
-    observed = np.bincount(bins, correct.astype(float), BINS)[used] / counts[used]
-    error = float((np.abs(mean_predicted - observed) * counts[used]).sum() / counts.sum())
-    return Reliability(mean_predicted, observed, counts[used].astype(np.int64), error)
+    return Reliability.in_bins(predicted, correct, np.ones(len(labels)))
 
 
 def per_class(matrix: Floats, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -214,11 +195,11 @@ def reliability_figure(comparison: Comparison) -> tuple[Markup, Legend]:
     for line in compared_lines(comparison):
         found = reliability(comparison, line.result, class_of_interest(comparison))
         draw_reliability(chart, found, line.colour)
-        legend.append((line.colour, False, f"{line.name} (calibration error {found.error:.3f})"))
+        legend.append((line.colour, False, f"{line.name} (calibration error {found.distance:.3f})"))
     return chart.svg(), legend
 
 
-def draw_reliability(chart: Chart, found: Reliability | decisions.Reliability, colour: int) -> None:
+def draw_reliability(chart: Chart, found: Reliability, colour: int) -> None:
     """A line with a dot for every bin, as large as the bin."""
     chart.line(found.predicted.tolist(), found.observed.tolist(), colour)
     for x, y, count in zip(found.predicted, found.observed, found.counts, strict=True):
