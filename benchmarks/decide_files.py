@@ -4,19 +4,20 @@
 
 LightGBM, a network of torch and logistic regression of scikit-learn are trained on 5,000 drawn rows and score the others,
 which are written to a Parquet file. Seconds are of the processor, of the whole command, with its imports and the file. The
-memory is the most that the process had. "Same" means that offsets and score equal those of `DecisionRule`.
+memory is the most that the process had. "Same" means that offsets and score equal those of `DecisionRule`. Cells that
+decide_files.csv in `--out` has are not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,6 @@ def measure(model: str, n: int, n_classes: int, folder: Path) -> dict[str, Any]:
     table = pd.DataFrame(scores, columns=[f"p_{label}" for label in range(n_classes)])
     table.assign(y=y).to_parquet(file)
     command = [sys.executable, "-c", COMMAND, "decide", str(file), "--target", "y", "--metric", metric, "--json"]
-    begin = time.perf_counter()
     with (folder / "answer.json").open("w") as answer, (folder / "memory").open("w") as errors:
         process = subprocess.Popen(command, stdout=answer, stderr=errors)
         _, status, used = os.wait4(process.pid, 0)
@@ -90,7 +90,6 @@ def measure(model: str, n: int, n_classes: int, folder: Path) -> dict[str, Any]:
         "rows": n,
         "classes": n_classes,
         "seconds": used.ru_utime + used.ru_stime,
-        "elapsed": time.perf_counter() - begin,
         "memory": int(re.findall(r"VmHWM:\s*(\d+) kB", (folder / "memory").read_text())[-1]) / 1000,
         "largest score": rule.baseline_,
         "rule": rule.score_,
@@ -117,15 +116,19 @@ def main() -> None:
     parser.add_argument("--classes", nargs="*", type=int, default=[2, 10, 100])
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    cells = list[dict[str, Any]]()
+    file = given.out / "decide_files.csv" if given.out is not None else None
+    known = pd.read_csv(file) if file is not None and file.exists() else pd.DataFrame(columns=["model", "rows", "classes"])
+    cells: list[dict[Any, Any]] = known.to_dict("records")
     with tempfile.TemporaryDirectory() as folder:
-        for n in given.rows:
-            for n_classes in given.classes:
-                for model in given.models:
-                    cells.append(measure(model, n, n_classes, Path(folder)))
-                    print(cells[-1], flush=True)
-                    if given.out is not None:
-                        (given.out / "decide_files.md").write_text(report(pd.DataFrame(cells)), encoding="utf-8")
+        for n, n_classes, model in itertools.product(given.rows, given.classes, given.models):
+            if ((known.model == model) & (known["rows"] == n) & (known.classes == n_classes)).any():
+                continue
+            cells.append(measure(model, n, n_classes, Path(folder)))
+            print(cells[-1], flush=True)
+            if file is not None:
+                table = pd.DataFrame(cells).sort_values(["rows", "classes"], kind="stable")
+                table.round(4).to_csv(file, index=False)
+                file.with_suffix(".md").write_text(report(table), encoding="utf-8")
 
 
 if __name__ == "__main__":
