@@ -12,11 +12,12 @@ from scipy.stats import binom
 from sklearn.metrics import fbeta_score
 
 import metricfit as mf
-from metricfit.decisions import Constraint, DecisionRule, NotAttainableError
+from metricfit import metrics
+from metricfit.decisions import Constraint, DecisionRule, NotAttainableError, _rule, _tuning, fit_calibrated_offsets
 from metricfit.decisions._constraints import read_constraints
 from metricfit.decisions._intervals import binomial_interval, metric_interval
 from metricfit.decisions._promise import binomial_p_values, fewest_rows
-from metricfit.decisions._solve import Rows
+from metricfit.decisions._solve import Rows, rank_in_class
 
 QUANTITIES = ("precision", "recall", "f1", "jaccard", "fpr", "specificity", "predicted_rate")
 
@@ -704,3 +705,19 @@ class TestFiles:
 def test_rows_are_taken_whole():
     rows = Rows(np.eye(2), np.array([0, 1]), np.ones(2), np.array([4, 5]))
     assert rows.take(np.array([1])).groups.tolist() == [5]
+
+
+def test_many_rows_are_judged_by_the_search_of_their_halves(monkeypatch):
+    """A part is thinned before it is copied, once: 200 does not divide by three classes."""
+    monkeypatch.setattr(_rule, "MOST_SEARCHED", 200)
+    monkeypatch.setattr(_tuning, "MOST_SEARCHED", 200)
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 1200, p=[0.6, 0.3, 0.1])
+    scores = 1.5 * rng.normal(size=(1200, 3)) + 2.0 * np.eye(3)[y] + [0.0, 1.0, -1.0]
+    rule = DecisionRule("f1_macro", kind="logit").fit(scores, y)
+    expected, odd = np.empty(1200, int), rank_in_class(y) % 2 == 1
+    for half in (odd, ~odd):
+        offsets = fit_calibrated_offsets(scores[~half], y[~half], metrics.get("f1_macro"), np.ones((~half).sum()))
+        expected[half] = (scores[half] + offsets).argmax(1)
+    np.testing.assert_array_equal(rule.predicted_, expected)
+    assert len(Rows(scores, y, np.ones(1200)).thinned(200)) <= 200
