@@ -95,6 +95,11 @@ def _is_gap(one: type) -> bool:
     return one is type(None) or one.__name__ in ("NAType", "NaTType")
 
 
+def fit_weighted(estimator: Any, X: Any, y: Any, weight: Any) -> Any:  # noqa: N803
+    """Fit, with weights if there are any: not every estimator takes them."""
+    return estimator.fit(X, y) if weight is None else estimator.fit(X, y, sample_weight=weight)
+
+
 class DecisionMixin(ClassifierMixin):
     """Decides by the largest of the scores that ``_scores`` returns, and judges by the metric."""
 
@@ -119,18 +124,9 @@ class DecisionMixin(ClassifierMixin):
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
-        """Scores that :meth:`predict` decides by, offsets included.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes) or (n_samples,)
-            For two classes one column: the score of ``classes_[1]`` minus that of ``classes_[0]``.
-        """
+        """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
+        if self._has_labels():
+            return self.rule_.decision_function(self._rule_input(X))
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -158,6 +154,10 @@ class DecisionMixin(ClassifierMixin):
         decision = self.decision_function(X)
         return self.classes_[(decision > 0.0).astype(int) if decision.ndim == 1 else decision.argmax(1)]
 
+    def _has_labels(self) -> bool:
+        """Whether rows have several labels each."""
+        return hasattr(self, "rule_") and self.rule_.has_lists_ is not None
+
     @property
     def attainable_(self) -> bool:
         """Whether the constraints can be kept."""
@@ -175,22 +175,10 @@ class DecisionMixin(ClassifierMixin):
         return float(expit((self.offsets_[0] - self.offsets_[1]) / getattr(self, "temperature_", 1.0)))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
-        """Metric of the predictions.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            The true labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        float
-            The metric; larger is better. A cost is negative.
-        """
+        """The metric of :meth:`predict`."""
+        check_is_fitted(self)
+        if self._has_labels():
+            return self.rule_.score(self._rule_input(X), y, sample_weight)
         predicted, truth = self.predict(X), column_or_1d(y)
         check_label_types(truth)
         check_consistent_length(truth, predicted, sample_weight)

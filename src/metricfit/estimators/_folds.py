@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedGroupKFold, StratifiedShuffleSplit, check_cv
 
 from metricfit._typing import Ints
 from metricfit.selection import stratified_folds
@@ -77,6 +77,23 @@ def calibration_splits(
     if promises and np.bincount(np.concatenate([test for _, test in splits])).max() > 1:
         raise ValueError("`confidence` needs splits that hold out every row once at most. Try cv=5.")
     return splits
+
+
+def label_splits(cv: Any, table: Ints, groups: Any, seed: int) -> Sequence[Split]:
+    """The splits of ``cv`` for rows with several labels (n, K); folds have equal shares of the rarest label of each row."""
+    if not isinstance(cv, int | np.integer):
+        check_cv_argument(cv)
+        return read_splits(cv, table, groups)
+    ranked = np.argsort(table.sum(0), kind="stable")
+    rarest = np.where(table.any(1), table[:, ranked].argmax(1), table.shape[1])
+    rarest = np.unique(rarest, return_inverse=True)[1].astype(np.int64)
+    check_cv_argument(cv)
+    n_folds = min(int(cv), len(table))
+    if groups is not None:
+        return read_splits(StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed), rarest, groups)
+    if np.bincount(rarest).max() < n_folds:
+        return list(KFold(n_folds, shuffle=True, random_state=seed).split(table))
+    return stratified_folds(rarest, n_folds, seed)
 
 
 def splits_within(rows: Ints, cv: Any, splits: Sequence[Split]) -> Any:

@@ -17,7 +17,8 @@ from metricfit import metrics
 from metricfit._parallel import parallel
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import LEAST_PROBABILITY, Constraint, fit_calibrated_offsets, fit_offsets
-from metricfit.estimators._base import DecisionMixin, check_target, check_weight
+from metricfit.estimators import _offset_labels
+from metricfit.estimators._base import DecisionMixin, check_target, check_weight, fit_weighted
 from metricfit.estimators._folds import calibration_splits, check_cv_argument, count_folds, read_splits
 from metricfit.learners import class_scores, spread_classes
 from metricfit.metrics import order_of
@@ -122,8 +123,11 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
     --------
     tune_offsets : The same for scores that you already have.
 
-    Examples
-    --------
+    **Several labels per row.** If ``y`` is a table of 0 and 1 with a column per label, the estimator should take such a table,
+    as forests, ``MultiOutputClassifier`` and ``OneVsRestClassifier`` do. Every label gets its own threshold in
+    ``thresholds_``, for "f1_macro", "f1_micro", "f1_samples", the same of Jaccard, or "subset_accuracy". ``rule_`` is the
+    :class:`metricfit.DecisionRule`, and ``predict_proba`` has a column per label.
+
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from metricfit import OffsetClassifier
@@ -194,6 +198,10 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if _offset_labels.are_many(y):
+            self.estimator_, self.rule_ = _offset_labels.fit(self, X, y, sample_weight, groups)
+            self.classes_, self.offsets_ = self.rule_.classes_, self.rule_.offsets_
+            return self._keep_features()
         self._check_options()
         order = order_of(y) if self.class_order is None else self.class_order
         X, labels_given, groups = indexable(X, check_target(y, warn=True), groups)  # noqa: N806
@@ -217,7 +225,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
             elif self.confidence is not None:
                 self.estimator_ = FoldMean(models, self.classes_)
             else:
-                self.estimator_ = _fit(clone(self.estimator), X, labels_given, weights)
+                self.estimator_ = fit_weighted(clone(self.estimator), X, labels_given, weights)
         self._find_metric(labels, order)
         self.__dict__.pop("rule_", None)  # left by an earlier fit
         if self.subject_to is not None:
@@ -229,6 +237,9 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             fit_to = fit_calibrated_offsets if self.smooth else fit_offsets
             self.offsets_ = fit_to(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
+        return self._keep_features()
+
+    def _keep_features(self) -> Self:
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):
@@ -236,6 +247,8 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _rule_input(self, X: Any) -> Floats:  # noqa: N803
+        if self._has_labels():
+            return _offset_labels.label_scores(self.estimator_, X, len(self.classes_))
         return self._for_rule(class_scores(self.estimator_, X))
 
     def _scores(self, X: Any) -> Floats:  # noqa: N803
@@ -266,8 +279,17 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         return np.exp(scores) if hasattr(self.estimator_, "predict_proba") else scores
 
     @property
+    def thresholds_(self) -> Floats:
+        """For several labels per row: a label is answered where its probability, or its score, is above this, (K,)."""
+        if not self._has_labels():
+            raise AttributeError("OffsetClassifier has thresholds_ for several labels per row only. See offsets_.")
+        return self.rule_.thresholds_
+
+    @property
     def threshold_(self) -> float:
-        """For two classes, the probability above which :meth:`predict` answers ``classes_[1]``; it may be infinite."""
+        """For two classes: ``predict_proba(X)[:, 1] > threshold_`` where :meth:`predict` answers ``classes_[1]``."""
+        if self._has_labels():
+            raise AttributeError("OffsetClassifier has one threshold per label here. See thresholds_.")
         threshold = super().threshold_
         if threshold < LEAST_PROBABILITY:  # smaller probabilities count as much
             return -np.inf
@@ -275,19 +297,10 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """Probabilities of the estimator, which the offsets leave unchanged.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            One column per class, in the order of ``classes_``.
-        """
+        """The estimator's own probabilities, which the offsets leave alone; for several labels that of each, (n, K)."""
         check_is_fitted(self)
+        if self._has_labels():
+            return self._rule_input(X)
         return self.estimator_.predict_proba(X)
 
     def to_onnx(self, *, dtype: str = "float64") -> Any:
@@ -316,6 +329,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.input_tags.sparse = own.input_tags.sparse
         tags.input_tags.allow_nan = own.input_tags.allow_nan
+        tags.classifier_tags.multi_label = own.classifier_tags is not None and own.classifier_tags.multi_label
         return tags
 
     def _splits(self, labels: Ints, groups: Any) -> Sequence[tuple[Any, Any]]:
@@ -340,10 +354,6 @@ def _fit_fold(data: tuple[Any, ...], train: Ints, test: Ints) -> tuple[Any, Floa
     """A fold's model, if it is to be kept, and the scores of its test rows, one column per class of all rows."""
     estimator, X, y, weight, classes, keeps = data  # noqa: N806
     part = None if weight is None else weight[train]
-    fitted = _fit(clone(estimator), _safe_indexing(X, train), _safe_indexing(y, train), part)
+    fitted = fit_weighted(clone(estimator), _safe_indexing(X, train), _safe_indexing(y, train), part)
     known = class_scores(fitted, _safe_indexing(X, test))
     return fitted if keeps else None, spread_classes(known, np.searchsorted(classes, fitted.classes_), len(classes))
-
-
-def _fit(estimator: Any, X: Any, y: Any, weight: Any) -> Any:  # noqa: N803
-    return estimator.fit(X, y) if weight is None else estimator.fit(X, y, sample_weight=weight)

@@ -50,6 +50,8 @@ def offset_classifier_to_onnx(classifier: Any, dtype: str) -> Any:
     """A graph of a fitted ``OffsetClassifier``; ``probabilities`` only where its estimator has them."""
     if hasattr(classifier, "feature_names_in_"):
         raise ValueError(f"to_onnx needs an estimator that was fitted to an array, got one of a data frame. {INSTEAD}")
+    if hasattr(classifier, "rule_") and classifier.rule_.has_lists_ is not None:
+        raise ValueError("to_onnx is for one label per row. For several, put rule_.to_onnx() behind a graph of the estimator.")
     graph, estimator = OnnxGraph(dtype), classifier.estimator_
     features, n_features = graph.numbers("X", classifier.n_features_in_), classifier.n_features_in_
     members = estimator.estimators_ if isinstance(estimator, FoldMean) else [estimator]
