@@ -10,6 +10,7 @@ from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import cross_fit_offsets, fit_offsets, fit_smooth_offsets
 from metricfit.decisions._onnx import ML, OLD_ML_OPSET, OPSET, OnnxGraph
 from metricfit.decisions._promise import promise_in_words
+from metricfit.decisions._row_costs import cost_columns
 from metricfit.decisions._rule import DecisionRule, NotAttainableError
 from metricfit.decisions._rule_file import rule_from_plain, rule_to_plain
 from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores
@@ -32,6 +33,7 @@ __all__ = [
     "Reliability",
     "ScoreTable",
     "best_within",
+    "cost_columns",
     "cross_entropy",
     "cross_fit_offsets",
     "decide",

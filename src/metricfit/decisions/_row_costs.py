@@ -25,11 +25,9 @@ class RowCosts:
     @classmethod
     def read(cls, cost: Cost, classes: list[Any], costs: Any, n_rows: int) -> Self:
         """The costs of ``n_rows`` rows, whose columns are in ``costs``: a data frame, or a dictionary of arrays."""
-        if cost.columns and costs is None:
-            raise ValueError(f"`costs` should have the column {cost.columns[0]!r} of the costs: pass a data frame with it.")
-        entries = cost.entries(classes)
+        entries, found = cost.entries(classes), cost_columns(cost, costs, n_rows)
         columns = {
-            (true, answer): _column(costs, entry, n_rows)
+            (true, answer): found[entry]
             for true, row in enumerate(entries)
             for answer, entry in enumerate(row)
             if isinstance(entry, str)
@@ -74,6 +72,15 @@ class RowCosts:
 
     def _cell(self, true: int, answer: int) -> Any:
         return self.columns.get((true, answer), self.matrix[true, answer])
+
+
+def cost_columns(cost: Cost, costs: Any, n_rows: int) -> dict[str, Floats]:
+    """The columns that a cost names, from a data frame or a dictionary, or else the arrays that the cost was made of."""
+    if costs is None and set(cost.columns) <= set(cost.arrays):
+        costs = cost.arrays
+    if costs is None:
+        raise ValueError(f"`costs` should have the column {cost.columns[0]!r} of the costs: pass a data frame with it.")
+    return {name: _column(costs, name, n_rows) for name in cost.columns}
 
 
 def _column(costs: Any, name: str, n_rows: int) -> Floats:

@@ -267,6 +267,4 @@ def _read_costs(rule: DecisionRule, costs: Any, n_rows: int) -> RowCosts | None:
         if costs is not None:
             raise ValueError("`costs` is for the columns that a metric `Cost` names, and this rule has another metric.")
         return None
-    if costs is None and set(cost.columns) <= set(cost.arrays):
-        costs = cost.arrays or None
     return RowCosts.read(cost, rule.classes_.tolist(), costs, n_rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import Constraint, DecisionRule, hard_confusion, metric_values, read_constraints
+from metricfit.decisions import Constraint, DecisionRule, cost_columns, hard_confusion, metric_values, read_constraints
 from metricfit.estimators._kinds import is_missing
-from metricfit.metrics import Metric, MetricLike, resolve_metric, with_average
+from metricfit.metrics import Cost, Metric, MetricLike, resolve_metric, with_average
 
 LEAST_WEIGHT = 1e-15  # of a row beside the heaviest row: too little to change a sum
 
@@ -53,6 +54,15 @@ def check_weight(sample_weight: Any, n_rows: int) -> Floats:
     if not LEAST_WEIGHT <= largest <= 1.0 / LEAST_WEIGHT:
         weight, largest = weight / largest, 1.0
     return np.where(weight > 0.0, np.maximum(weight, LEAST_WEIGHT * largest), 0.0)
+
+
+def class_weights(weights: Any, classes: NDArray[Any], labels: Ints) -> Floats:
+    """The weight of each class, from None, "balanced" or a dictionary."""
+    if weights is None:
+        return np.ones(len(classes))
+    if isinstance(weights, dict) and (unknown := [label for label in weights if label not in classes]):
+        raise ValueError(f"`class_weight` should name classes of y, got {unknown[0]!r}, which is not one of them.")
+    return compute_class_weight(weights, classes=classes, y=classes[labels])
 
 
 def check_limits(subject_to: Any, confidence: Any, calibration: Any, fallback: Any = None) -> None:
@@ -113,7 +123,10 @@ class DecisionMixin(ClassifierMixin):
     classes_: NDArray[Any]
     metric_: Metric
     offsets_: Floats
-    rule_: DecisionRule  # only with constraints
+    pos_label_: Any
+    class_order: Sequence[Any] | None
+    class_order_: list[Any]
+    rule_: DecisionRule  # only with constraints, costs per row or several labels
 
     def _scores(self, X: Any) -> Floats:  # noqa: N803
         """Scores (n, k), offsets included."""
@@ -123,40 +136,51 @@ class DecisionMixin(ClassifierMixin):
         """What ``rule_`` reads: probabilities, or other scores (n, k)."""
         raise NotImplementedError
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: N803
-        """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes."""
-        if self._has_labels():
-            return self.rule_.decision_function(self._rule_input(X))
+    def decision_function(self, X: Any, *, costs: Any = None) -> Floats:  # noqa: N803
+        """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes.
+
+        For costs per row they are expected savings.
+        """
+        check_is_fitted(self)
+        if self._asks_rule():
+            return self.rule_.decision_function(self._rule_input(X), costs=costs)
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """Predict the labels that are best for the metric.
+    def predict(self, X: Any, *, costs: Any = None) -> NDArray[Any]:  # noqa: N803
+        """The decision that is best for the metric; an error if constraints cannot be kept and there is no ``fallback``.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The labels.
-
-        Raises
-        ------
-        NotAttainableError
-            If the constraints cannot be kept and ``fallback`` is None.
+        ``costs`` has the columns that a ``Cost`` names, for these rows.
         """
         check_is_fitted(self)
         if hasattr(self, "rule_"):
-            return self.rule_.predict(self._rule_input(X))
+            return self.rule_.predict(self._rule_input(X), costs=costs)
         decision = self.decision_function(X)
         return self.classes_[(decision > 0.0).astype(int) if decision.ndim == 1 else decision.argmax(1)]
 
     def _has_labels(self) -> bool:
         """Whether rows have several labels each."""
         return hasattr(self, "rule_") and self.rule_.has_lists_ is not None
+
+    def _has_costs(self) -> bool:
+        """Whether costs differ from row to row."""
+        return isinstance(self.metric, Cost) and bool(self.metric.columns)
+
+    def _needs_rule(self) -> bool:
+        """Whether a rule decides that was fitted to scores of held-out rows."""
+        return self.subject_to is not None or self._has_costs()
+
+    def _asks_rule(self) -> bool:
+        """Whether offsets alone do not say the answers."""
+        return self._has_labels() or self._has_costs()
+
+    def _read_costs(self, costs: Any, n_rows: int) -> dict[str, Floats] | None:
+        """The columns of costs, if the metric names some."""
+        if isinstance(self.metric, Cost) and self.metric.columns:
+            return cost_columns(self.metric, costs, n_rows)
+        if costs is not None:
+            raise ValueError("`costs` is for the columns that a metric `Cost` names, and this classifier has another metric.")
+        return None
 
     @property
     def attainable_(self) -> bool:
@@ -174,11 +198,11 @@ class DecisionMixin(ClassifierMixin):
             raise AttributeError(f"{name} has no threshold_: its estimator has no predict_proba. See decision_function.")
         return float(expit((self.offsets_[0] - self.offsets_[1]) / getattr(self, "temperature_", 1.0)))
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
-        """The metric of :meth:`predict`."""
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, costs: Any = None) -> float:  # noqa: N803
+        """The metric of :meth:`predict`; for costs per row, minus the mean cost."""
         check_is_fitted(self)
-        if self._has_labels():
-            return self.rule_.score(self._rule_input(X), y, sample_weight)
+        if self._asks_rule():
+            return self.rule_.score(self._rule_input(X), y, sample_weight, costs=costs)
         predicted, truth = self.predict(X), column_or_1d(y)
         check_label_types(truth)
         check_consistent_length(truth, predicted, sample_weight)
@@ -187,6 +211,8 @@ class DecisionMixin(ClassifierMixin):
         return float(metric_values(self.metric_, matrix))
 
     def _check_constraints(self) -> None:
+        if self.subject_to is not None and self._has_costs():
+            raise ValueError("`subject_to` cannot be kept together with costs per row. Leave one of them out.")
         check_limits(self.subject_to, self.confidence, self.calibration, self.fallback)
 
     def _fit_rule(
@@ -198,8 +224,9 @@ class DecisionMixin(ClassifierMixin):
         kind: str,
         n_models: int,
         groups: NDArray[Any] | None = None,
+        costs: Mapping[str, Floats] | None = None,
     ) -> None:
-        """The rule for the constraints, by scores of rows that ``n_models`` models have not seen."""
+        """The rule for the constraints or costs, by scores of rows that ``n_models`` models have not seen."""
         rule = DecisionRule(
             with_average(self.metric, self.average),
             subject_to=self.subject_to,
@@ -209,7 +236,7 @@ class DecisionMixin(ClassifierMixin):
             classes=self.classes_.tolist(),
             kind=kind,
             fallback=self.fallback,
-        ).fit(scores, self.classes_[labels], weight, groups)
+        ).fit(scores, self.classes_[labels], weight, groups, costs=costs)
         if self.confidence is not None and n_models > 1:
             rule.notes_ += (
                 f"The promise is approximate: it was tested on out-of-fold scores, and the mean of the {n_models} fold models "
@@ -222,9 +249,21 @@ class DecisionMixin(ClassifierMixin):
 
     def _find_metric(self, labels: Ints, class_order: Sequence[Any] | None) -> None:
         """Resolve ``metric`` for these classes; ``labels`` are 0 ... k - 1."""
+        if isinstance(self.metric, Cost) and self.metric.columns:
+            self.metric_, self.pos_label_, self.class_order_ = self.metric, None, []  # by the names of the classes
+            return
         counts = np.bincount(labels, minlength=len(self.classes_))
         found = resolve_metric(self.metric, self.average, self.pos_label, self.classes_, class_order, counts)
         self.metric_, self.pos_label_, self.class_order_ = found.metric, found.positive, list(found.order)
+
+    def _decisions(self) -> tuple[str, ...]:
+        """A sentence for each automatic decision about the classes."""
+        found = []
+        if self.pos_label is None and self.pos_label_ is not None and self.pos_label_ not in (1, True):
+            found.append(f"The positive class is {self.pos_label_!r}. Pass pos_label to change this.")
+        if self.class_order is None and self.class_order_ and self.class_order_ != sorted(self.class_order_):
+            found.append(f"The order of the classes is {', '.join(map(str, self.class_order_))}, as the labels have it.")
+        return tuple(found)
 
     def _class_indices(self, labels: NDArray[Any]) -> Ints:
         """The index of every label among the classes."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.special import softmax
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing, check_random_state, compute_class_weight
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from metricfit import methods, metrics
@@ -21,8 +20,16 @@ from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import Constraint, log_probabilities
-from metricfit.estimators._base import DecisionMixin, check_target, check_weight
-from metricfit.estimators._folds import build_splits, calibration_splits, count_folds, network_splits, splits_within
+from metricfit.estimators._base import DecisionMixin, check_target, check_weight, class_weights
+from metricfit.estimators._folds import (
+    FitData,
+    Part,
+    build_splits,
+    calibration_splits,
+    count_folds,
+    network_splits,
+    splits_within,
+)
 from metricfit.estimators._forms import FormReader, check_computed, check_float32
 from metricfit.estimators._kinds import check_size
 from metricfit.estimators._preprocess import as_frame, is_frame, library_of
@@ -124,10 +131,52 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     notes_ : tuple of str
         What was decided for you, in sentences.
 
-    See Also
-    --------
-    OffsetClassifier : Tunes the decision of a classifier and leaves its training alone.
-    DecisionRule : Decides by scores that you already have.
+    Where the constraints cannot be kept, ``attainable_`` is False, and ``predict`` raises a ``NotAttainableError`` unless
+    ``fallback="best"``.
+
+    **Costs per row.** ``Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5})`` names a column of the data frame ``costs``,
+    which ``fit``, ``predict`` and ``score`` take. ``rule_`` gives each row the answer of least expected cost. Rows that the
+    model has not seen set it, as for constraints.
+
+    Args:
+        metric: a name (``metricfit.metrics.names()``), a metric such as ``metrics.FBeta([1, 1, 0.25])`` or
+            ``metrics.Cost(matrix)``, or a function of the confusion matrix (rows are true classes).
+        model: ``"auto"``, ``"linear"``, ``"boosting"``, ``"extra_trees"``, ``"ensemble"``, ``"mlp"``, a scikit-learn
+            classifier such as ``LGBMClassifier()`` or a Pipeline, a :class:`metricfit.Network` with its options, an
+            ``nn.Module``, a function of (number of features, number of classes) that returns one, or a list of these, which
+            becomes an ensemble. ``"auto"`` is the ensemble of those members that can take the data; it is the linear model for
+            a method that trains for the metric. ``notes_`` says what it left out.
+        pos_label: the label that "f1", "precision" and the like are about, for two classes. By default it is the larger of two
+            numbers, as 1 of 0 and 1, and the rarer of two names.
+        class_order: the classes in their order, for metrics that depend on it: "quadratic_kappa", ``Cost`` with a matrix, one
+            beta per class, functions. Numbers and ordered categoricals have an order. Names have none, so it has to be given.
+        subject_to: limits of the decision: a sentence, a ``metricfit.Constraint`` or several of them.
+        confidence: of the promise that the limits hold in the population that the rows came from, such as 0.9.
+        calibration: the share of rows that set the rule and train nothing. With your own splits as ``cv``, the test rows of as
+            many of the last splits are held out. None sets the rule out of fold.
+        fallback: None, or "best" to decide by the best limit that can be promised where the one in ``subject_to`` cannot.
+        average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
+        class_weight: None, ``"balanced"`` or a dictionary: weights of classes in cross-entropy and hinge, never in the metric.
+        cv: number of folds, a splitter, or a list of splits.
+        method: ``"auto"``, one method alone by its name (``metricfit.methods.names()``), or your own ``metricfit.Method``.
+            ``"noisy_labels"`` is for a network whose labels are partly wrong: cross-entropy, leaky expected error and EXACT
+            are trained for accuracy. The accuracy of held-out rows, with their wrong labels, stops and chooses them. Offsets
+            for another metric come after, from the same labels. It takes three times as long or more.
+        smoothing: ``"auto"``, what the method says; or ``"normal"`` noise or ``"softmax"`` for any number of classes, in
+            methods with normal noise (``direct``, ``exact``).
+        preprocess: ``"auto"`` takes arrays, sparse matrices and DataFrames with categories, dates, text and missing values; a
+            scikit-learn transformer takes its place; None leaves a matrix of numbers as it is.
+        C: inverse strength of the linear model's L2 penalty as in ``LogisticRegression``, or None to choose it by held-out
+            cross-entropy.
+        warm_start: start from the weights of the last fit. Keep ``random_state``: with other folds a network has seen its
+            held-out rows before.
+        n_jobs: number of folds in parallel. The result is the same, bit for bit, for any number. Networks of your own run one
+            after the other, because each uses all threads. None is 1, or what ``joblib.parallel_config`` says: with
+            ``backend="dask"`` all workers of a cluster.
+        random_state: seed of the folds, of trees and of networks. It gives the same model while other threads fit others, and
+            torch's global generator is left as it was. A module of yours draws from that one: while it is fitted, other
+            modules wait, and no other thread should draw.
+        verbose: 1 shows a bar on stderr, or lines where rich is not installed.
 
     Examples
     --------
@@ -186,26 +235,23 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
-        """Fit the model and its decision.
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        *,
+        costs: Any = None,
+    ) -> Self:
+        """Fit to features (n, p), labels of any one type (n,) and, if given, weights of rows (n,).
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            Labels of one type: numbers, texts or booleans.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in training and in the metric. Weights below 1e-15 of the largest count as 1e-15 of it; zeros
-            drop the row.
-
-        Returns
-        -------
-        self : MetricClassifier
-            The fitted classifier.
+        Weights are divided by the largest one if that is below 1e-15 or above 1e15; none counts less than 1e-15 of it.
+        Rows of one group stay in one fold. A splitter as ``cv`` gets the groups. ``costs`` is a data frame, or a dictionary of
+        arrays, with the columns that a ``Cost`` names.
         """
         warm = getattr(self, "model_", None) if self.warm_start else None
-        table = self._read(X, y, sample_weight)
+        table = self._read(X, y, sample_weight, groups, costs)
         parts = self._parts(table)
         learner = self._learner(table, parts)
         with bar_or_lines(metrics.name_of(self.metric)) if self.verbose else Progress() as progress:
@@ -218,19 +264,8 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """Calibrated probabilities; the largest is not always the class that :meth:`predict` returns.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            One column per class, in the order of ``classes_``.
-        """
-        return self.scores_and_probabilities(X)[1]
+        """Calibrated probabilities (n, k). The largest is not always the class that :meth:`predict` returns."""
+        return self._scores_and_probabilities(X)[1]
 
     def scores_and_probabilities(self, X: Any) -> tuple[Floats, Floats]:  # noqa: N803
         """Scores and probabilities from one pass over the rows.
@@ -252,6 +287,11 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         ValueError
             If a number is so far from those of the fit that the model has no finite score for it. The message names the row.
         """
+        if self._has_costs():
+            raise ValueError("Scores alone do not decide by costs per row. Call predict(X, costs=frame).")
+        return self._scores_and_probabilities(X)
+
+    def _scores_and_probabilities(self, X: Any) -> tuple[Floats, Floats]:  # noqa: N803
         check_is_fitted(self)
         data, reader = self._check_features(X, reset=False), self.preprocessor_
         if hasattr(self, "rule_") and reader.memory is None:
@@ -366,59 +406,51 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         tags.input_tags.allow_nan = self._takes_gaps()
         return tags
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> _FitData:  # noqa: N803
+    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any = None, costs: Any = None) -> FitData:  # noqa: N803
         """Check, and find classes and metric."""
         methods.get(self.method)
         self._check_options()
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
         order = order_of(y) if self.class_order is None else self.class_order
-        return self._table(*self._training_data(X, y, sample_weight), order)
+        table = self._table(*self._training_data(X, y, sample_weight), order)
+        return table.with_columns(groups, self._read_costs(costs, len(table.used)))
 
-    def _table(self, data: Any, labels: Any, weight: Any, used: NDArray[np.bool_], order: Sequence[Any] | None) -> _FitData:
+    def _table(self, data: Any, labels: Any, weight: Any, used: NDArray[np.bool_], order: Sequence[Any] | None) -> FitData:
         seed = check_random_state(self.random_state).randint(2**31)
-        table = _FitData(data, labels, weight, self._class_weights(labels), used, seed, order, self.cv)
+        table = FitData(
+            data, labels, weight, class_weights(self.class_weight, self.classes_, labels), used, seed, order, self.cv
+        )
         self._find_metric(labels, order)
         return table
 
     def _check_options(self) -> None:
         self._check_constraints()
-        if self.subject_to is None:
-            return
-        if self.warm_start:
-            raise ValueError(
-                "`warm_start` should stay False with `subject_to`: the last model may know the rows that set the rule."
-            )
+        if self._needs_rule() and self.warm_start:
+            why = "the last model may know the rows that set the rule"
+            raise ValueError(f"`warm_start` should stay False with `subject_to` or costs per row: {why}.")
         if hasattr(self.preprocess, "fit") and self.confidence is not None and self.calibration is None:
             raise ValueError(
                 "`preprocess` is fitted to all rows, also to those that set the rule. For a promise pass calibration=0.25, or "
                 "put the transformer into a Pipeline with your model."
             )
 
-    def _parts(self, table: _FitData) -> list[_Part]:
+    def _parts(self, table: FitData) -> list[Part]:
         """The rows that models are trained on, and those that set the rule: all and none without constraints."""
-        if self.subject_to is None:
-            return [_Part(None, np.empty(0, np.int64), self.cv)]
-        draws = self.calibration is not None and isinstance(self.cv, int | np.integer)
-        given = [] if draws else build_splits(self.cv, table.labels, table.used, self.classes_, table.seed)
-        splits = calibration_splits(self.cv, given, table.labels, table.seed, self.calibration, self.confidence is not None)
-        return [_Part(train, test, splits_within(train, self.cv, given)) for train, test in splits]
+        cv = table.cv
+        if not self._needs_rule():
+            return [Part(None, np.empty(0, np.int64), cv)]
+        draws = self.calibration is not None and isinstance(cv, int | np.integer)
+        given = [] if draws else build_splits(cv, table.labels, table.used, self.classes_, table.seed)
+        splits = calibration_splits(cv, given, table.labels, table.seed, self.calibration, self.confidence is not None)
+        return [Part(train, test, splits_within(train, cv, given)) for train, test in splits]
 
-    def _decisions(self) -> tuple[str, ...]:
-        """A sentence for each automatic decision about the classes."""
-        found = []
-        if self.pos_label is None and self.pos_label_ is not None and self.pos_label_ not in (1, True):
-            found.append(f"The positive class is {self.pos_label_!r}. Pass pos_label to change this.")
-        if self.class_order is None and self.class_order_ and self.class_order_ != sorted(self.class_order_):
-            found.append(f"The order of the classes is {', '.join(map(str, self.class_order_))}, as the labels have it.")
-        return tuple(found)
-
-    def _learner(self, table: _FitData, parts: Sequence[_Part]) -> Learner:
+    def _learner(self, table: FitData, parts: Sequence[Part]) -> Learner:
         """One learner that can take every part."""
         least = min((table.take(part) for part in parts), key=lambda one: len(one.labels))
         given = DataFacts(len(least.labels), len(self.classes_), issparse(least.data), count_folds(least.cv, least.labels))
         return build_learner(self.get_params(deep=False), self._method(), table.seed, given)
 
-    def _fit_forms(self, table: _FitData, parts: Sequence[_Part], forms: set[str]) -> Iterator[TrainingRows]:
+    def _fit_forms(self, table: FitData, parts: Sequence[Part], forms: set[str]) -> Iterator[TrainingRows]:
         """Fit the preprocessing, which knows no labels, and read the rows of each part in these forms."""
         whole = table if len(parts) > 1 else table.take(parts[0])
         self._fit_preprocessor(whole.data, whole.labels, whole.weight, forms)
@@ -435,7 +467,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         self.n_inputs_ = {form: int(self.preprocessor_.read(first, {form}).shape[1]) for form in forms}
 
     def _task(
-        self, table: _FitData, learner: Learner, rows: TrainingRows, warm: Any = None, progress: Progress | None = None
+        self, table: FitData, learner: Learner, rows: TrainingRows, warm: Any = None, progress: Progress | None = None
     ) -> Task:
         """The rows, and the splits that methods are judged by."""
         given = table.labels, table.used, self.classes_, table.seed
@@ -446,11 +478,12 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         else:
             splits = build_splits(table.cv, *given)
         given_by_user = not isinstance(table.cv, int | np.integer)
-        return Task(rows, self.metric_, splits, self.n_jobs, warm, table.seed, progress or Progress(), given_by_user)
+        metric = metrics.Accuracy() if self._has_costs() else self.metric_  # costs per row are for the rule
+        return Task(rows, metric, splits, self.n_jobs, warm, table.seed, progress or Progress(), given_by_user)
 
     def _method(self) -> methods.Method | methods.Choice:
-        """With constraints the automatic method is cross-entropy, because the rule decides by probabilities."""
-        plain = self.subject_to is not None and isinstance(self.method, str) and self.method == methods.AUTO
+        """Where a rule decides, the automatic method is cross-entropy, because it decides by probabilities."""
+        plain = self._needs_rule() and isinstance(self.method, str) and self.method == methods.AUTO
         return methods.get(methods.CROSS_ENTROPY if plain else self.method).with_smoothing(self.smoothing)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Ints, Floats, NDArray[np.bool_]]:  # noqa: N803
@@ -491,28 +524,20 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     def _takes_gaps(self) -> bool:
         return self.preprocess is not None or takes_gaps(self.model)
 
-    def _class_weights(self, labels: Ints) -> Floats:
-        if self.class_weight is None:
-            return np.ones(len(self.classes_))
-        given = self.class_weight
-        if isinstance(given, dict):
-            unknown = [label for label in given if label not in self.classes_]
-            if unknown:
-                raise ValueError(f"`class_weight` should name classes of y, got {unknown[0]!r}, which is not one of them.")
-        return compute_class_weight(given, classes=self.classes_, y=self.classes_[labels])
-
-    def _keep_parts(self, fitted: Sequence[Fitted], learner: Learner, table: _FitData, parts: Sequence[_Part]) -> None:
+    def _keep_parts(self, fitted: Sequence[Fitted], learner: Learner, table: FitData, parts: Sequence[Part]) -> None:
         """Keep the model, or the mean of the parts' models, and set the rule by the rows that these have not seen."""
         together = mean_of_fits(fitted)
         self._keep(together, learner)
-        if self.subject_to is None:
+        if not self._needs_rule():
             return
         scores = []
         for one, part in zip(fitted, parts, strict=True):
             features = self.preprocessor_.read(take_rows(table.data, part.held_out), self.forms_)
             scores.append(softmax(one.model.logits(features) / together.temperature, 1))
         rows = np.concatenate([part.held_out for part in parts])
-        self._fit_rule(np.concatenate(scores), table.labels[rows], table.weight[rows], table.order, "probability", len(parts))
+        known = table.labels[rows], table.weight[rows], table.order, "probability", len(parts)
+        costs = {name: column[rows] for name, column in table.costs.items()} if table.costs else None
+        self._fit_rule(np.concatenate(scores), *known, None if table.groups is None else table.groups[rows], costs)
         self.model_ = together.model.with_offsets(together.temperature * self.rule_.offsets_)
         self.offsets_ = self.model_.offsets
 
@@ -531,33 +556,3 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
             self.__dict__.pop(name, None)  # left by an earlier fit with another model
         if isinstance(fitted.model, LinearModel):
             self.coef_, self.intercept_ = fitted.model.weight.T, fitted.model.intercept
-
-
-@dataclass(frozen=True)
-class _FitData:
-    """Checked rows with a positive weight; ``used`` says which rows of the user's table these are."""
-
-    data: Any
-    labels: Ints
-    weight: Floats
-    class_weight: Floats
-    used: NDArray[np.bool_]
-    seed: int
-    order: Sequence[Any] | None  # of the classes, if it is known
-    cv: Any
-
-    def take(self, part: _Part) -> _FitData:
-        """The rows that a part trains on."""
-        if part.train is None:
-            return self
-        data, used = take_rows(self.data, part.train), np.ones(len(part.train), np.bool_)
-        labels, weight = self.labels[part.train], self.weight[part.train]
-        return replace(self, data=data, labels=labels, weight=weight, used=used, cv=part.cv)
-
-
-class _Part(NamedTuple):
-    """The rows that a model is trained on, or None for all; those that set the rule; and ``cv`` for the training rows."""
-
-    train: Ints | None
-    held_out: Ints
-    cv: Any

@@ -1,23 +1,71 @@
-"""Which rows each split holds out: folds, splits that the user passes, or a single split."""
+"""The rows of a fit, and which of them each split holds out: folds, splits that the user passes, or a single split."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedGroupKFold, StratifiedShuffleSplit, check_cv
+from sklearn.utils.validation import check_consistent_length
 
-from metricfit._typing import Ints
+from metricfit._typing import Floats, Ints
+from metricfit.learners import take_rows
 from metricfit.selection import stratified_folds
 
 HELD_OUT = 0.2  # share of rows in a single split
 BETTER_CV = "Try cv=5."
 
 Split = tuple[Any, Any]
+
+
+class Part(NamedTuple):
+    """The rows that a model is trained on, or None for all; those that set the rule; and ``cv`` for the training rows."""
+
+    train: Ints | None
+    held_out: Ints
+    cv: Any
+
+
+@dataclass(frozen=True)
+class FitData:
+    """Checked rows with a positive weight; ``used`` says which rows of the user's table these are."""
+
+    data: Any
+    labels: Ints
+    weight: Floats
+    class_weight: Floats
+    used: NDArray[np.bool_]
+    seed: int
+    order: Sequence[Any] | None  # of the classes, if it is known
+    cv: Any
+    groups: Ints | None = None
+    costs: Mapping[str, Floats] | None = None  # columns of costs per row
+
+    def with_columns(self, groups: Any, costs: Mapping[str, Floats] | None) -> FitData:
+        """With columns of costs, and with groups: no part of a split shares one with another."""
+        found = self if costs is None else replace(self, costs={name: column[self.used] for name, column in costs.items()})
+        if groups is None:
+            return found
+        check_consistent_length(self.used, groups)
+        cv, known = self.cv, np.zeros(len(self.used), np.int64)
+        known[self.used] = self.labels
+        if isinstance(cv, int | np.integer):
+            cv = StratifiedGroupKFold(max(count_folds(cv, self.labels), 2), shuffle=True, random_state=self.seed)
+        numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
+        return replace(found, cv=read_splits(cv, known, groups), groups=numbers[self.used])
+
+    def take(self, part: Part) -> FitData:
+        """The rows that a part trains on."""
+        if part.train is None:
+            return self
+        data, used = take_rows(self.data, part.train), np.ones(len(part.train), np.bool_)
+        labels, weight = self.labels[part.train], self.weight[part.train]
+        return replace(self, data=data, labels=labels, weight=weight, used=used, cv=part.cv, groups=None, costs=None)
 
 
 def count_folds(cv: Any, labels: Ints) -> int:

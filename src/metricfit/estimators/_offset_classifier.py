@@ -123,6 +123,10 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
     --------
     tune_offsets : The same for scores that you already have.
 
+    **Costs per row.** ``metrics.Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5})`` names a column of the data frame
+    ``costs``, which :meth:`fit`, :meth:`predict` and :meth:`score` take. The answer is the one of least expected cost, by
+    ``rule_``.
+
     **Several labels per row.** If ``y`` is a table of 0 and 1 with a column per label, the estimator should take such a table,
     as forests, ``MultiOutputClassifier`` and ``OneVsRestClassifier`` do. Every label gets its own threshold in
     ``thresholds_``, for "f1_macro", "f1_micro", "f1_samples", the same of Jaccard, or "subset_accuracy". ``rule_`` is the
@@ -176,25 +180,13 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        *,
+        costs: Any = None,
     ) -> Self:
         """Fit the estimator and tune the offsets on rows it has not seen.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features, passed on to the estimator.
-        y : array-like of shape (n_samples,)
-            The labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-        groups : array-like of shape (n_samples,), default=None
-            Rows of one group stay in one fold. A splitter as ``cv`` gets the groups; a number of folds becomes a
-            ``StratifiedGroupKFold``.
-
-        Returns
-        -------
-        self : OffsetClassifier
-            The fitted classifier.
+        Rows of one group stay in one fold. A splitter as ``cv`` gets the groups; a number of folds is that of a
+        ``StratifiedGroupKFold``. ``costs`` is a data frame, or a dictionary of arrays, with the columns that a ``Cost`` names.
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -206,7 +198,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         order = order_of(y) if self.class_order is None else self.class_order
         X, labels_given, groups = indexable(X, check_target(y, warn=True), groups)  # noqa: N806
         weight = check_weight(sample_weight, len(labels_given))
-        weights = None if sample_weight is None else weight
+        weights, amounts = None if sample_weight is None else weight, self._read_costs(costs, len(labels_given))
         if isinstance(self.cv, str) and self.cv == "prefit":
             check_is_fitted(self.estimator)
             self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
@@ -228,11 +220,12 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
                 self.estimator_ = fit_weighted(clone(self.estimator), X, labels_given, weights)
         self._find_metric(labels, order)
         self.__dict__.pop("rule_", None)  # left by an earlier fit
-        if self.subject_to is not None:
+        if self._needs_rule():
             kind = "probability" if hasattr(self.estimator_, "predict_proba") else "logit"
             n_models = len(self.estimator_.estimators_) if isinstance(self.estimator_, FoldMean) else 1
             part = None if groups is None else np.asarray(groups)[rows]
-            self._fit_rule(self._for_rule(scores), labels[rows], weight[rows], order, kind, n_models, part)
+            own = {name: column[rows] for name, column in amounts.items()} if amounts else None
+            self._fit_rule(self._for_rule(scores), labels[rows], weight[rows], order, kind, n_models, part, own)
             self.offsets_ = self.rule_.offsets_
         else:
             fit_to = fit_calibrated_offsets if self.smooth else fit_offsets
@@ -257,8 +250,8 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _check_options(self) -> None:
         self._check_constraints()
-        if self.subject_to is not None and not self.smooth:
-            raise ValueError("`smooth` should stay True with `subject_to`: constraints are kept exactly, without noise.")
+        if self._needs_rule() and not self.smooth:
+            raise ValueError("`smooth` should stay True with `subject_to` and costs per row, which need no noise.")
         if self.calibration is not None and isinstance(self.cv, str) and self.cv == "prefit":
             raise ValueError("`calibration` holds rows out of training: leave it out with cv='prefit'.")
 

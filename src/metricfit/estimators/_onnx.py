@@ -70,6 +70,8 @@ def _build(graph: OnnxGraph, classifier: Any, scores: str, probabilities: str | 
     classes, offsets = classifier.classes_, classifier.offsets_
     if hasattr(classifier, "rule_"):
         classifier.rule_.check_attainable()
+        if classifier.rule_.actions_ is not None:
+            raise ValueError(f"to_onnx writes offsets, and these answers depend on costs of the row. {INSTEAD}")
         offsets = classifier.rule_.offsets_
     outputs: dict[str, tuple[str, Any, Sequence[int | None]]] = {
         "label": (graph.label(scores, offsets, classes), classes.dtype, (None,))
