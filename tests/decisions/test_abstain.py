@@ -63,6 +63,22 @@ class TestThreshold:
                 broken += is_wrong[risk < found.threshold].mean() > 0.05
         assert broken <= 300 * 0.1 + 4 * np.sqrt(300 * 0.1 * 0.9)
 
+    def test_a_second_start_helps_a_model_that_is_too_sure(self):
+        """And the promise holds: 60 draws, with an allowance of four standard errors."""
+        p, labels = draw(20_000, seed=9)
+        is_wrong, sure = p.argmax(1) != labels, p.max(1) ** 4
+        risk = 1.0 - sure / (sure + (1.0 - p.max(1)) ** 4)
+        random, broken, answered = np.random.default_rng(0), 0, {True: 0.0, False: 0.0}
+        for _ in range(60):
+            rows = random.integers(0, 20_000, 300)
+            for trusted in answered:
+                found = fit_threshold(risk[rows], is_wrong[rows], np.ones(300), 0.05, 0.9, trusted)
+                if not found.refusal:
+                    answered[trusted] += (risk < found.threshold).mean() / 60
+                    broken += not trusted and is_wrong[risk < found.threshold].mean() > 0.05
+        assert answered[False] > answered[True] + 0.2
+        assert broken <= 6 + 4 * np.sqrt(60 * 0.1 * 0.9)
+
     @pytest.mark.parametrize(
         "text", ["error < 0.1", "accuracy >= 0.9", "error <= x", "error <= 1e", "error <= 0", 0.02, "error <= 120%"]
     )

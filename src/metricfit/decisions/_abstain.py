@@ -4,6 +4,11 @@ The risk of an answer is the calibrated probability that it is wrong, or its exp
 below a threshold. For a cost of not answering that cost is the threshold (Chow, 1970). For a limit of the error among answered
 rows it is the largest threshold that keeps the limit, on these rows or with a promise: the answered rows that are right are
 binomial, so the promise is that of precision in :mod:`metricfit.decisions._promise`.
+
+Its tests start where the model's probabilities expect most evidence. A model that is too sure of itself expects it among too
+many rows, where the limit does not hold, and the first test ends it all. So where no rows could be spared to calibrate the
+model, a second sequence starts where a model with a third of its log-odds would. It gets a fifth of the error level, and the
+first gets the rest (Bonferroni).
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from metricfit._typing import Floats
 from metricfit.decisions._constraints import ClassConstraint, Constraint
@@ -24,6 +30,7 @@ from metricfit.decisions._promise import Path, fewest_rows, promise
 from metricfit.metrics import Accuracy
 
 N_POINTS = 200  # of a curve
+CAUTION = ((0.8, 1.0), (0.2, 3.0))  # shares of the error level, and what log-odds are divided by to find a start
 _LIMIT = re.compile(r"\s*error\s*<=\s*(?P<limit>[.\deE+-]+)\s*(?P<percent>%?)\s*")
 Bools = NDArray[np.bool_]
 
@@ -67,8 +74,13 @@ class Found:
     refusal: str = ""
 
 
-def fit_threshold(risk: Floats, is_wrong: Bools, weight: Floats, limit: float, confidence: float | None) -> Found:
-    """The largest threshold of the risk (n,) that keeps the error of answered rows at most at the limit."""
+def fit_threshold(
+    risk: Floats, is_wrong: Bools, weight: Floats, limit: float, confidence: float | None, is_calibrated: bool = True
+) -> Found:
+    """The largest threshold of the risk (n,) that keeps the error of answered rows at most at the limit.
+
+    ``is_calibrated`` says whether the risk can be trusted to find where tests should start.
+    """
     path = Path.of(np.stack([np.zeros(len(risk)), -risk], 1), 1)
     if confidence is None:
         errors, answered = (np.append(0.0, np.cumsum(one[path.order]))[path.sizes] for one in (weight * is_wrong, weight))
@@ -77,19 +89,21 @@ def fit_threshold(risk: Floats, is_wrong: Bools, weight: Floats, limit: float, c
             return Found(float(path.shifts[kept[-1]]))
         text = f"Not attainable: however few of these {len(risk):,} rows are answered, the error is above {limit:g}."
         return Found(float(path.shifts[min(1, len(path.shifts) - 1)]), text)
-    alpha = 1.0 - confidence
     constraint = ClassConstraint(Constraint("precision", ">=", 1.0 - limit), 1, Accuracy())
-    promised = promise(path, ~is_wrong, 1.0 - risk, constraint, alpha)
-    kept = np.flatnonzero(promised.cuts)
-    if len(kept):
-        return Found(float(path.shifts[kept[-1]]))
-    right, cut = (0.0, 1) if promised.limit is None else (promised.limit, promised.cut)
-    needed = fewest_rows(constraint.constraint, alpha)
+    best, odds = (0.0, 1), logit(np.clip(1.0 - risk, 1e-12, 1.0 - 1e-12))
+    kept, sequences = list[int](), ((1.0, 1.0),) if is_calibrated else CAUTION
+    for share, divisor in sequences:
+        promised = promise(path, ~is_wrong, expit(odds / divisor), constraint, share * (1.0 - confidence))
+        kept += np.flatnonzero(promised.cuts).tolist()
+        best = max(best, (promised.limit or 0.0, promised.cut))
+    if kept:
+        return Found(float(path.shifts[max(kept)]))
+    needed = fewest_rows(constraint.constraint, sequences[0][0] * (1.0 - confidence))
     more = f" It needs at least {needed:,} answered rows." if len(risk) < needed else ""
     return Found(
-        float(path.shifts[cut]),
+        float(path.shifts[best[1]]),
         f"Not attainable: the smallest error of answered rows that can be promised with {confidence:.0%} confidence from "
-        f"these {len(risk):,} rows is {1.0 - right:.3g}.{more}",
+        f"these {len(risk):,} rows is {1.0 - best[0]:.3g}.{more}",
     )
 
 
