@@ -47,18 +47,32 @@ def test_no_threshold_alone_can_be_better(name, seed):
     """And with two labels hardly any pair of thresholds: coordinate ascent may stop in a local maximum."""
     logits, y = draw(25, 2, seed)
     task, weight = ManyLabels.named(name), np.random.default_rng(seed).random(25)
-    found = task.tune(logits, y, weight)
+    cuts = [-np.append(np.sort(column) + 1e-9, column.min() - 1.0) for column in logits.T]
 
     def value(shifts):
         return task.value((logits + shifts > 0.0).astype(int), y, weight)
 
-    cuts = [-np.append(np.sort(column) + 1e-9, column.min() - 1.0) for column in logits.T]
+    climbed = task._climb(logits, y, weight, np.zeros(2))
     for label, column in enumerate(cuts):
         for cut in column:
-            other = found.copy()
+            other = climbed.copy()
             other[label] = cut
-            assert value(other) <= value(found) + 1e-9
-    assert value(found) >= 0.95 * max(value(np.array(pair)) for pair in product(*cuts))
+            assert value(other) <= value(climbed) + 1e-9
+    found = task.value(task.answers(logits + task.tune(logits, y, weight)), y, weight)
+    assert found >= value(climbed)
+    assert found >= 0.95 * max(value(np.array(pair)) for pair in product(*cuts))
+
+
+def test_every_row_gets_an_answer_where_none_would_count_zero():
+    logits, y = draw(300)
+    for name in ("f1_samples", "jaccard_samples"):
+        rule = DecisionRule(name, kind="logit").fit(logits, y)
+        sums = logits + rule.offsets_
+        assert (sums.max(1) <= 0).any()
+        assert rule.predict(logits).any(1).all()
+        assert np.array_equal(rule.predict(logits)[sums.max(1) > 0], (sums > 0)[sums.max(1) > 0])
+        assert "in every row the label nearest to that" in repr(rule)
+    assert not DecisionRule("f1_micro", kind="logit").fit(logits, y).predict(logits).any(1).all()
 
 
 @pytest.mark.parametrize("name", ["f1_macro", "f1_samples"])
@@ -99,10 +113,11 @@ def test_a_graph_answers_alike(kind):
     onnxruntime = pytest.importorskip("onnxruntime")
     logits, y = draw(2000)
     scores = {"logit": logits, "probability": expit(logits), "log_probability": np.log(expit(logits))}[kind]
-    rule = DecisionRule("f1_macro", kind=kind).fit(scores, y)
-    session = onnxruntime.InferenceSession(rule.to_onnx().SerializeToString())
-    assert session.run(["label"], {"scores": scores})[0].tolist() == rule.predict(scores).tolist()
-    assert (rule.predict(scores) != (logits > 0)).any()
+    for metric in ("f1_macro", "f1_samples"):
+        rule = DecisionRule(metric, kind=kind).fit(scores, y)
+        session = onnxruntime.InferenceSession(rule.to_onnx().SerializeToString())
+        assert session.run(["label"], {"scores": scores})[0].tolist() == rule.predict(scores).tolist()
+        assert (rule.predict(scores) != (logits > 0)).any()
 
 
 def test_a_weight_of_two_is_a_row_twice():

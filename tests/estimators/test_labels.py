@@ -38,8 +38,8 @@ def test_the_thresholds_are_those_of_a_rule_for_out_of_fold_scores(estimator):
     rule = DecisionRule("f1_samples", kind=kind).fit(scores, Y)
     assert tuned.thresholds_ == pytest.approx(rule.thresholds_)
     new = column(clone(estimator).fit(FEATURES, Y), FEATURES)
-    assert np.array_equal(tuned.predict(FEATURES), new > rule.thresholds_)
-    assert np.array_equal(tuned.predict(FEATURES), tuned.decision_function(FEATURES) > 0)
+    assert np.array_equal(tuned.predict(FEATURES), rule.predict(new))
+    assert tuned.decision_function(FEATURES) == pytest.approx(rule.decision_function(new))
     assert tuned.score(FEATURES, Y) == pytest.approx(f1_score(Y, tuned.predict(FEATURES), average="samples", zero_division=0))
     if kind == "probability":
         assert tuned.predict_proba(FEATURES) == pytest.approx(new)

@@ -91,13 +91,13 @@ def fit_threshold(
         return Found(float(path.shifts[min(1, len(path.shifts) - 1)]), text)
     constraint = ClassConstraint(Constraint("precision", ">=", 1.0 - limit), 1, Accuracy())
     best, odds = (0.0, 1), logit(np.clip(1.0 - risk, 1e-12, 1.0 - 1e-12))
-    kept, sequences = list[int](), ((1.0, 1.0),) if is_calibrated else CAUTION
+    passed, sequences = list[int](), ((1.0, 1.0),) if is_calibrated else CAUTION
     for share, divisor in sequences:
         promised = promise(path, ~is_wrong, expit(odds / divisor), constraint, share * (1.0 - confidence))
-        kept += np.flatnonzero(promised.cuts).tolist()
+        passed += np.flatnonzero(promised.cuts).tolist()
         best = max(best, (promised.limit or 0.0, promised.cut))
-    if kept:
-        return Found(float(path.shifts[max(kept)]))
+    if passed:
+        return Found(float(path.shifts[max(passed)]))
     needed = fewest_rows(constraint.constraint, sequences[0][0] * (1.0 - confidence))
     more = f" It needs at least {needed:,} answered rows." if len(risk) < needed else ""
     return Found(

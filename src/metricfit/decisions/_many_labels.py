@@ -6,6 +6,10 @@ answers of the other labels fixed, row i is worth :math:`v_i^1` with the label a
 threshold is where the running sum of :math:`v_i^1 - v_i^0` over falling scores is largest. This is coordinate ascent: when it
 stops by itself, no threshold alone can be better, but two moved at once may be. The best of three starts is taken: thresholds
 for micro F1, probabilities of one half, and no answers.
+
+A row without answers has an F-beta and a Jaccard of zero, whatever its labels are, so an answer is never worse there. For
+these averages every row gets the label that comes nearest to its threshold. All thresholds are then moved together to where
+this does best: with an answer for sure, a row needs fewer others.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from metricfit.decisions._tuning import tune_offsets
 from metricfit.metrics import Averaged, Multilabel
 
 MOST_ROUNDS, FOLDS, LEAST_ROWS = 10, 5, 50
+MOVES = np.linspace(-1.5, 1.5, 61)  # of all thresholds together
 _BY_ROW = re.compile(r"(?:f(?P<beta>\d+(?:\.\d+)?)|(?P<jaccard>jaccard|iou))_samples|(?P<subset>subset_accuracy)")
 
 
@@ -73,7 +78,26 @@ class ManyLabels:
         micro = _shifts(tune_offsets(logits, y, "f1_micro", sample_weight=weight, kind="logit"))
         none = -logits.max(0) - 1.0  # answers no label
         found = [self._climb(logits, y, weight, start) for start in (micro, np.zeros(len(micro)), none)]
-        return max(found, key=lambda one: self.value((logits + one > 0.0).astype(np.int64), y, weight))
+        if not self.is_never_empty:
+            return max(found, key=lambda one: self.value(self.answers(logits + one), y, weight))
+        moved = [one + move for one in found for move in sorted(MOVES, key=abs)]  # of equal ones the first
+        return max(moved, key=lambda one: self.value(self.answers(logits + one), y, weight))
+
+    @property
+    def is_never_empty(self) -> bool:
+        """Whether every row gets an answer: without one it would count zero."""
+        return isinstance(self.metric, RowAverage) and not self.metric.is_subset
+
+    def answers(self, shifted: Floats) -> Ints:
+        """0 and 1 (n, K) for logits with their shifts.
+
+        >>> ManyLabels.named("f1_samples").answers(np.array([[-1.0, -2.0], [1.0, 2.0]])).tolist()
+        [[1, 0], [1, 1]]
+        """
+        is_answered = shifted > 0.0
+        if self.is_never_empty:
+            is_answered |= shifted == shifted.max(1, keepdims=True)
+        return is_answered.astype(np.int64)
 
     def _climb(self, logits: Floats, y: Ints, weight: Floats, start: Floats) -> Floats:
         """The best shift of one label after the other, until nothing gains, or for :data:`MOST_ROUNDS` rounds."""
@@ -133,7 +157,7 @@ class ManyLabels:
             return None
         answers = np.empty(y.shape, np.int64)
         for part in (fold == number for number in range(FOLDS)):
-            answers[part] = logits[part] + self.tune(logits[~part], y[~part], weight[~part]) > 0.0
+            answers[part] = self.answers(logits[part] + self.tune(logits[~part], y[~part], weight[~part]))
         return answers
 
 

@@ -16,6 +16,7 @@ from metricfit._checks import check_option
 from metricfit._extras import require
 from metricfit._typing import Floats
 from metricfit.decisions._rule_actions import check_graph
+from metricfit.decisions._rule_labels import is_never_empty
 from metricfit.decisions._scores import LEAST_PROBABILITY
 
 if TYPE_CHECKING:
@@ -130,7 +131,10 @@ def rule_to_onnx(rule: DecisionRule, dtype: str) -> Any:
 
 
 def _labels_to_onnx(rule: DecisionRule, graph: OnnxGraph, kind: str) -> Any:
-    """Several labels per row, (n, K) of 0 and 1: a label is 1 where its logit and its offset add up to more than zero."""
+    """Several labels per row, (n, K) of 0 and 1: a label is 1 where its logit and its offset add up to more than zero.
+
+    Of a row that needs an answer, the label with the largest sum is 1, too.
+    """
     n_labels = len(rule.classes_)
     logits = graph.numbers("scores", n_labels)
     if kind == "log_probability":
@@ -138,7 +142,11 @@ def _labels_to_onnx(rule: DecisionRule, graph: OnnxGraph, kind: str) -> Any:
     if kind != "logit":
         both = logits, graph.add("Sub", np.array(1.0), logits)
         logits = graph.add("Sub", *(graph.add("Log", graph.add("Max", one, np.array(LEAST_PROBABILITY))) for one in both))
-    is_answered = graph.add("Greater", graph.add("Add", logits, rule.offsets_), np.array(0.0))
+    sums = graph.add("Add", logits, rule.offsets_)
+    is_answered = graph.add("Greater", sums, np.array(0.0))
+    if is_never_empty(rule):
+        largest = graph.add("ReduceMax", sums, np.array([1], np.int64), keepdims=1)
+        is_answered = graph.add("Or", is_answered, graph.add("Equal", sums, largest))
     return graph.build({"label": (graph.cast(is_answered, np.int64), np.int64, (None, n_labels))})
 
 

@@ -43,7 +43,7 @@ def fit(rule: DecisionRule, scores: Any, y: Any, weight: Floats, groups: Ints | 
     rule.shares_ = weight @ targets / weight.sum()
     known, answers = (targets, weight, groups), task.cross_fit(logits, targets, weight, groups)
     rule.is_cross_fitted_ = answers is not None
-    rule.predicted_ = (logits + rule.offsets_ > 0.0).astype(np.int64) if answers is None else answers
+    rule.predicted_ = task.answers(logits + rule.offsets_) if answers is None else answers
     rule.score_, rule.score_interval_ = task.score(rule.predicted_, *known)
     rule.gain_, rule.gain_interval_ = task.gain(rule.predicted_, (logits > 0.0).astype(np.int64), *known)
     rule.baseline_, rule.gain_p_ = rule.score_ - rule.gain_, gain_p_value(rule.gain_, rule.gain_interval_)
@@ -63,15 +63,21 @@ def shifted(rule: DecisionRule, scores: Any) -> Floats:
 
 def predict(rule: DecisionRule, scores: Any) -> Any:
     """0 and 1 (n, K), or lists of labels if the rule was fitted to such."""
-    answers, labels = (shifted(rule, scores) > 0.0).astype(np.int64), rule.classes_.tolist()
+    answers, labels = ManyLabels.named(rule.metric).answers(shifted(rule, scores)), rule.classes_.tolist()
     return [[labels[index] for index in np.flatnonzero(row)] for row in answers] if rule.has_lists_ else answers
 
 
 def score(rule: DecisionRule, scores: Any, y: Any, weight: Floats) -> float:
     """The metric of the answers to these rows."""
-    answers = (shifted(rule, scores) > 0.0).astype(np.int64)
+    task = ManyLabels.named(rule.metric)
+    answers = task.answers(shifted(rule, scores))
     targets, _ = read_label_table(y, (answers.shape[0], answers.shape[1]), rule.classes_.tolist(), ())
-    return ManyLabels.named(rule.metric).value(answers, targets, weight)
+    return task.value(answers, targets, weight)
+
+
+def is_never_empty(rule: DecisionRule) -> bool:
+    """Whether every row gets the label that comes nearest to its threshold."""
+    return ManyLabels.named(rule.metric).is_never_empty
 
 
 def thresholds(rule: DecisionRule) -> Floats:
@@ -84,7 +90,8 @@ def describe(rule: DecisionRule) -> str:
     shown = ", ".join(f"{label!r} {threshold:.3g}" for label, threshold in pairs)
     more = ", ..." if len(rule.classes_) > MOST_SHOWN else ""
     what = "score" if rule.kind_ == "logit" else "probability"
-    return f"DecisionRule: maximise {name_of(rule.metric)}; answer a label where its {what} is above {shown}{more}."
+    least = ", and in every row the label nearest to that" if is_never_empty(rule) else ""
+    return f"DecisionRule: maximise {name_of(rule.metric)}; answer a label where its {what} is above {shown}{more}{least}."
 
 
 def sentences(rule: DecisionRule) -> list[str]:
