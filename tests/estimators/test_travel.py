@@ -89,7 +89,7 @@ def test_cross_val_predict_and_weights_in_a_pipeline():
 @pytest.mark.usefixtures("routing")
 def test_weights_are_routed():
     asks = {"sample_weight": True}
-    classifier = linear().set_fit_request(**asks).set_score_request(**asks)
+    classifier = linear().set_fit_request(**asks, groups=False).set_score_request(**asks)
     found = cross_validate(classifier, FEATURES, Y, cv=GroupKFold(4), params={"sample_weight": WEIGHT, "groups": GROUPS})
     train, test = next(GroupKFold(4).split(FEATURES, Y, GROUPS))
     alone = linear().fit(FEATURES[train], Y[train], WEIGHT[train])
