@@ -114,10 +114,13 @@ def by_name(costs: Costs) -> dict[str, np.ndarray]:
     return {f"{key}_cost": costs[key].to_numpy() for key in costs}
 
 
-def interval(differences: np.ndarray) -> str:
-    """The mean of differences over splits that share rows, and its interval (Nadeau and Bengio, 2003)."""
+def interval(differences: np.ndarray, test: float = 1.0 - TRAIN) -> str:
+    """The mean of differences over splits that share rows, and its interval (Nadeau and Bengio, 2003).
+
+    ``test`` is the share of test rows.
+    """
     n = len(differences)
-    error = np.sqrt((1.0 / n + (1.0 - TRAIN) / TRAIN) * differences.var(ddof=1))
+    error = np.sqrt((1.0 / n + test / (1.0 - test)) * differences.var(ddof=1))
     half = student.ppf(0.975, n - 1) * error
     return f"{differences.mean():+,.2f} ({differences.mean() - half:+,.2f} … {differences.mean() + half:+,.2f})"
 
