@@ -137,9 +137,19 @@ class DecisionMixin(ClassifierMixin):
         raise NotImplementedError
 
     def decision_function(self, X: Any, *, costs: Any = None) -> Floats:  # noqa: N803
-        """The scores that :meth:`predict` decides by, offsets included: (n, k), or (n,) for two classes.
+        """Scores that :meth:`predict` decides by, offsets included.
 
-        For costs per row they are expected savings.
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The features.
+        costs : data frame or dict of arrays, default=None
+            The columns that a ``Cost`` names, for these rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples,)
+            For two classes one column: the score of ``classes_[1]`` minus that of ``classes_[0]``.
         """
         check_is_fitted(self)
         if self._asks_rule():
@@ -148,9 +158,24 @@ class DecisionMixin(ClassifierMixin):
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any, *, costs: Any = None) -> NDArray[Any]:  # noqa: N803
-        """The decision that is best for the metric; an error if constraints cannot be kept and there is no ``fallback``.
+        """Predict the labels that are best for the metric.
 
-        ``costs`` has the columns that a ``Cost`` names, for these rows.
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The features.
+        costs : data frame or dict of arrays, default=None
+            The columns that a ``Cost`` names, for these rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The labels.
+
+        Raises
+        ------
+        NotAttainableError
+            If the constraints cannot be kept and ``fallback`` is None.
         """
         check_is_fitted(self)
         if hasattr(self, "rule_"):
@@ -199,7 +224,24 @@ class DecisionMixin(ClassifierMixin):
         return float(expit((self.offsets_[0] - self.offsets_[1]) / getattr(self, "temperature_", 1.0)))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, costs: Any = None) -> float:  # noqa: N803
-        """The metric of :meth:`predict`; for costs per row, minus the mean cost."""
+        """Metric of the predictions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            The true labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        costs : data frame or dict of arrays, default=None
+            The columns that a ``Cost`` names, for these rows.
+
+        Returns
+        -------
+        float
+            The metric; larger is better. A cost is negative.
+        """
         check_is_fitted(self)
         if self._asks_rule():
             return self.rule_.score(self._rule_input(X), y, sample_weight, costs=costs)

@@ -131,52 +131,10 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     notes_ : tuple of str
         What was decided for you, in sentences.
 
-    Where the constraints cannot be kept, ``attainable_`` is False, and ``predict`` raises a ``NotAttainableError`` unless
-    ``fallback="best"``.
-
-    **Costs per row.** ``Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5})`` names a column of the data frame ``costs``,
-    which ``fit``, ``predict`` and ``score`` take. ``rule_`` gives each row the answer of least expected cost. Rows that the
-    model has not seen set it, as for constraints.
-
-    Args:
-        metric: a name (``metricfit.metrics.names()``), a metric such as ``metrics.FBeta([1, 1, 0.25])`` or
-            ``metrics.Cost(matrix)``, or a function of the confusion matrix (rows are true classes).
-        model: ``"auto"``, ``"linear"``, ``"boosting"``, ``"extra_trees"``, ``"ensemble"``, ``"mlp"``, a scikit-learn
-            classifier such as ``LGBMClassifier()`` or a Pipeline, a :class:`metricfit.Network` with its options, an
-            ``nn.Module``, a function of (number of features, number of classes) that returns one, or a list of these, which
-            becomes an ensemble. ``"auto"`` is the ensemble of those members that can take the data; it is the linear model for
-            a method that trains for the metric. ``notes_`` says what it left out.
-        pos_label: the label that "f1", "precision" and the like are about, for two classes. By default it is the larger of two
-            numbers, as 1 of 0 and 1, and the rarer of two names.
-        class_order: the classes in their order, for metrics that depend on it: "quadratic_kappa", ``Cost`` with a matrix, one
-            beta per class, functions. Numbers and ordered categoricals have an order. Names have none, so it has to be given.
-        subject_to: limits of the decision: a sentence, a ``metricfit.Constraint`` or several of them.
-        confidence: of the promise that the limits hold in the population that the rows came from, such as 0.9.
-        calibration: the share of rows that set the rule and train nothing. With your own splits as ``cv``, the test rows of as
-            many of the last splits are held out. None sets the rule out of fold.
-        fallback: None, or "best" to decide by the best limit that can be promised where the one in ``subject_to`` cannot.
-        average: ``"macro"``, ``"micro"`` or ``"weighted"``: "f1" with "macro" is "f1_macro".
-        class_weight: None, ``"balanced"`` or a dictionary: weights of classes in cross-entropy and hinge, never in the metric.
-        cv: number of folds, a splitter, or a list of splits.
-        method: ``"auto"``, one method alone by its name (``metricfit.methods.names()``), or your own ``metricfit.Method``.
-            ``"noisy_labels"`` is for a network whose labels are partly wrong: cross-entropy, leaky expected error and EXACT
-            are trained for accuracy. The accuracy of held-out rows, with their wrong labels, stops and chooses them. Offsets
-            for another metric come after, from the same labels. It takes three times as long or more.
-        smoothing: ``"auto"``, what the method says; or ``"normal"`` noise or ``"softmax"`` for any number of classes, in
-            methods with normal noise (``direct``, ``exact``).
-        preprocess: ``"auto"`` takes arrays, sparse matrices and DataFrames with categories, dates, text and missing values; a
-            scikit-learn transformer takes its place; None leaves a matrix of numbers as it is.
-        C: inverse strength of the linear model's L2 penalty as in ``LogisticRegression``, or None to choose it by held-out
-            cross-entropy.
-        warm_start: start from the weights of the last fit. Keep ``random_state``: with other folds a network has seen its
-            held-out rows before.
-        n_jobs: number of folds in parallel. The result is the same, bit for bit, for any number. Networks of your own run one
-            after the other, because each uses all threads. None is 1, or what ``joblib.parallel_config`` says: with
-            ``backend="dask"`` all workers of a cluster.
-        random_state: seed of the folds, of trees and of networks. It gives the same model while other threads fit others, and
-            torch's global generator is left as it was. A module of yours draws from that one: while it is fitted, other
-            modules wait, and no other thread should draw.
-        verbose: 1 shows a bar on stderr, or lines where rich is not installed.
+    See Also
+    --------
+    OffsetClassifier : Tunes the decision of a classifier and leaves its training alone.
+    DecisionRule : Decides by scores that you already have.
 
     Examples
     --------
@@ -244,11 +202,26 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         *,
         costs: Any = None,
     ) -> Self:
-        """Fit to features (n, p), labels of any one type (n,) and, if given, weights of rows (n,).
+        """Fit the model and its decision.
 
-        Weights are divided by the largest one if that is below 1e-15 or above 1e15; none counts less than 1e-15 of it.
-        Rows of one group stay in one fold. A splitter as ``cv`` gets the groups. ``costs`` is a data frame, or a dictionary of
-        arrays, with the columns that a ``Cost`` names.
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            Labels of one type: numbers, texts or booleans.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in training and in the metric. Weights below 1e-15 of the largest count as 1e-15 of it; zeros
+            drop the row.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group stay in one fold.
+        costs : data frame or dict of arrays, default=None
+            The columns that a ``Cost`` names, for these rows.
+
+        Returns
+        -------
+        self : MetricClassifier
+            The fitted classifier.
         """
         warm = getattr(self, "model_", None) if self.warm_start else None
         table = self._read(X, y, sample_weight, groups, costs)
@@ -264,7 +237,18 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """Calibrated probabilities (n, k). The largest is not always the class that :meth:`predict` returns."""
+        """Calibrated probabilities; the largest is not always the class that :meth:`predict` returns.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
         return self._scores_and_probabilities(X)[1]
 
     def scores_and_probabilities(self, X: Any) -> tuple[Floats, Floats]:  # noqa: N803

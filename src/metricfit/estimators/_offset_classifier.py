@@ -123,15 +123,8 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
     --------
     tune_offsets : The same for scores that you already have.
 
-    **Costs per row.** ``metrics.Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5})`` names a column of the data frame
-    ``costs``, which :meth:`fit`, :meth:`predict` and :meth:`score` take. The answer is the one of least expected cost, by
-    ``rule_``.
-
-    **Several labels per row.** If ``y`` is a table of 0 and 1 with a column per label, the estimator should take such a table,
-    as forests, ``MultiOutputClassifier`` and ``OneVsRestClassifier`` do. Every label gets its own threshold in
-    ``thresholds_``, for "f1_macro", "f1_micro", "f1_samples", the same of Jaccard, or "subset_accuracy". ``rule_`` is the
-    :class:`metricfit.DecisionRule`, and ``predict_proba`` has a column per label.
-
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from metricfit import OffsetClassifier
@@ -185,8 +178,25 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> Self:
         """Fit the estimator and tune the offsets on rows it has not seen.
 
-        Rows of one group stay in one fold. A splitter as ``cv`` gets the groups; a number of folds is that of a
-        ``StratifiedGroupKFold``. ``costs`` is a data frame, or a dictionary of arrays, with the columns that a ``Cost`` names.
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features, passed on to the estimator.
+        y : array-like of shape (n_samples,)
+            The labels, or a table of 0 and 1 with one column per label, if the estimator takes such a table. Every label then
+            has its threshold in ``thresholds_``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group stay in one fold. A splitter as ``cv`` gets the groups; a number of folds becomes a
+            ``StratifiedGroupKFold``.
+        costs : data frame or dict of arrays, default=None
+            The columns that a ``Cost`` names, for these rows.
+
+        Returns
+        -------
+        self : OffsetClassifier
+            The fitted classifier.
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -280,7 +290,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def threshold_(self) -> float:
-        """For two classes: ``predict_proba(X)[:, 1] > threshold_`` where :meth:`predict` answers ``classes_[1]``."""
+        """For two classes, the probability above which :meth:`predict` answers ``classes_[1]``; it may be infinite."""
         if self._has_labels():
             raise AttributeError("OffsetClassifier has one threshold per label here. See thresholds_.")
         threshold = super().threshold_
@@ -290,7 +300,18 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """The estimator's own probabilities, which the offsets leave alone; for several labels that of each, (n, K)."""
+        """Probabilities of the estimator, which the offsets leave unchanged.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
         check_is_fitted(self)
         if self._has_labels():
             return self._rule_input(X)
