@@ -208,7 +208,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder for interval_coverage.csv and its report")
     given = parser.parse_args()
     warnings.simplefilter("error")
-    _tuning.fit_scale_and_bias = _prevalence.fit_scale_and_bias = remembered(fit_scale_and_bias)
+    calibrate = remembered(fit_scale_and_bias)
+    for module in (_tuning, _prevalence):
+        vars(module)["fit_scale_and_bias"] = calibrate
     file = given.out / "interval_coverage.csv" if given.out is not None else None
     cells = pd.read_csv(file) if file is not None and file.exists() else None
     drawn = drawn_pools() | drawn_pools_of_four()
