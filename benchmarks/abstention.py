@@ -99,9 +99,9 @@ def main() -> None:
     command = f"python -m benchmarks.abstention --repeats {options.repeats} --out benchmarks/results"
     about = (
         f"Written by `{command}` on {hardware()}. Confidence {CONFIDENCE}, {options.repeats} repetitions: held should be at "
-        f"least 90 %, give or take {2 * np.sqrt(0.09 / options.repeats):.1%} (two standard errors). The second start of 500 rows was chosen "
-        "among eleven variants on these and four other pools, so these do not prove how many rows it answers. Validity does "
-        "not depend on it."
+        f"least 90 %, give or take {2 * np.sqrt(0.09 / options.repeats):.1%} (two standard errors). "
+        "The second start of 500 rows was chosen among eleven variants on these and four other pools, so these do not prove "
+        "how many rows it answers. Validity does not depend on it."
     )
     text = "\n".join(["# Abstention", "", about, "", *lines, ""])
     print(text)

@@ -15,8 +15,8 @@ Nadeau and Bengio, since the splits share rows.
   for macro averages. With rows and labels exchanged it decides for averages over rows.
 - rule: ``DecisionRule(metric).fit(probabilities, y)``
 
-That every row gets an answer in averages over rows was chosen among three variants by the test
-rows of these splits. So the gains of the rule in these averages are somewhat optimistic.
+That every row gets an answer in averages over rows was chosen among three variants by the test rows of
+these splits. So the gains of the rule in these averages are somewhat optimistic.
 """
 
 from __future__ import annotations
