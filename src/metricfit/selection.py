@@ -26,7 +26,17 @@ from sklearn.model_selection import StratifiedKFold
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import Guard, cross_fit_offsets, fit_offsets, fit_smooth_offsets, fit_temperature
-from metricfit.learners import EnsembleLearner, Fold, History, Learner, MeanModel, MetricLearner, Task, Trained
+from metricfit.learners import (
+    EnsembleLearner,
+    Fold,
+    History,
+    Learner,
+    MeanModel,
+    MetricLearner,
+    Task,
+    TimedEnsembleLearner,
+    Trained,
+)
 from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method
 
 __all__ = ["Fitted", "FoldSplits", "fit_method", "mean_of_fits", "starts_at_cross_entropy", "stratified_folds"]
@@ -70,7 +80,7 @@ def fit_method(task: Task, learner: Learner, method: Method | Choice, start: Tra
         method = method.candidate(BASELINE) or method.candidates[0]
     if isinstance(method, Method):
         method.check_start()
-    if not isinstance(learner, EnsembleLearner):  # its members read different forms
+    if not isinstance(learner, EnsembleLearner | TimedEnsembleLearner):  # their members read different forms
         task = task.in_form(learner.reads)
     with learner.session():
         if isinstance(method, Choice) and method.by_accuracy:
@@ -160,7 +170,8 @@ def _decide(task: Task, learner: Learner, method: Method | Choice, start: Traine
     decided = {candidate.name: _decision(task, start, candidate) for candidate in usable}
     model = _with_mean_offsets(start.model, decided[chosen.name].tuned)
     table = _list_candidates(task, start, chosen, decided) if isinstance(method, Choice) else []
-    return Fitted(model, chosen, start.learner.C, _temperature(task, start.logits, model), table, start.history)
+    temperature = _temperature(task, start.logits, model)
+    return Fitted(model, chosen, start.learner.C, temperature, table, start.history, start.notes)
 
 
 def _decision(task: Task, start: Trained, method: Method) -> _Candidate:

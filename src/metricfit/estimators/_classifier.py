@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,6 +38,7 @@ from metricfit.estimators._preprocess import as_frame, is_frame, library_of
 from metricfit.learners import (
     COLUMNS,
     DataFacts,
+    Deadline,
     Learner,
     LinearLearner,
     LinearModel,
@@ -48,7 +51,7 @@ from metricfit.learners import (
     takes_sparse,
 )
 from metricfit.metrics import order_of
-from metricfit.selection import Fitted, fit_method, mean_of_fits
+from metricfit.selection import Fitted, fit_method, mean_of_fits, stratified_folds
 
 SMOOTHINGS = ("auto", "normal", "softmax")
 
@@ -94,6 +97,9 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         Weights of the classes in cross-entropy and hinge, never in the metric.
     cv : int, splitter or list of splits, default=5
         The folds that choose between candidates and tune the offsets.
+    time_limit : float, default=None
+        Seconds that a fit may take, such as 60, for the ensemble. It then has more members, which are trained again on other
+        splits while the time lasts. ``notes_`` says what was trained.
     method : str or Method, default="auto"
         A method by name (``metricfit.methods.names()``) or a :class:`metricfit.methods.Method`. "noisy_labels" is for networks
         whose labels are partly wrong.
@@ -164,6 +170,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         fallback: str | None = None,
         class_weight: Any = None,
         cv: Any = 5,
+        time_limit: float | None = None,
         method: methods.MethodLike = "auto",
         smoothing: str = "auto",
         preprocess: Any = "auto",
@@ -184,6 +191,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         self.fallback = fallback
         self.class_weight = class_weight
         self.cv = cv
+        self.time_limit = time_limit
         self.method = method
         self.smoothing = smoothing
         self.preprocess = preprocess
@@ -224,14 +232,18 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
             The fitted classifier.
         """
         warm = getattr(self, "model_", None) if self.warm_start else None
+        begin = time.monotonic()
         table = self._read(X, y, sample_weight, groups, costs)
         parts = self._parts(table)
         learner = self._learner(table, parts)
         with bar_or_lines(metrics.name_of(self.metric)) if self.verbose else Progress() as progress:
             all_rows = self._fit_forms(table, parts, learner.forms())
-            fitted = []
+            fitted = list[Fitted]()
             for part, rows in zip(parts, all_rows, strict=True):
                 task = self._task(table.take(part), learner, rows, warm, progress)
+                if self.time_limit is not None:
+                    now, left = time.monotonic(), len(parts) - len(fitted)
+                    task = replace(task, deadline=Deadline(now + (begin + self.time_limit - now) / left))
                 fitted.append(fit_method(task, learner, self._method()))
             self._keep_parts(fitted, learner, table, parts)
         return self
@@ -463,7 +475,10 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
             splits = build_splits(table.cv, *given)
         given_by_user = not isinstance(table.cv, int | np.integer)
         metric = metrics.Accuracy() if self._has_costs() else self.metric_  # costs per row are for the rule
-        return Task(rows, metric, splits, self.n_jobs, warm, table.seed, progress or Progress(), given_by_user)
+        task = Task(rows, metric, splits, self.n_jobs, warm, table.seed, progress or Progress(), given_by_user)
+        if given_by_user or not splits:
+            return task
+        return replace(task, resplit=lambda repeat: stratified_folds(table.labels, len(splits), table.seed + repeat))
 
     def _method(self) -> methods.Method | methods.Choice:
         """Where a rule decides, the automatic method is cross-entropy, because it decides by probabilities."""

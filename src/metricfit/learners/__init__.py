@@ -3,7 +3,7 @@
 from metricfit.learners._catalogue import MODELS, DataFacts, build_learner, members_left_out, takes_gaps, takes_sparse
 from metricfit.learners._ensemble import EnsembleLearner
 from metricfit.learners._estimators import EstimatorLearner, with_seed
-from metricfit.learners._learner import Fold, History, Learner, MetricLearner, Model, Task, Trained
+from metricfit.learners._learner import Deadline, Fold, History, Learner, MetricLearner, Model, Task, Trained
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._models import (
     LEAST_LOG,
@@ -18,6 +18,7 @@ from metricfit.learners._models import (
 from metricfit.learners._network_options import MAX_MEMBERS, Network
 from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, Block, Blocks, Forms, TrainingRows, spread_rows, take_rows
 from metricfit.learners._surrogates import is_summed
+from metricfit.learners._timed import TimedEnsembleLearner
 
 __all__ = [
     "COLUMNS",
@@ -29,6 +30,7 @@ __all__ = [
     "Block",
     "Blocks",
     "DataFacts",
+    "Deadline",
     "EnsembleLearner",
     "EstimatorLearner",
     "EstimatorModel",
@@ -45,6 +47,7 @@ __all__ = [
     "NotInFileError",
     "Restorer",
     "Task",
+    "TimedEnsembleLearner",
     "Trained",
     "TrainingRows",
     "build_learner",

@@ -13,10 +13,20 @@ from torch import nn
 from metricfit._checks import check_option
 from metricfit._extras import require
 from metricfit.learners._ensemble import EnsembleLearner
-from metricfit.learners._estimators import MAX_ROWS, BoostingLearner, EstimatorLearner, ForestLearner
+from metricfit.learners._estimators import (
+    FEW_COLUMNS,
+    LARGE_TREES,
+    MAX_ROWS,
+    BoostingLearner,
+    EstimatorLearner,
+    ForestLearner,
+    whole_trees,
+)
 from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._network_options import Network
+from metricfit.learners._table_network import TableNetworkLearner
+from metricfit.learners._timed import TimedEnsembleLearner
 from metricfit.methods import Choice, Method, NetworkTraining
 
 MODELS = ("auto", "linear", "boosting", "extra_trees", "ensemble", "mlp")
@@ -37,7 +47,14 @@ class DataFacts:
 
 def build_learner(options: Mapping[str, Any], method: Method | Choice, seed: int, given: DataFacts) -> Learner:
     """The learner for the options of ``MetricClassifier``."""
+    if (seconds := options["time_limit"]) is not None and not seconds > 0.0:
+        raise ValueError(f"`time_limit` should be a positive number of seconds, got {seconds!r}.")
     learner = _build(options["model"], options, method, seed, given)
+    if seconds is not None and not isinstance(learner, TimedEnsembleLearner):
+        raise ValueError(
+            f"`time_limit` is for the ensemble, which trains more members in more time; the model is {learner.name!r}. "
+            "Leave it out, or pass model='auto' or 'ensemble' and a table of at least 100 rows."
+        )
     if isinstance(method, Choice) and method.by_accuracy and (not isinstance(learner, MetricLearner) or learner.refits):
         raise ValueError(
             f"`{method.name}` is for networks, `model` {learner.name!r} is none. Pass model='mlp', an nn.Module or a function "
@@ -123,7 +140,24 @@ def _automatic(model: str, options: Mapping[str, Any], method: Method | Choice, 
     out = members_left_out(given)
     kept = [_BY_NAME[name](options, seed, given) for name in ("linear", "boosting", "extra_trees") if name not in out]
     notes = tuple(f"{name} is left out: {reason}." for name, reason in out.items())
-    return _join(kept, given, notes)
+    joined = _join(kept, given, notes)
+    if options["time_limit"] is None or not isinstance(joined, EnsembleLearner):
+        return joined
+    return TimedEnsembleLearner(joined.members, tuple(_more_members(out, seed, given)), notes=joined.notes)
+
+
+def _more_members(out: Mapping[str, str], seed: int, given: DataFacts) -> list[Learner]:
+    """Further members of an ensemble with time, in the order in which they are tried."""
+    trees = "boosting" not in out
+    few_columns = BoostingLearner(seed, tuple(FEW_COLUMNS.items()), name="boosting_few_columns")
+    large_trees = BoostingLearner(seed, tuple(LARGE_TREES.items()), name="boosting_large_trees")
+    return [
+        *([] if given.sparse else [TableNetworkLearner(seed)]),
+        *([few_columns] if trees else []),
+        *([whole_trees(seed)] if "extra_trees" not in out and given.n_rows <= MAX_ROWS else []),
+        *([] if given.sparse else [TableNetworkLearner(seed, (128, 128), name="wide_network")]),
+        *([large_trees] if trees else []),
+    ]
 
 
 def _join(members: Sequence[Learner], given: DataFacts, notes: tuple[str, ...] = ()) -> Learner:

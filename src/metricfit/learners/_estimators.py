@@ -33,6 +33,7 @@ class EstimatorLearner(Learner):
 
     estimator: Any
     seed: int = 0
+    refits: bool = True  # to all rows; otherwise the mean of the splits' models predicts
     name: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -46,7 +47,7 @@ class EstimatorLearner(Learner):
 
     def train(self, task: Task) -> Trained:
         folds = task.over_splits(self, partial(_fit_fold, self), self.name) if task.splits else []
-        model = self.fit_rows(task.rows)
+        model = self.fit_rows(task.rows) if self.refits or not folds else MeanModel.of(folds)
         task.progress.step(self.name, None)
         return Trained(self, model, folds, task.held_out_logits(folds) if folds else None)
 
@@ -85,6 +86,9 @@ def with_seed(estimator: Any, seed: int) -> Any:
 MAX_ROUNDS, PATIENCE = 500, 20
 FEW_ROWS, FEW_ROUNDS = 100, 50  # below so many rows, leaves of 20 would leave nothing to split
 OPTIONS = {"learning_rate": 0.05, "max_leaf_nodes": 15}  # how they were chosen: docs/guide/classifier.md
+# further members of an ensemble with time: trees that differ more
+FEW_COLUMNS = {"learning_rate": 0.05, "max_leaf_nodes": 10, "max_features": 0.4}
+LARGE_TREES = {"learning_rate": 0.05, "max_leaf_nodes": 31, "max_features": 0.6, "l2_regularization": 1.0}
 
 
 @dataclass(frozen=True)
@@ -92,31 +96,33 @@ class BoostingLearner(Learner):
     """Missing values and categories are the trees' own business; a fold stops when its held-out rows stop gaining."""
 
     seed: int = 0
+    options: tuple[tuple[str, Any], ...] = tuple(OPTIONS.items())
     name: str = field(default="boosting", kw_only=True)
     reads = COLUMNS
     stops_early = True
+    repeats = True
 
     def train(self, task: Task) -> Trained:
         if not task.splits:
-            return Trained(self, _boost(self.seed, Fold(task.rows, task.metric), None))
-        models = task.over_splits(self, partial(_boost, self.seed), self.name)
+            return Trained(self, _boost(self, Fold(task.rows, task.metric), None))
+        models = task.over_splits(self, partial(_boost, self), self.name)
         folds = _with_equal_rounds(models)
         return Trained(self, MeanModel.of(folds), folds, task.held_out_logits(folds))
 
 
-def _boost(seed: int, fold: Fold, start: None) -> EstimatorModel:
+def _boost(learner: BoostingLearner, fold: Fold, start: None) -> EstimatorModel:
     rows, test = _without_empty_columns(fold.rows), fold.held_out
     stops, few = test is not None, len(fold.rows.labels) < FEW_ROWS
     estimator = HistGradientBoostingClassifier(
-        **OPTIONS,
+        **dict(learner.options),
         max_iter=MAX_ROUNDS if stops and not few else FEW_ROUNDS,
         min_samples_leaf=1 if few else 20,
         categorical_features=list(range(rows.n_categories)) or None,
         early_stopping=stops,
         n_iter_no_change=PATIENCE,
-        random_state=seed,
+        random_state=learner.seed,
     )
-    return fit_estimator(estimator, "boosting", rows, seed, **(_held_out(rows, test) if test is not None else {}))
+    return fit_estimator(estimator, learner.name, rows, learner.seed, **(_held_out(rows, test) if test is not None else {}))
 
 
 def _without_empty_columns(rows: TrainingRows) -> TrainingRows:
@@ -151,6 +157,11 @@ def _with_equal_rounds(models: Sequence[EstimatorModel]) -> list[EstimatorModel]
 
 N_TREES = 200
 MAX_ROWS = 20_000  # that a tree sees: memory grows with them, and the trees differ anyway
+
+
+def whole_trees(seed: int) -> EstimatorLearner:
+    """Extremely randomised trees that see all rows of a fold, down to single ones: a further member of an ensemble."""
+    return EstimatorLearner(ExtraTreesClassifier(N_TREES, max_features=0.7), seed, refits=False, name="whole_trees")
 
 
 @dataclass(frozen=True)

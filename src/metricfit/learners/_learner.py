@@ -5,6 +5,7 @@ All learners train cross-entropy on every split, and some train any method from 
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -63,6 +64,28 @@ class Fold:
         self.history.append({**row, **shown, "gradient_norm": gradient_norm})
 
 
+class OutOfTimeError(Exception):
+    """A training would not end in time."""
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """When a training has to end, by ``time.monotonic``."""
+
+    end: float
+    begin: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.end - time.monotonic()
+
+    def check(self, done: float) -> None:
+        """Give up if the rest will not end in time, at the speed of the share of the training that is ``done``."""
+        if self.begin + (time.monotonic() - self.begin) / done > self.end:
+            raise OutOfTimeError
+
+
 @dataclass(frozen=True)
 class Task:
     """The input of a fit: rows, metric and splits."""
@@ -75,11 +98,13 @@ class Task:
     seed: int = 0
     progress: Progress = field(default_factory=Progress)
     keeps_splits: bool = False  # they are the user's and may separate groups or times, so out-of-bag scores would leak
+    deadline: Deadline | None = None
+    resplit: Callable[[int], Sequence[tuple[Ints, Ints]]] | None = None  # other splits by a seed, unless the user gave some
 
     @cached_property
     def _sent(self) -> Task:
         """The task for other processes: always the same object, so that a cluster receives it once."""
-        return replace(self, progress=Progress(), splits=())
+        return replace(self, progress=Progress(), splits=(), deadline=None, resplit=None)
 
     @cached_property
     def test_rows(self) -> list[Ints]:
@@ -115,6 +140,11 @@ class Task:
             parts.append([rows.logits(model) for model in path])
         return [np.concatenate(setting) for setting in zip(*parts, strict=True)]
 
+    def check_time(self, done: float) -> None:
+        """Give up a training that would pass the deadline."""
+        if self.deadline is not None:
+            self.deadline.check(done)
+
     def in_form(self, name: str) -> Task:
         """With the rows in the form that a learner reads."""
         return replace(self, rows=self.rows.in_form(name))
@@ -144,6 +174,7 @@ class Task:
         results = []
         for result, steps in found:
             results.append(result)
+            self.check_time(len(results) / len(self.splits))
             if history is not None:
                 history += [{**row, "step": len(history) + index} for index, row in enumerate(steps, 1)]
             if not self.steps_of(learner):
@@ -171,6 +202,7 @@ class Trained:
     logits: Floats | None = None  # (n, k), of the held-out rows; None without splits
     history: History = field(default_factory=History)  # of networks
     members: tuple[Trained, ...] = ()  # of an ensemble
+    notes: tuple[str, ...] = ()  # what the training decided, in sentences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +214,7 @@ class Learner(ABC):
     reads: ClassVar[str] = MATRIX  # the form of the rows that it takes
     stops_early: ClassVar[bool] = False  # whether it needs the held-out rows of a split to stop
     steps: ClassVar[int] = 0  # of progress within one training
+    repeats: ClassVar[bool] = False  # whether other splits and another seed give another model, so that the mean is better
 
     @property
     def runs_in_parallel(self) -> bool:

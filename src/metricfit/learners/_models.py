@@ -168,17 +168,22 @@ def spread_classes(scores: Floats, seen: Ints, n_classes: int) -> Floats:
     return spread
 
 
+LEAST = 1e-9  # probability of a mean
 LEAST_LOG = float(np.log(1e-4))  # log-probability that a head reads: trees say 0 and 1 too easily
 
 
 @dataclass(frozen=True)
 class EnsembleModel:
-    """The members' models, the form of rows that each reads, and the head."""
+    """The members' models, the form of rows that each reads, and the head.
+
+    With ``weights``, the probabilities are half those of the head and half the weighted mean of the members'.
+    """
 
     members: tuple[Any, ...]
     names: tuple[str, ...]
     forms: tuple[str, ...]
     head: LinearModel
+    weights: Floats | None = None  # of the members, with the sum 1
 
     @property
     def offsets(self) -> Floats:
@@ -186,14 +191,18 @@ class EnsembleModel:
 
     def logits(self, features: Any) -> Floats:
         parts = zip(self.members, self.forms, strict=True)
-        return self.head.logits(head_inputs([member.logits(_in_form(features, form)) for member, form in parts]))
+        logits = [member.logits(_in_form(features, form)) for member, form in parts]
+        found = self.head.logits(head_inputs(logits))
+        return found if self.weights is None else mix(found, logits, self.weights)
 
     def with_offsets(self, offsets: Floats) -> EnsembleModel:
         return replace(self, head=self.head.with_offsets(offsets))
 
     def to_plain(self) -> dict[str, Any]:
         members = [model.to_plain() for model in self.members]
-        described = {"names": list(self.names), "forms": list(self.forms)}
+        described: dict[str, Any] = {"names": list(self.names), "forms": list(self.forms)}
+        if self.weights is not None:
+            described["weights"] = self.weights
         return {"kind": "ensemble", **described, "members": members, "head": self.head.to_plain()}
 
     @classmethod
@@ -206,7 +215,19 @@ class EnsembleModel:
         ]
         n_scores = len(members) * (1 if to.n_classes == 2 else to.n_classes)
         head = LinearModel.from_plain(plain["head"], replace(to, n_inputs={"": n_scores}, form=""))
-        return cls(tuple(models), tuple(names), tuple(forms), head)
+        weights = checked_array(plain["weights"], "float64", (len(members),)) if "weights" in plain else None
+        return cls(tuple(models), tuple(names), tuple(forms), head, weights)
+
+
+def mix(head: Floats, logits: Sequence[Floats], weights: Floats) -> Floats:
+    """Log-probabilities: half those of the head, half the weighted mean of the members'.
+
+    >>> certain, unsure = np.log([[0.9, 0.1]]), np.log([[0.5, 0.5]])
+    >>> np.exp(mix(certain, [certain, unsure], np.array([0.5, 0.5]))).round(2)
+    array([[0.8, 0.2]])
+    """
+    mean = sum(weight * np.exp(log_softmax(one, 1)) for weight, one in zip(weights, logits, strict=True) if weight)
+    return np.log(np.maximum(0.5 * (np.exp(log_softmax(head, 1)) + mean), LEAST))
 
 
 def _in_form(features: Any, form: str) -> Any:
@@ -274,6 +295,60 @@ class NetworkModel:
         return cls(module.eval(), to.offsets(plain), None if sizes is None else tuple(sizes))
 
 
+SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+FAR = 3.0  # a scaled value beyond it is clipped smoothly
+
+
+@dataclass(frozen=True)
+class TableNetworkModel:
+    """A network of a :class:`TableNetworkLearner`: how inputs are scaled, layers with SELU between them, and offsets."""
+
+    center: Floats
+    scale: Floats
+    weights: tuple[Floats, ...]
+    biases: tuple[Floats, ...]
+    offsets: Floats
+
+    def logits(self, features: Any) -> Floats:
+        """Scores (n, k) in double precision."""
+        hidden = smooth_clip((np.asarray(features, np.float64) - self.center) * self.scale)
+        for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            hidden = (_selu(hidden) if index else hidden) @ weight + bias
+        return hidden
+
+    def with_offsets(self, offsets: Floats) -> TableNetworkModel:
+        return replace(self, offsets=offsets)
+
+    def to_plain(self) -> dict[str, Any]:
+        layers = {"weights": list(self.weights), "biases": list(self.biases)}
+        return {"kind": "table_network", "center": self.center, "scale": self.scale, **layers, "offsets": self.offsets}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any], to: Restorer) -> TableNetworkModel:
+        weights, biases, width = [], [], to.width
+        check(len(plain["weights"]) == len(plain["biases"]) > 0, "layers of the network are missing")
+        for weight, bias in zip(plain["weights"], plain["biases"], strict=True):
+            weights.append(checked_array(weight, "float64", (width, None)))
+            width = weights[-1].shape[1]
+            biases.append(checked_array(bias, "float64", (width,)))
+        check(width == to.n_classes, "the last layer of the network does not fit the classes")
+        center, scale = (checked_array(plain[name], "float64", (to.width,)) for name in ("center", "scale"))
+        return cls(center, scale, tuple(weights), tuple(biases), to.offsets(plain))
+
+
+def _selu(hidden: Floats) -> Floats:
+    return SELU_SCALE * np.where(hidden > 0.0, hidden, SELU_ALPHA * np.expm1(np.minimum(hidden, 0.0)))
+
+
+def smooth_clip(values: Floats) -> Floats:
+    """Values below 3 stay nearly as they are, and none passes 3.
+
+    >>> smooth_clip(np.array([0.0, 3.0, 1e9])).round(4)
+    array([0.    , 2.1213, 3.    ])
+    """
+    return values / np.sqrt(1.0 + (values / FAR) ** 2)
+
+
 def build_mlp(n_features: int, n_classes: int, hidden_layer_sizes: tuple[int, ...]) -> nn.Sequential:
     """Linear layers with ReLU between them."""
     layers: list[nn.Module] = []
@@ -309,6 +384,7 @@ def as_tensor(features: Any) -> Tensor:
 KINDS: dict[str, Any] = {
     "linear": LinearModel,
     "network": NetworkModel,
+    "table_network": TableNetworkModel,
     "mean": MeanModel,
     "estimator": EstimatorModel,
     "ensemble": EnsembleModel,

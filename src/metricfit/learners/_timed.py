@@ -1,0 +1,147 @@
+"""An ensemble that uses the time it is given: more members, then the same members again on other splits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_softmax
+
+from metricfit._typing import Floats, Ints
+from metricfit.decisions import NEVER
+from metricfit.learners._ensemble import EnsembleLearner
+from metricfit.learners._learner import Deadline, Learner, OutOfTimeError, Task, Trained
+from metricfit.learners._models import MeanModel, mix
+
+RESERVE = 0.1  # of the time, for the heads, the decision and calibration
+MOST_TIMES = 8  # that a member is trained
+SELECTIONS = 25  # of the greedy search for weights
+
+
+@dataclass(frozen=True)
+class TimedEnsembleLearner(Learner):
+    """Trains ``members``, then ``more``, then all of them again on other splits, until the task's deadline is near.
+
+    A member that would not end in time is left out as a whole. Two heads weigh the members, and the mean of both predicts: the
+    logistic head of :class:`EnsembleLearner`, and weights by greedy selection (Caruana et al., 2004).
+    """
+
+    members: tuple[Learner, ...]
+    more: tuple[Learner, ...]
+    name: str = field(default="ensemble", kw_only=True)
+
+    def train(self, task: Task) -> Trained:
+        assert task.deadline is not None
+        length = task.deadline.end - task.deadline.begin
+        work = replace(task, deadline=Deadline(task.deadline.end - RESERVE * length))
+        first, *others = (*self.members, *self.more)
+        trained, late = [_train(first, replace(work, deadline=None))], list[str]()  # whatever the time is, there is a model
+        for learner in others:
+            member = _train_in_time(learner, work)
+            if member is None:
+                late.append(learner.name)
+            else:
+                trained.append(member)
+        if work.resplit is not None and len(task.held_out_index) == len(task.rows.labels):
+            _train_again(work, trained)
+        times = ", ".join(f"{one.result.learner.name} x {one.times}" for one in trained)
+        notes = [f"time_limit: the members were trained on {len(task.splits)} splits each: {times}."]
+        notes += [f"time_limit: {name} is left out: it would not have ended in time." for name in late]
+        return replace(self._join(task, [one.result for one in trained]), notes=tuple(notes))
+
+    def _join(self, task: Task, members: Sequence[Trained]) -> Trained:
+        """The ensemble with the mean of both heads."""
+        joined, held_out = EnsembleLearner(self.members).join(task, members), task.held_out
+        logits = [member.logits for member in members if member.logits is not None]
+        probabilities = np.stack([np.exp(log_softmax(one, 1)) for one in logits])
+        own, mixed, found = np.arange(len(held_out.labels)), np.empty_like(logits[0]), list[Floats]()
+        right = probabilities[:, own, held_out.labels]
+        assert joined.logits is not None
+        for part in task.held_out_parts:  # weighed as the other rows choose
+            others = np.delete(own, part) if len(part) < len(own) else part
+            found.append(greedy_weights(right[:, others], held_out.training_weight[others]))
+            mixed[part] = mix(joined.logits[part], [one[part] for one in logits], found[-1])
+        return replace(joined, learner=self, model=replace(joined.model, weights=np.mean(found, 0)), logits=mixed)
+
+    def count_steps(self, task: Task) -> int:
+        return sum(member.count_steps(task) for member in (*self.members, *self.more))
+
+    def forms(self) -> set[str]:
+        return set().union(*(member.forms() for member in (*self.members, *self.more)))
+
+
+class _Member(NamedTuple):
+    """A member that was trained so many times, and the seconds of the last time."""
+
+    result: Trained
+    seconds: float
+    times: int = 1
+
+
+def _train(learner: Learner, task: Task) -> _Member:
+    begin = time.monotonic()
+    with learner.session():
+        result = learner.train(task.in_form(learner.reads))
+    return _Member(result, time.monotonic() - begin)
+
+
+def _train_in_time(learner: Learner, task: Task) -> _Member | None:
+    """The trained learner, or None if it would not end before the deadline."""
+    assert task.deadline is not None
+    if task.deadline.left <= 0.0:
+        return None
+    try:
+        return _train(learner, replace(task, deadline=Deadline(task.deadline.end)))
+    except OutOfTimeError:
+        return None
+
+
+def _train_again(task: Task, members: list[_Member]) -> None:
+    """Train the members on other splits while there is time, the same number of times each, and take their means."""
+    assert task.resplit is not None
+    assert task.deadline is not None
+    for repeat in range(1, MOST_TIMES):
+        again = replace(task, splits=task.resplit(repeat))
+        for index, (before, seconds, times) in enumerate(members):
+            if not before.learner.repeats:
+                continue
+            learner = replace(before.learner, seed=before.learner.seed + repeat)
+            found = _train_in_time(learner, again) if seconds < task.deadline.left else None
+            if found is None:
+                return
+            members[index] = _Member(_mean(before, times, found.result, _order(task, again)), found.seconds, times + 1)
+
+
+def _order(task: Task, again: Task) -> Ints:
+    """Where the held-out rows of ``task`` are among those of ``again``."""
+    where = np.empty(len(task.rows.labels), np.int64)
+    where[again.held_out_index] = np.arange(len(where))
+    return where[task.held_out_index]
+
+
+def _mean(before: Trained, times: int, found: Trained, order: Ints) -> Trained:
+    """The member with one more model: the mean of their probabilities, of held-out rows too."""
+    assert before.logits is not None
+    assert found.logits is not None
+    total = times * np.exp(log_softmax(before.logits, 1)) + np.exp(log_softmax(found.logits[order], 1))
+    models = before.model.models if times > 1 else (before.model,)
+    with np.errstate(divide="ignore"):
+        logits = np.maximum(np.log(total / (times + 1)), NEVER)
+    return replace(before, model=MeanModel.of([*models, found.model]), logits=logits)
+
+
+def greedy_weights(right: Floats, weight: Floats) -> Floats:
+    """Weights of members by the probabilities (m, n) that they give the true classes: each step adds the best member.
+
+    >>> greedy_weights(np.array([[0.9, 0.1], [0.1, 0.9], [0.2, 0.2]]), np.ones(2)).round(1)
+    array([0.5, 0.5, 0. ])
+    """
+    total, counts = np.zeros(right.shape[1]), np.zeros(len(right))
+    for step in range(1, SELECTIONS + 1):
+        losses = -(np.log(np.maximum((total + right) / step, 1e-9)) @ weight)
+        best = int(np.argmin(losses))
+        total, counts[best] = total + right[best], counts[best] + 1.0
+    return counts / counts.sum()

@@ -1,0 +1,95 @@
+"""An ensemble with a time limit. No test depends on the clock: a limit is far away, or has passed."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+import metricfit as mf
+from metricfit import metrics
+from metricfit._progress import Progress
+from metricfit.learners import Deadline, Task, TrainingRows, _timed
+from metricfit.learners._learner import OutOfTimeError
+from metricfit.learners._table_network import TableNetworkLearner
+from metricfit.selection import stratified_folds
+
+FAR = 1e6
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(150, 3))
+    labels = (features[:, 0] * features[:, 1] + 0.3 * rng.normal(size=150) > 0.0).astype(np.int64)
+    return TrainingRows(features, labels, np.ones(150), np.ones(2))
+
+
+def task_of(rows, **options):
+    return Task(rows, metrics.get("accuracy"), stratified_folds(rows.labels, 3, 0), **options)
+
+
+@pytest.mark.slow
+def test_with_time_all_members_are_trained_again(rows, monkeypatch, tmp_path):
+    monkeypatch.setattr(_timed, "MOST_TIMES", 2)
+    fitted = mf.MetricClassifier("mcc", time_limit=FAR, cv=3, random_state=0).fit(rows.features, rows.labels)
+    again = mf.MetricClassifier("mcc", time_limit=FAR, cv=3, random_state=0).fit(rows.features, rows.labels)
+    note = next(note for note in fitted.notes_ if note.startswith("time_limit"))
+    assert "linear x 1, boosting x 2" in note
+    assert "wide_network x 2" in note
+    np.testing.assert_array_equal(fitted.predict_proba(rows.features), again.predict_proba(rows.features))
+    fitted.save(tmp_path / "model")
+    loaded = mf.MetricClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(rows.features), fitted.predict_proba(rows.features))
+
+
+def test_without_time_the_first_member_predicts_and_the_others_are_named(rows):
+    fitted = mf.MetricClassifier("accuracy", time_limit=1e-9, random_state=0).fit(rows.features, rows.labels)
+    assert any("boosting is left out: it would not have ended in time" in note for note in fitted.notes_)
+    assert fitted.model_.names == ("linear",)
+
+
+def test_a_deadline_extrapolates_from_the_share_that_is_done():
+    far, near = Deadline(end=1e18), Deadline(end=-1e18)
+    far.check(0.01)
+    with pytest.raises(OutOfTimeError):
+        near.check(1.0)
+
+
+def test_only_the_ensemble_takes_a_time_limit(rows):
+    with pytest.raises(ValueError, match=r"`time_limit` is for the ensemble.*'linear'"):
+        mf.MetricClassifier(model="linear", time_limit=5).fit(rows.features, rows.labels)
+    with pytest.raises(ValueError, match="`time_limit` should be a positive number of seconds, got 0"):
+        mf.MetricClassifier(time_limit=0).fit(rows.features, rows.labels)
+
+
+def test_the_network_learns_a_product_that_no_line_separates(rows):
+    trained = TableNetworkLearner(0).train(task_of(rows))
+    held_out = rows.labels[task_of(rows).held_out_index]
+    assert (trained.logits.argmax(1) == held_out).mean() > 0.75
+    assert abs(rows.labels.mean() - 0.5) < 0.15  # so a constant answer is right for at most 65 %
+
+
+def test_the_network_of_a_fold_computes_what_was_trained(rows):
+    """The model has the factors of inputs and the parametrisation inside its layers: its loss is the one that was kept."""
+    task = task_of(rows)
+    learner = TableNetworkLearner(0)
+    seen = []
+    learner.train(Task(rows, task.metric, task.splits, progress=_Steps(seen)))
+    trained = learner.train(task)
+    held_out = rows.labels[task.held_out_index]
+    loss = -np.log(softmax(trained.logits, 1)[np.arange(len(held_out)), held_out]).mean()
+    np.testing.assert_allclose(loss, seen[-1], rtol=1e-5)
+
+
+class _Steps(Progress):
+    def __init__(self, seen):
+        self.seen = seen
+
+    def step(self, stage, value):
+        self.seen.append(value)
+
+
+def test_a_mean_over_splits_aligns_the_held_out_rows(rows):
+    task = task_of(rows, resplit=lambda seed: stratified_folds(rows.labels, 3, seed))
+    again = Task(rows, task.metric, task.resplit(1))
+    order = _timed._order(task, again)
+    np.testing.assert_array_equal(again.held_out_index[order], task.held_out_index)
