@@ -83,8 +83,11 @@ class RuleModel:
             missing = np.flatnonzero(empty.any(1)).tolist()
             raise OutOfReachError({row: f"column {quoted(rows.column_names[first[row]])} is not a number" for row in missing})
         if rule.has_lists_ is not None:
-            table = rule.decision_function(numbers) > 0.0 if len(numbers) else np.empty((0, len(rule.classes_)))
-            return dict(zip(self.output_names(False), map(pa.array, table.T.astype(np.int64)), strict=True))
+            found = rule.predict(numbers) if len(numbers) else []
+            if rule.has_lists_:
+                found = [[label in row for label in rule.classes_.tolist()] for row in found]
+            table = np.array(found, np.int64).reshape(-1, len(rule.classes_))
+            return dict(zip(self.output_names(False), map(pa.array, table.T), strict=True))
         n_scores = len(self.schema.columns) - len(costs)
         by_name = dict(zip(costs, numbers[:, n_scores:].T, strict=True)) if costs else None
         labels = rule.predict(numbers[:, :n_scores], costs=by_name) if len(numbers) else rule.classes_[:0]

@@ -251,7 +251,7 @@ def find_classes(text: str | None, labels: NDArray[Any], target: str, name: str)
             n_rows = int((labels == unknown[0]).sum())
             raise DataError(
                 f"{name}, column {quoted(target)}: the label {quoted(unknown[0])} ({n_rows:,} rows) is not in --classes, so "
-                "no column of scores is about it."
+                "it has no column of scores."
             )
         found = np.array(sorted(order))
     if len(np.unique(labels)) < 2:

@@ -29,7 +29,7 @@ def are_many(y: Any) -> bool:
     >>> are_many([[0, 1], [1, 1]]), are_many([0, 1])
     (True, False)
     """
-    shape = np.shape(y[:1] if isinstance(y, list | tuple) else y)
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y[:1] if isinstance(y, list | tuple) else y).shape
     return len(shape) == 2 and shape[1] > 1
 
 
