@@ -83,7 +83,7 @@ class RuleModel:
             missing = np.flatnonzero(empty.any(1)).tolist()
             raise OutOfReachError({row: f"column {quoted(rows.column_names[first[row]])} is not a number" for row in missing})
         if rule.has_lists_ is not None:
-            found = rule.predict(numbers) if len(numbers) else []
+            found: Any = rule.predict(numbers) if len(numbers) else []
             if rule.has_lists_:
                 found = [[label in row for label in rule.classes_.tolist()] for row in found]
             table = np.array(found, np.int64).reshape(-1, len(rule.classes_))
