@@ -39,6 +39,10 @@ def test_with_time_all_members_are_trained_again(rows, monkeypatch, tmp_path):
     fitted.save(tmp_path / "model")
     loaded = mf.MetricClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(rows.features), fitted.predict_proba(rows.features))
+    session = pytest.importorskip("onnxruntime").InferenceSession(fitted.to_onnx().SerializeToString())
+    labels, probabilities = session.run(["label", "probabilities"], {"X": rows.features})
+    np.testing.assert_array_equal(labels, fitted.predict(rows.features))
+    np.testing.assert_allclose(probabilities, fitted.predict_proba(rows.features), rtol=1e-6, atol=1e-9)
 
 
 def test_without_time_the_first_member_predicts_and_the_others_are_named(rows):

@@ -133,7 +133,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     temperature_ : float
         Divides the scores in :meth:`predict_proba`.
     rule_ : DecisionRule
-        Only with ``subject_to``.
+        Only with ``subject_to`` or costs per row.
     notes_ : tuple of str
         What was decided for you, in sentences.
 

@@ -117,7 +117,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
     offsets_ : ndarray of shape (n_classes,)
         One number per class. ``threshold_`` is the same decision for two classes.
     rule_ : DecisionRule
-        Only with ``subject_to``.
+        Only with ``subject_to``, costs per row or several labels.
 
     See Also
     --------

@@ -19,14 +19,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from metricfit._description import Foreign
 from metricfit._extras import require
-from metricfit._typing import Ints
+from metricfit._typing import Floats, Ints
 from metricfit.decisions import LEAST_PROBABILITY, ML, NEVER, OLD_ML_OPSET, OPSET, OnnxGraph
 from metricfit.estimators._kinds import CATEGORIES, DATES, TEXT
 from metricfit.estimators._offset_classifier import FoldMean
 from metricfit.estimators._onnx_trees import trees_to_onnx
 from metricfit.estimators._plain import TABLE, keep_transformer
 from metricfit.estimators._preprocess import CODES
-from metricfit.learners import LEAST_LOG, MATRIX, EstimatorModel
+from metricfit.learners import FAR, LEAST, LEAST_LOG, MATRIX, SELU_ALPHA, SELU_SCALE, EstimatorModel
 
 RESERVED = ("label", "probabilities")
 FLOAT32 = (DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier)  # round their features to float32
@@ -182,8 +182,12 @@ def _logits(graph: OnnxGraph, model: Plain, read: Callable[[str], str], form: st
         return graph.add("Max", graph.add("Log", mean), np.array(NEVER))
     if kind == "ensemble":
         parts = zip(model["members"], model["forms"], strict=True)
-        inputs = [_head_input(graph, _logits(graph, one, read, form, n_classes), n_classes) for one, form in parts]
-        return _linear(graph, model["head"], graph.add("Concat", *inputs, axis=1))
+        members = [_logits(graph, one, read, form, n_classes) for one, form in parts]
+        inputs = [_head_input(graph, one, n_classes) for one in members]
+        head = _linear(graph, model["head"], graph.add("Concat", *inputs, axis=1))
+        return _mix(graph, head, members, model["weights"]) if "weights" in model else head
+    if kind == "table_network":
+        return _table_network(graph, model, read(form))
     if kind == "estimator":
         return _spread(graph, _estimator(graph, model["estimator"], read(form)), model["seen"], n_classes, NEVER)
     raise ValueError(f"to_onnx takes linear models, trees, ensembles and scikit-learn's estimators, got a {kind}. {INSTEAD}")
@@ -192,6 +196,31 @@ def _logits(graph: OnnxGraph, model: Plain, read: Callable[[str], str], form: st
 def _linear(graph: OnnxGraph, model: Plain, features: str) -> str:
     columns = graph.add("Add", graph.add("MatMul", features, model["weight"]), model["intercept"])
     return _two_columns(graph, columns) if model["weight"].shape[1] == 1 else columns
+
+
+def _mix(graph: OnnxGraph, head: str, members: Sequence[str], weights: Floats) -> str:
+    """Half the head and half the weighted mean of the members, as in ``EnsembleModel.logits``."""
+    pairs = zip(weights, members, strict=True)
+    parts = [graph.add("Mul", graph.add("Softmax", one, axis=1), np.array(0.5 * weight)) for weight, one in pairs]
+    own = graph.add("Mul", graph.add("Softmax", head, axis=1), np.array(0.5))
+    return graph.add("Log", graph.add("Max", graph.add("Sum", own, *parts), np.array(LEAST)))
+
+
+def _table_network(graph: OnnxGraph, model: Plain, features: str) -> str:
+    """As ``TableNetworkModel.logits``."""
+    scaled = graph.add("Mul", graph.add("Sub", features, model["center"]), model["scale"])
+    square = graph.add("Mul", scaled, graph.add("Mul", scaled, np.array(FAR**-2)))
+    hidden = graph.add("Div", scaled, graph.add("Sqrt", graph.add("Add", square, np.array(1.0))))
+    for index, (weight, bias) in enumerate(zip(model["weights"], model["biases"], strict=True)):
+        hidden = graph.add("Add", graph.add("MatMul", _selu(graph, hidden) if index else hidden, weight), bias)
+    return hidden
+
+
+def _selu(graph: OnnxGraph, hidden: str) -> str:
+    """In float64: the attributes of ONNX's own Selu are float32."""
+    above = graph.add("Mul", graph.add("Max", hidden, np.array(0.0)), np.array(SELU_SCALE))
+    below = graph.add("Sub", graph.add("Exp", graph.add("Min", hidden, np.array(0.0))), np.array(1.0))
+    return graph.add("Add", above, graph.add("Mul", below, np.array(SELU_SCALE * SELU_ALPHA)))
 
 
 def _two_columns(graph: OnnxGraph, column: str) -> str:

@@ -6,7 +6,11 @@ from metricfit.learners._estimators import EstimatorLearner, with_seed
 from metricfit.learners._learner import Deadline, Fold, History, Learner, MetricLearner, Model, Task, Trained
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._models import (
+    FAR,
+    LEAST,
     LEAST_LOG,
+    SELU_ALPHA,
+    SELU_SCALE,
     EstimatorModel,
     LinearModel,
     MeanModel,
@@ -22,11 +26,15 @@ from metricfit.learners._timed import TimedEnsembleLearner
 
 __all__ = [
     "COLUMNS",
+    "FAR",
     "GIVEN",
+    "LEAST",
     "LEAST_LOG",
     "MATRIX",
     "MAX_MEMBERS",
     "MODELS",
+    "SELU_ALPHA",
+    "SELU_SCALE",
     "Block",
     "Blocks",
     "DataFacts",
