@@ -100,7 +100,7 @@ def one_vs_rest(p: Probabilities, y: Table) -> Probabilities:
 
 
 def by_xcolumns(metric: str, p: Probabilities, y: Table, new: Probabilities) -> Iterator[Any]:
-    """The answers to new rows of both methods; None where there is none for the metric."""
+    """Answers of both methods to new rows, or None if a method does not support the metric."""
     from xcolumns import metrics
     from xcolumns.block_coordinate import predict_using_bc_with_0approx
     from xcolumns.frank_wolfe import find_classifier_using_fw

@@ -96,7 +96,7 @@ def gain_interval(
 
 
 def gain_p_value(gain: float, interval: Interval) -> float:
-    """Of the hypothesis that there is no gain, from the gain's normal interval."""
+    """P-value of a gain of zero, from the normal interval of the gain."""
     error = (interval[1] - interval[0]) / (2.0 * Z)
     return float(2.0 * ndtr(-abs(gain) / error)) if error > 0.0 else float(gain == 0.0)
 

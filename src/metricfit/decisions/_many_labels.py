@@ -72,7 +72,7 @@ class ManyLabels:
         return cls(Multilabel(chosen))
 
     def tune(self, logits: Floats, y: Ints, weight: Floats) -> Floats:
-        """What to add to the logit of each label, (K,); a label is answered where the sum is positive."""
+        """Offsets of the logits, (K,); a label is answered if logit plus offset is positive."""
         if isinstance(self.metric, Multilabel):
             return _shifts(tune_offsets(logits, y, self.metric.metric, sample_weight=weight, kind="logit"))
         micro = _shifts(tune_offsets(logits, y, "f1_micro", sample_weight=weight, kind="logit"))

@@ -241,7 +241,7 @@ def _mean_p_values(matrices: Floats, one: ClassConstraint) -> Floats:
 
 
 def promise_in_words(what: str, confidence: float, rows: str = "such rows") -> str:
-    """What a promise says, and what it does not say.
+    """State the promise and its limits.
 
     >>> promise_in_words("it is >= 0.9", 0.8)[:75]
     'With probability 0.8 over the draw of such rows it is >= 0.9 in the populat'
