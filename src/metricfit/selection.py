@@ -27,14 +27,12 @@ from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import Guard, cross_fit_offsets, fit_offsets, fit_smooth_offsets, fit_temperature
 from metricfit.learners import (
-    EnsembleLearner,
     Fold,
     History,
     Learner,
     MeanModel,
     MetricLearner,
     Task,
-    TimedEnsembleLearner,
     Trained,
 )
 from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method
@@ -80,8 +78,7 @@ def fit_method(task: Task, learner: Learner, method: Method | Choice, start: Tra
         method = method.candidate(BASELINE) or method.candidates[0]
     if isinstance(method, Method):
         method.check_start()
-    if not isinstance(learner, EnsembleLearner | TimedEnsembleLearner):  # their members read different forms
-        task = task.in_form(learner.reads)
+    task = learner.read(task)
     with learner.session():
         if isinstance(method, Choice) and method.by_accuracy:
             fitted = _choose_by_accuracy(task, learner, method)

@@ -95,6 +95,17 @@ def test_data(run, table, tmp_path, command, lines, message):
             2,
             f"--models 'bosting' is not a model. Did you mean 'boosting'? Choose from {MODELS}.",
         ),
+        (
+            "compare good.csv --models linear --time-limit 60",
+            2,
+            "--time-limit is for the ensemble: add it to --models, or leave the limit out.",
+        ),
+        (
+            "fit good.csv --out m --model linear --time-limit 60",
+            2,
+            "--time-limit is for the ensemble, not for --model linear. Leave one of them out.",
+        ),
+        ("compare good.csv --time-limit 0", 2, "--time-limit should be a positive number of seconds, got 0."),
         ("compare good.csv --models trivial", 2, f"--models 'trivial' is not a model. Choose from {MODELS}."),
         ("compare good.csv --models ,", 2, f"--models should name some of {MODELS}, got ','."),
         (

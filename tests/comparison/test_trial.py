@@ -43,6 +43,12 @@ def test_jobs_run_in_rounds():
     assert one == "5 splits: about 5 minutes (measured on 1,000 rows). --jobs 4 would take about 2 minutes."
 
 
+def test_a_time_limit_is_part_of_every_split():
+    trial = Trial(1000, {"boosting, threshold": 60.0}, limit=120.0)
+    assert describe_time(trial, [1000] * 4, 1, 1) == "4 splits: about 12 minutes (measured on 1,000 rows)."
+    assert describe_time(Trial(1, {}, 60.0), [100] * 10, 1, 1) == "10 splits: about 10 minutes (by the limit of 60 s each)."
+
+
 def test_a_method_that_takes_most_of_the_time_is_named():
     seconds = {"linear, threshold": 10.0, "linear, exact": 80.0, "boosting, threshold": 10.0}
     text = describe_time(Trial(1000, seconds), [1000], 1, 1)
@@ -81,3 +87,14 @@ def test_every_class_is_in_the_trial():
     rows = _run._pick(labels, 100)
     assert 100 <= len(rows) <= 120
     assert (labels[rows] == 1).sum() == 4
+
+
+def test_the_ensemble_with_a_time_limit_is_announced_and_not_tried():
+    announced = Announcement()
+    features, labels = made(400)
+    options = {"models": ["ensemble"], "methods": ["threshold"], "n_splits": 2, "n_repeats": 1, "time_limit": 1e-9}
+    found = mf.compare(features, labels, "mcc", **options, progress=announced)
+    assert announced.text.startswith("2 splits: about ")
+    ensemble = found.results["ensemble, threshold"].contender
+    assert ensemble.about_model == "as many models as 1e-09 seconds allow, and their mean"
+    assert found.results["linear, threshold"].contender.time_limit is None

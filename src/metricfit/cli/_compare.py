@@ -82,6 +82,8 @@ def compare(options: CompareOptions) -> None:
         raise UsageError(
             "--methods cannot be combined with --subject-to, which trains every model with cross-entropy. Leave it out."
         )
+    if options.time_limit is not None and "ensemble" not in (models or ["ensemble"]):
+        raise UsageError("--time-limit is for the ensemble: add it to --models, or leave the limit out.")
     interrupt: InterruptedComparison | None = None
     if options.report is not None:
         check_free(options.report, "pass --overwrite", options.overwrite)
@@ -227,10 +229,10 @@ def after_compare(options: CompareOptions, comparison: Comparison) -> str:
         return _join("compare", replace(options, metric=metric), [*shared, "models", "methods", "margin"], [])
     if recommended is None or recommended == comparison.constant_name:
         return ""
-    if comparison.limits is not None:
-        return _join("fit", options, shared, ["--model", comparison.results[recommended].contender.model, "--out", "model"])
     contender = comparison.results[recommended].contender
-    return _join("fit", options, shared, [*shlex.split(fit_options(contender, comparison.measure)), "--out", "model"])
+    chosen = fit_options(contender, comparison.measure if comparison.limits is None else None)
+    shared.remove("time_limit")  # it is among those of the contender
+    return _join("fit", options, shared, [*shlex.split(chosen), "--out", "model"])
 
 
 def after_fit(folder: Path) -> str:

@@ -43,7 +43,7 @@ _COLUMNS = {"dropped": "drop", "numeric": "numeric", "categorical": "categorical
 IN_PARTS = "xgboost"  # the model of trees for files that are read in parts, and for these alone
 NOT_IN_PARTS = {  # options for a single table in memory, and their defaults
     **dict.fromkeys(("group", "time", "test", "header", "delimiter", "encoding")),
-    **dict.fromkeys(("subject_to", "confidence", "calibration", "fallback")),
+    **dict.fromkeys(("subject_to", "confidence", "calibration", "fallback", "time_limit")),
     "drop_rare": 0,
     "keep_shared": False,
     "folds": 5,
@@ -112,6 +112,8 @@ def _fit_table(options: FitOptions) -> None:
         )
     check_model(model, "--model", ("auto", *MODELS))
     check_method(method, model)
+    if options.time_limit is not None and model not in ("auto", "ensemble"):
+        raise UsageError(f"--time-limit is for the ensemble, not for --model {model}. Leave one of them out.")
     limited = options.subject_to is not None
     if limited and method != "auto":
         raise UsageError(
@@ -145,6 +147,7 @@ def _fit_table(options: FitOptions) -> None:
             confidence=options.confidence,
             calibration=options.calibration,
             fallback=options.fallback,
+            time_limit=options.time_limit if model == "ensemble" else None,  # which cannot take every table
             cv=_folds(inputs, options.seed),
             random_state=options.seed,
         )

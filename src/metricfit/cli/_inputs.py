@@ -67,6 +67,7 @@ class Inputs:
                 subject_to=options.subject_to,
                 confidence=options.confidence,
                 calibration=options.calibration,
+                time_limit=options.time_limit,
                 progress=progress,
                 **more,
             )
@@ -141,6 +142,8 @@ def check_options(options: TableOptions) -> None:
             check_limits(options.subject_to, options.confidence, options.calibration)
     if options.confidence is not None and options.group is not None:
         raise UsageError("--confidence needs independent rows, and those of one --group are not. Leave one of them out.")
+    if options.time_limit is not None and options.time_limit <= 0.0:
+        raise UsageError(f"--time-limit should be a positive number of seconds, got {options.time_limit:g}.")
     passed = [name for name in ("group", "time", "test") if getattr(options, name) is not None]
     if len(passed) > 1:
         raise UsageError(f"--{passed[0]} and --{passed[1]} exclude each other: both say which rows are held out.")

@@ -161,6 +161,13 @@ class TableOptions:
     encoding: Encoding = None
     folds: Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")] = 5
     repeats: Annotated[int, typer.Option(min=1, help="Number of cross-validation repeats.")] = 2
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds for each fit of the ensemble, such as 60: more members, trained on more splits.",
+            show_default=False,
+        ),
+    ] = None
     jobs: Jobs = 1
     cluster: Cluster = None
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")] = 0

@@ -70,6 +70,7 @@ def compare(
     subject_to: str | Constraint | Iterable[Constraint] | None = None,
     confidence: float | None = None,
     calibration: float | None = None,
+    time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare models, and methods of training them, on a metric.
@@ -128,6 +129,8 @@ def compare(
         or as the highest cost.
     calibration : float, default=None
         Share of the rows that set the rule and train nothing.
+    time_limit : float, default=None
+        Seconds for each fit of the ensemble, as in :class:`MetricClassifier`.
     progress : Progress, default=None
         Progress reporter.
 
@@ -163,7 +166,7 @@ def compare(
     limits = Limits.read(subject_to, confidence, calibration, resolved, pos_label, classes, counts)
     if limits is not None:
         _check_with_limits(methods, groups, confidence)
-    contenders = list_contenders(models, methods, out, thresholds_only=limits is not None)
+    contenders = list_contenders(models, methods, out, limits is not None, time_limit)
     chosen_for_user = models is None or isinstance(models, Mapping)
     options = {} if limits is None else limits.options
     classifier = MetricClassifier(resolved, random_state=random_state, **options)  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ from metricfit.metrics import Metric
 
 TRIVIAL, LINEAR, ENSEMBLE = "trivial", "linear", "ensemble"
 KNOWN_MODELS = (LINEAR, "boosting", "extra_trees", "mlp", ENSEMBLE, "auto")  # from simple to complex
+TIMED = {ENSEMBLE, "auto"}  # models that use a time limit
 DEFAULT_MODELS = (LINEAR, "boosting", ENSEMBLE)
 MODELS_IN_WORDS = {  # in a sentence, and in a glossary
     TRIVIAL: ("a constant answer", "one class for all rows"),
@@ -41,6 +42,7 @@ class Contender:
     model: str  # its name
     method: Method | Choice
     given: Any  # what ``MetricClassifier`` takes as ``model``
+    time_limit: float | None = None  # seconds of a fit, for the ensemble
 
     @property
     def name(self) -> str:
@@ -54,7 +56,8 @@ class Contender:
     def about_model(self) -> str:
         """What the model is, for a glossary; of a custom model the names of its classes."""
         if self.given is None or isinstance(self.given, str):
-            return MODELS_IN_WORDS.get(self.model if self.given is None else self.given, ("", ""))[1]
+            words = MODELS_IN_WORDS.get(self.model if self.given is None else self.given, ("", ""))[1]
+            return words if self.time_limit is None else f"as many models as {self.time_limit:g} seconds allow, and their mean"
         parts = self.given if isinstance(self.given, list | tuple) else [self.given]
         return ", ".join(type(part).__name__ for part in parts)
 
@@ -85,18 +88,21 @@ def method_of_fit(model: str, method: str, measure: Metric) -> str:
     return CROSS_ENTROPY if measure.counts_hits else BASELINE
 
 
-def fit_options(contender: Contender, measure: Metric) -> str:
-    """The options of ``metricfit fit`` for a contender.
+def fit_options(contender: Contender, measure: Metric | None) -> str:
+    """The options of ``metricfit fit`` for a contender. Without a ``measure`` a rule decides, and no method is named.
 
     >>> from metricfit import metrics
     >>> fit_options(Contender("boosting", known_methods.get("threshold"), "boosting"), metrics.get("f1"))
     '--model boosting'
     >>> fit_options(Contender("linear", known_methods.get("exact"), "linear"), metrics.get("f1"))
     '--model linear --method exact'
+    >>> fit_options(Contender("ensemble", known_methods.get("threshold"), "ensemble", 60.0), None)
+    '--model ensemble --time-limit 60'
     """
-    default = method_of_fit(contender.model, AUTO, measure)
-    method = "" if contender.method.name in (default, AUTO) else f" --method {contender.method.name}"
-    return f"--model {contender.model}{method}"
+    named = measure is not None and contender.method.name not in (AUTO, method_of_fit(contender.model, AUTO, measure))
+    method = f" --method {contender.method.name}" if named else ""
+    limit = "" if contender.time_limit is None else f" --time-limit {contender.time_limit:g}"
+    return f"--model {contender.model}{method}{limit}"
 
 
 def list_contenders(
@@ -104,20 +110,23 @@ def list_contenders(
     methods: Sequence[MethodLike] | None,
     left_out: Mapping[str, str] | None = None,
     thresholds_only: bool = False,
+    time_limit: float | None = None,
 ) -> list[Contender]:
     """A constant answer first, then every model plain and with a tuned threshold; linear models by all methods.
 
     ``left_out`` are default models that cannot take the data. ``thresholds_only`` leaves every model with a tuned threshold.
+    ``time_limit`` is for the ensemble, and means nothing where that cannot take the data.
     """
     wanted = _models_in_order(models, [name for name in DEFAULT_MODELS if name not in (left_out or {})])
     for_metric = _methods_in_order(methods)
     plain = [known_methods.get(CROSS_ENTROPY), known_methods.get(BASELINE)]
     found = [Contender(TRIVIAL, CONSTANT, None)]
-    if thresholds_only:
-        return found + [Contender(name, known_methods.get(BASELINE), model) for name, model in wanted.items()]
+    if time_limit is not None and models is not None and not wanted.keys() & TIMED:
+        raise ValueError(f"`time_limit` is for the ensemble, and `models` has {', '.join(wanted)}. Leave one of them out.")
     for name, model in wanted.items():
         all_methods = name == LINEAR or (methods is not None and _is_network(model))
-        found += [Contender(name, method, model) for method in (for_metric if all_methods else plain)]
+        by_methods = plain[1:] if thresholds_only else for_metric if all_methods else plain
+        found += [Contender(name, method, model, time_limit if name in TIMED else None) for method in by_methods]
     return found
 
 

@@ -146,7 +146,7 @@ def run_split(job: Job, index: int, progress: Progress | None = None) -> Outcome
     train_rows, test_rows = _safe_indexing(job.data, train), _safe_indexing(job.test_data, test)
     test_labels = job.test_labels[test]
     specs = {
-        one.name: FitSpec(one.given, one.method if job.limits is None else AUTO, job.metric)
+        one.name: FitSpec(one.given, one.method if job.limits is None else AUTO, job.metric, one.time_limit)
         for one in job.contenders
         if one.model != TRIVIAL
     }
@@ -224,6 +224,7 @@ class Trial:
 
     n_rows: int
     seconds: Mapping[str, float]
+    limit: float = 0.0  # seconds of a model with a time limit, which was not tried
 
     def extrapolate(self, n_rows: int) -> dict[str, float]:
         """The seconds of each contender for a split with that many training rows.
@@ -236,12 +237,14 @@ class Trial:
 
 
 def announce_time(job: Job, n_workers: int) -> str:
-    """One line that says how long the comparison will take; empty for a small table, where nothing is tried."""
+    """One line that says how long the comparison will take; of a small table only if there is a time limit."""
     sizes = [len(train) for train, _ in job.plan.splits]
+    limit = sum({one.model: one.time_limit or 0.0 for one in job.contenders}.values())
     if min(sizes) < LEAST_GROWTH * TRIAL_ROWS or sum(sizes) < LEAST_SHARE * TRIAL_ROWS:
-        return ""
+        return describe_time(Trial(1, {}, limit), sizes, n_workers, cpu_count()) if limit else ""
+    job = replace(job, contenders=[one for one in job.contenders if one.time_limit is None])
     run_trial(_quick(job), WARM_ROWS)
-    return describe_time(run_trial(job, TRIAL_ROWS), sizes, n_workers, cpu_count())
+    return describe_time(replace(run_trial(job, TRIAL_ROWS), limit=limit), sizes, n_workers, cpu_count())
 
 
 def run_trial(job: Job, n_rows: int) -> Trial:
@@ -272,16 +275,17 @@ def describe_time(trial: Trial, sizes: Sequence[int], n_workers: int, n_cores: i
     '10 splits: about 6 minutes (measured on 2,000 rows). --jobs 2 would take about 3 minutes.'
     """
     by_split = [trial.extrapolate(size) for size in sizes]
-    total = sum(sum(split.values()) for split in by_split)
+    total = sum(trial.limit + sum(split.values()) for split in by_split)
     rounds = math.ceil(len(sizes) / n_workers)
-    text = f"{len(sizes)} splits: about {in_words(total * rounds / len(sizes))} (measured on {trial.n_rows:,} rows)."
+    text = f"{len(sizes)} splits: about {in_words(total * rounds / len(sizes))}"
+    text += f" (measured on {trial.n_rows:,} rows)." if trial.seconds else f" (by the limit of {in_words(trial.limit)} each)."
     jobs = min(n_cores, len(sizes))
     if n_workers == 1 < jobs:
         text += f" --jobs {jobs} would take about {in_words(total * math.ceil(len(sizes) / jobs) / len(sizes))}."
-    shares = {name: sum(split[name] for split in by_split) / total for name in trial.seconds}
-    longest = max(shares, key=lambda name: shares[name])
-    if shares[longest] > MOST and longest.startswith(f"{LINEAR}, "):
-        text += f" {longest} takes {100.0 * shares[longest]:.0f} % of it: --methods without it is faster."
+    for name in trial.seconds:
+        share = sum(split[name] for split in by_split) / total
+        if share > MOST and name.startswith(f"{LINEAR}, "):
+            text += f" {name} takes {100.0 * share:.0f} % of it: --methods without it is faster."
     return text
 
 

@@ -241,9 +241,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
             fitted = list[Fitted]()
             for part, rows in zip(parts, all_rows, strict=True):
                 task = self._task(table.take(part), learner, rows, warm, progress)
-                if self.time_limit is not None:
-                    now, left = time.monotonic(), len(parts) - len(fitted)
-                    task = replace(task, deadline=Deadline(now + (begin + self.time_limit - now) / left))
+                task = replace(task, deadline=self._deadline(begin, len(parts) - len(fitted)))
                 fitted.append(fit_method(task, learner, self._method()))
             self._keep_parts(fitted, learner, table, parts)
         return self
@@ -479,6 +477,11 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         if given_by_user or not splits:
             return task
         return replace(task, resplit=lambda repeat: stratified_folds(table.labels, len(splits), table.seed + repeat))
+
+    def _deadline(self, begin: float, n_left: int) -> Deadline | None:
+        """When the fit of the next of so many parts has to end, if there is a limit; all of them began at ``begin``."""
+        now = time.monotonic()
+        return None if self.time_limit is None else Deadline(now + (begin + self.time_limit - now) / n_left)
 
     def _method(self) -> methods.Method | methods.Choice:
         """Where a rule decides, the automatic method is cross-entropy, because it decides by probabilities."""

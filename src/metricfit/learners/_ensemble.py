@@ -21,11 +21,14 @@ class EnsembleLearner(Learner):
     members: tuple[Learner, ...]
     name: str = field(default="ensemble", kw_only=True)
 
+    def read(self, task: Task) -> Task:
+        return task  # its members read different forms
+
     def train(self, task: Task) -> Trained:
         members = []
         for member in self.members:
             with member.session():
-                members.append(member.train(task.in_form(member.reads)))
+                members.append(member.train(member.read(task)))
         return self.join(task, members)
 
     def join(self, task: Task, members: Sequence[Trained]) -> Trained:

@@ -145,10 +145,6 @@ class Task:
         if self.deadline is not None:
             self.deadline.check(done)
 
-    def in_form(self, name: str) -> Task:
-        """With the rows in the form that a learner reads."""
-        return replace(self, rows=self.rows.in_form(name))
-
     def steps_of(self, learner: Learner) -> int:
         """Progress steps within one training, or zero if trainings run in parallel."""
         alone = not learner.runs_in_parallel or runs_here(self.n_jobs)
@@ -225,9 +221,13 @@ class Learner(ABC):
         """The context of a fit: threads and random numbers, which depend on the index of a split."""
         return single_threaded()
 
+    def read(self, task: Task) -> Task:
+        """The task with the rows in the form that the learner takes."""
+        return replace(task, rows=task.rows.in_form(self.reads))
+
     @abstractmethod
     def train(self, task: Task) -> Trained:
-        """Train cross-entropy. It does not depend on the task's metric."""
+        """Train cross-entropy on a task that was :meth:`read`. It does not depend on the task's metric."""
 
     def count_steps(self, task: Task) -> int:
         """The steps of progress that :meth:`train` reports."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,16 +22,14 @@ SELECTIONS = 25  # of the greedy search for weights
 
 
 @dataclass(frozen=True)
-class TimedEnsembleLearner(Learner):
+class TimedEnsembleLearner(EnsembleLearner):
     """Trains ``members``, then ``more``, then all of them again on other splits, until the task's deadline is near.
 
     A member that would not end in time is left out as a whole. Two heads weigh the members, and the mean of both predicts: the
     logistic head of :class:`EnsembleLearner`, and weights by greedy selection (Caruana et al., 2004).
     """
 
-    members: tuple[Learner, ...]
     more: tuple[Learner, ...]
-    name: str = field(default="ensemble", kw_only=True)
 
     def train(self, task: Task) -> Trained:
         assert task.deadline is not None
@@ -50,11 +48,11 @@ class TimedEnsembleLearner(Learner):
         times = ", ".join(f"{one.result.learner.name} x {one.times}" for one in trained)
         notes = [f"time_limit: the members were trained on {len(task.splits)} splits each: {times}."]
         notes += [f"time_limit: {name} is left out: it would not have ended in time." for name in late]
-        return replace(self._join(task, [one.result for one in trained]), notes=tuple(notes))
+        return replace(self._join_twice(task, [one.result for one in trained]), notes=tuple(notes))
 
-    def _join(self, task: Task, members: Sequence[Trained]) -> Trained:
+    def _join_twice(self, task: Task, members: Sequence[Trained]) -> Trained:
         """The ensemble with the mean of both heads."""
-        joined, held_out = EnsembleLearner(self.members).join(task, members), task.held_out
+        joined, held_out = self.join(task, members), task.held_out
         logits = [member.logits for member in members if member.logits is not None]
         probabilities = np.stack([np.exp(log_softmax(one, 1)) for one in logits])
         own, mixed, found = np.arange(len(held_out.labels)), np.empty_like(logits[0]), list[Floats]()
@@ -64,7 +62,7 @@ class TimedEnsembleLearner(Learner):
             others = np.delete(own, part) if len(part) < len(own) else part
             found.append(greedy_weights(right[:, others], held_out.training_weight[others]))
             mixed[part] = mix(joined.logits[part], [one[part] for one in logits], found[-1])
-        return replace(joined, learner=self, model=replace(joined.model, weights=np.mean(found, 0)), logits=mixed)
+        return replace(joined, model=replace(joined.model, weights=np.mean(found, 0)), logits=mixed)
 
     def count_steps(self, task: Task) -> int:
         return sum(member.count_steps(task) for member in (*self.members, *self.more))
@@ -84,7 +82,7 @@ class _Member(NamedTuple):
 def _train(learner: Learner, task: Task) -> _Member:
     begin = time.monotonic()
     with learner.session():
-        result = learner.train(task.in_form(learner.reads))
+        result = learner.train(learner.read(task))
     return _Member(result, time.monotonic() - begin)
 
 
