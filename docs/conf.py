@@ -27,7 +27,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
-    "sphinx.ext.napoleon",  # reads the sections of numpydoc
+    "numpydoc",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -46,13 +46,13 @@ copybutton_prompt_is_regexp = True
 # docstrings
 autosummary_generate = True
 autosummary_ignore_module_all = False
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
+autodoc_typehints = "none"  # docstrings have the types
 autodoc_preserve_defaults = True
 autoclass_content = "class"
-napoleon_google_docstring = False
-napoleon_use_rtype = False
-napoleon_use_ivar = True
+numpydoc_show_class_members = False  # autodoc shows them
+numpydoc_class_members_toctree = False
+smartquotes = False  # it would curl the quotes of default="auto"
+toc_object_entries_show_parents = "hide"
 
 # mathematics: MathJax ships with the site
 math_eqref_format = "({number})"
@@ -165,7 +165,7 @@ def run(*arguments: str) -> str:
     from metricfit.cli import app
 
     with contextlib.chdir(GENERATED), unittest.mock.patch("sys.argv", ["metricfit", *arguments]):  # reports show it
-        done = CliRunner().invoke(app, arguments, prog_name="metricfit", env={"COLUMNS": "96"}, catch_exceptions=False)
+        done = CliRunner().invoke(app, arguments, prog_name="metricfit", env={"COLUMNS": "78"}, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
 
