@@ -97,3 +97,26 @@ def test_errors_say_what_to_try(build):
 def test_scores_alone_do_not_decide():
     with pytest.raises(ValueError, match="do not decide by costs per row"):
         linear().fit(FEATURES, Y, costs=COSTS).scores_and_probabilities(FEATURES)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        mf.MetricClassifier("f1_macro", model="linear", C=1.0, cv=3),
+        mf.OffsetClassifier(LogisticRegression(), "f1_macro", cv=3),
+    ],
+)
+def test_groups_that_are_missing_or_of_two_types(classifier):
+    names = np.array([f"group {number}" for number in GROUPS], object)
+    assert classifier.fit(FEATURES, Y, groups=names).predict(FEATURES).shape == Y.shape
+    for value, message in (
+        (None, "for every row, got 1 without"),
+        (np.nan, "for every row, got 1 without"),
+        (7, "of one type"),
+    ):
+        wrong = names.copy()
+        wrong[5] = value
+        with pytest.raises(ValueError, match=message):
+            classifier.fit(FEATURES, Y, groups=wrong)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        classifier.fit(FEATURES, Y, groups=names[1:])

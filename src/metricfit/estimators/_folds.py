@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedGroupKFold, S
 from sklearn.utils.validation import check_consistent_length
 
 from metricfit._typing import Floats, Ints
+from metricfit.estimators._kinds import is_missing
 from metricfit.learners import take_rows
 from metricfit.selection import stratified_folds
 
@@ -51,12 +52,12 @@ class FitData:
         found = self if costs is None else replace(self, costs={name: column[self.used] for name, column in costs.items()})
         if groups is None:
             return found
-        check_consistent_length(self.used, groups)
+        groups = check_groups(groups, len(self.used))
         cv, known = self.cv, np.zeros(len(self.used), np.int64)
         known[self.used] = self.labels
         if isinstance(cv, int | np.integer):
             cv = StratifiedGroupKFold(max(count_folds(cv, self.labels), 2), shuffle=True, random_state=self.seed)
-        numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
+        numbers = np.unique(groups, return_inverse=True)[1]
         return replace(found, cv=read_splits(cv, known, groups), groups=numbers[self.used])
 
     def take(self, part: Part) -> FitData:
@@ -66,6 +67,21 @@ class FitData:
         data, used = take_rows(self.data, part.train), np.ones(len(part.train), np.bool_)
         labels, weight = self.labels[part.train], self.weight[part.train]
         return replace(self, data=data, labels=labels, weight=weight, used=used, cv=part.cv, groups=None, costs=None)
+
+
+def check_groups(groups: Any, n_rows: int) -> NDArray[Any]:
+    """The group of every row (n,); a ValueError for missing ones, and for names that cannot be sorted."""
+    values = np.asarray(groups)
+    check_consistent_length(values, np.empty(n_rows))
+    if values.ndim != 1:
+        raise ValueError(f"`groups` should have shape ({n_rows},), got {values.shape}.")
+    if n_missing := sum(map(is_missing, values.tolist())):
+        raise ValueError(f"`groups` should have a group for every row, got {n_missing} without. Drop these rows first.")
+    try:
+        np.unique(values)
+    except TypeError as error:
+        raise ValueError("`groups` should have names of one type. Try [str(group) for group in groups].") from error
+    return values
 
 
 def count_folds(cv: Any, labels: Ints) -> int:

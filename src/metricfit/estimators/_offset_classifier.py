@@ -19,7 +19,7 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions import LEAST_PROBABILITY, Constraint, fit_calibrated_offsets, fit_offsets
 from metricfit.estimators import _offset_labels
 from metricfit.estimators._base import DecisionMixin, check_target, check_weight, fit_weighted
-from metricfit.estimators._folds import calibration_splits, check_cv_argument, count_folds, read_splits
+from metricfit.estimators._folds import calibration_splits, check_cv_argument, check_groups, count_folds, read_splits
 from metricfit.learners import class_scores, spread_classes
 from metricfit.metrics import order_of
 from metricfit.selection import stratified_folds
@@ -206,7 +206,8 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
             return self._keep_features()
         self._check_options()
         order = order_of(y) if self.class_order is None else self.class_order
-        X, labels_given, groups = indexable(X, check_target(y, warn=True), groups)  # noqa: N806
+        X, labels_given = indexable(X, check_target(y, warn=True))  # noqa: N806
+        groups = None if groups is None else check_groups(groups, len(labels_given))
         weight = check_weight(sample_weight, len(labels_given))
         weights, amounts = None if sample_weight is None else weight, self._read_costs(costs, len(labels_given))
         if isinstance(self.cv, str) and self.cv == "prefit":
@@ -233,7 +234,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         if self._needs_rule():
             kind = "probability" if hasattr(self.estimator_, "predict_proba") else "logit"
             n_models = len(self.estimator_.estimators_) if isinstance(self.estimator_, FoldMean) else 1
-            part = None if groups is None else np.asarray(groups)[rows]
+            part = None if groups is None else groups[rows]
             own = {name: column[rows] for name, column in amounts.items()} if amounts else None
             self._fit_rule(self._for_rule(scores), labels[rows], weight[rows], order, kind, n_models, part, own)
             self.offsets_ = self.rule_.offsets_
@@ -348,8 +349,8 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _splits(self, labels: Ints, groups: Any) -> Sequence[tuple[Any, Any]]:
         seed, cv = check_random_state(self.random_state).randint(2**31), self.cv
-        if groups is not None and isinstance(cv, int | np.integer) and (n_folds := count_folds(cv, labels)):
-            cv = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+        if groups is not None and isinstance(cv, int | np.integer):
+            cv = StratifiedGroupKFold(max(count_folds(cv, labels), 2), shuffle=True, random_state=seed)
         draws = self.calibration is not None and isinstance(cv, int | np.integer)
         splits = [] if draws else self._cv_splits(cv, labels, groups, seed)
         return calibration_splits(cv, splits, labels, seed, self.calibration, self.confidence is not None)
