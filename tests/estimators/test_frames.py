@@ -70,6 +70,8 @@ def test_what_was_never_seen():
     assert len(estimator.predict(strange)) == 4
     with pytest.raises(ValueError, match="'number' held numbers when the model was fitted"):
         estimator.predict(frame.head(4).assign(number="many"))
+    with pytest.raises(ValueError, match="'date' held dates when the model was fitted; got '2020-01-01'"):
+        estimator.predict(frame.head(4).assign(date="2020-01-01"))
     with pytest.raises(ValueError, match="feature names"):
         estimator.predict(frame.drop(columns="number"))
 
@@ -113,3 +115,42 @@ def test_columns_named_by_numbers_or_twice():
     assert MetricClassifier(method="cross_entropy", C=1.0).fit(frame, target).score(frame, target) > 0.9
     with pytest.raises(ValueError, match="unique column names"):
         MetricClassifier().fit(pd.DataFrame(features, columns=["a", "a", "b", "b"]), target)
+
+
+def test_names_that_are_no_texts_are_compared_too(tmp_path):
+    features, target = load_iris(return_X_y=True)
+    frame = pd.DataFrame(features)
+    estimator = MetricClassifier(method="cross_entropy", C=1.0).fit(frame, target)
+    estimator.save(tmp_path / "model")
+    for one in (estimator, MetricClassifier.load(tmp_path / "model")):
+        assert one.preprocessor_.get_feature_names_out().tolist() == ["0", "1", "2", "3"]
+        assert one.score(frame, target) > 0.9
+        with pytest.raises(ValueError, match="Column 0 of X, counted from 0, should be '0' as in the fit, got '3'"):
+            one.predict(frame[[3, 2, 1, 0]])
+
+
+@pytest.mark.parametrize("model", ["linear", "boosting"])
+def test_whole_numbers_as_categories_are_one_category_in_every_type(model):
+    """A column of whole numbers becomes floats where a value is missing."""
+    codes = np.random.default_rng(0).integers(0, 4, 120)
+    frame = pd.DataFrame({"code": pd.Categorical(codes)})
+    estimator = MetricClassifier(model=model, random_state=0).fit(frame, codes % 2)
+    for other in (codes, codes.astype(float), pd.Categorical(codes.astype(float)), codes.astype(str)):
+        assert (estimator.predict_proba(pd.DataFrame({"code": other})) == estimator.predict_proba(frame)).all()
+
+
+@pytest.mark.parametrize("cell", [[1.0, 2.0], np.arange(2.0), {"a": 1}])
+def test_nested_cells_are_refused(cell):
+    frame = pd.DataFrame({"odd": [cell] * 60, "number": np.arange(60.0)})
+    with pytest.raises(ValueError, match=f"Column 'odd' of X has cells of type {type(cell).__name__}, which cannot be used"):
+        MetricClassifier(method="cross_entropy", C=1.0).fit(frame, np.arange(60) > 30)
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+        MetricClassifier().fit(frame[[]], np.arange(60) > 30)
+
+
+def test_cells_without_a_word_are_categories():
+    """A vectorizer finds no word of two letters in them."""
+    frame = pd.DataFrame({"letters": [" ".join(f"{number:06b}") for number in range(60)], "number": np.arange(60.0)})
+    assert (
+        MetricClassifier(method="cross_entropy", C=1.0).fit(frame, np.arange(60) > 30).score(frame, np.arange(60) > 30) > 0.9
+    )

@@ -239,6 +239,15 @@ class TestSave:
         assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_moments_as_labels_cannot_be_saved(unit, tmp_path):
+    features, target = load_iris(return_X_y=True)
+    moments = np.datetime64("2024-05-31", unit) + target.astype(f"timedelta64[{unit}]")
+    model = MetricClassifier(method="cross_entropy", C=1.0).fit(features, moments)
+    with pytest.raises(TypeError, match=rf"Labels of type datetime64\[{unit}\] cannot be saved"):
+        model.save(tmp_path / "model")
+
+
 def test_a_function_has_to_be_passed_to_score(tmp_path):
     features, target = load_iris(return_X_y=True)
     MetricClassifier(hit_rate, method="cross_entropy", C=1.0).fit(features, target).save(tmp_path / "model")

@@ -511,8 +511,11 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         """A DataFrame unchanged, anything else as a matrix of floats."""
         if is_frame(X) and (self.preprocess is not None if reset else self.reads_frames_):
             validate_data(self, X, skip_check_array=True, reset=reset)
-            if not len(X):
-                raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
+            for count, what in zip(X.shape, ("sample", "feature"), strict=True):
+                if not count:
+                    raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
+            if not reset and not hasattr(self, "feature_names_in_"):  # scikit-learn compares names that are texts only
+                self.preprocessor_.check_names(X)
             return X
         if not reset and self.reads_frames_:
             validate_data(self, X, skip_check_array=True, reset=False)

@@ -59,6 +59,15 @@ class FormReader:
             raise ValueError(f"`input_features` should have {len(self.columns)} names, got {len(columns)}.")
         return np.array(feature_names(self.transformers.get(MATRIX), columns), dtype=object)
 
+    def check_names(self, frame: Any) -> None:
+        """Raise a ValueError for a DataFrame whose columns are not those of the fit, in their order."""
+        for index, (name, expected) in enumerate(zip(column_names(frame), self.columns, strict=True)):
+            if name != expected:
+                raise ValueError(
+                    f"Column {index} of X, counted from 0, should be {expected!r} as in the fit, got {name!r}. Pass the same "
+                    "columns in the same order."
+                )
+
     def read(self, data: Any, forms: Iterable[str]) -> Any:
         """The rows in one form, or in several."""
         wanted = sorted(forms) if self.automatic else [MATRIX]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from numbers import Number
 from typing import Any
 
@@ -17,6 +18,8 @@ MAX_NUMBER = 1e100  # squares of larger numbers may overflow
 TEXT_WORDS = 3.0  # a column is text if its values have more words than this on average,
 DISTINCT_TEXT = 0.5  # and more than this share of them are different
 NUMBERS, DATES, CATEGORIES, TEXT = "numbers", "dates", "categories", "text"
+_NESTED = (list, dict, set, np.ndarray)
+_WORD = re.compile(r"\w\w")  # what TfidfVectorizer calls a word
 
 
 def kind_of(column: nw.Series[Any]) -> str:
@@ -29,7 +32,13 @@ def kind_of(column: nw.Series[Any]) -> str:
         return CATEGORIES
     if column.dtype == nw.String and _repeats(column):
         return CATEGORIES
-    values = [value for value in column.to_list() if not is_missing(value)]
+    cells = column.to_list()
+    if nested := {type(value).__name__ for value in cells if isinstance(value, _NESTED)}:
+        raise ValueError(
+            f"Column {str(column.name)!r} of X has cells of type {min(nested)}, which cannot be used. Drop it, or spread it "
+            "over columns of numbers or texts."
+        )
+    values = [value for value in cells if not is_missing(value)]
     if values and all(isinstance(value, Number) for value in values):
         return NUMBERS
     if values and all(isinstance(value, datetime.date) for value in values):
@@ -37,7 +46,8 @@ def kind_of(column: nw.Series[Any]) -> str:
     if not values or not all(isinstance(value, str) for value in values):
         return CATEGORIES
     n_words = sum(len(value.split()) for value in values) / len(values)
-    return TEXT if n_words > TEXT_WORDS and len(set(values)) > DISTINCT_TEXT * len(values) else CATEGORIES
+    is_text = n_words > TEXT_WORDS and len(set(values)) > DISTINCT_TEXT * len(values) and any(map(_WORD.search, values))
+    return TEXT if is_text else CATEGORIES
 
 
 def _repeats(column: nw.Series[Any]) -> bool:
@@ -56,11 +66,16 @@ def as_numbers(data: Any) -> Floats:
 
 def as_categories(data: Any, missing: float | None = None) -> NDArray[np.object_]:
     """Values as strings; ``missing`` where a value is missing."""
-    columns = [[missing if is_missing(value) else str(value) for value in column.to_list()] for column in columns_of(data)]
+    columns = [[missing if is_missing(value) else _name(value) for value in column.to_list()] for column in columns_of(data)]
     table = np.empty((len(columns[0]), len(columns)), dtype=object)
     for position, column in enumerate(columns):
         table[:, position] = column
     return table
+
+
+def _name(value: Any) -> str:
+    """The text of a category; 1.0 is 1, because a column of whole numbers becomes floats where a value is missing."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def as_text(data: Any) -> list[str]:
@@ -71,12 +86,15 @@ def as_text(data: Any) -> list[str]:
 
 def as_date_parts(data: Any) -> Floats:
     """Year, month, day, weekday, hour, and seconds since 1970 of every column of dates."""
-    return np.concatenate([np.array([_parts(value) for value in column.to_list()]) for column in columns_of(data)], 1)
+    columns = columns_of(data)
+    return np.concatenate([np.array([_parts(value, column.name) for value in column.to_list()]) for column in columns], 1)
 
 
-def _parts(moment: Any) -> tuple[float, ...]:
+def _parts(moment: Any, name: Any) -> tuple[float, ...]:
     if is_missing(moment):
         return (np.nan,) * 6
+    if not isinstance(moment, datetime.date):
+        raise ValueError(f"Column {str(name)!r} held dates when the model was fitted; got {moment!r}.")
     since = moment if isinstance(moment, datetime.datetime) else datetime.datetime(moment.year, moment.month, moment.day)
     since = since.replace(tzinfo=datetime.UTC) if since.tzinfo is None else since
     return moment.year, moment.month, moment.day, moment.isoweekday(), since.hour, since.timestamp()

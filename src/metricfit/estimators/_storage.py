@@ -115,9 +115,11 @@ def load(cls: Any, folder: Path, model: Any, metric: Any, trusted: Collection[st
 
 def _describe(estimator: Any) -> dict[str, Any]:
     """Data as JSON has them, with arrays and :class:`Foreign` objects inside."""
-    kinds = {type(label) for label in estimator.classes_.tolist()}
-    if not kinds <= {bool, int, float, str}:
-        raise TypeError(f"Labels of type {min(kind.__name__ for kind in kinds)} cannot be saved; use strings or numbers.")
+    classes = estimator.classes_
+    kinds = {type(label) for label in classes.tolist()}
+    if classes.dtype.kind in "mM" or not kinds <= {bool, int, float, str}:
+        name = classes.dtype.name if classes.dtype.kind in "mM" else min(kind.__name__ for kind in kinds)
+        raise TypeError(f"Labels of type {name} cannot be saved; use strings or numbers.")
     names, reader = getattr(estimator, "feature_names_in_", None), estimator.preprocessor_
     return {
         "format": FORMAT,
@@ -137,6 +139,7 @@ def _describe(estimator: Any) -> dict[str, Any]:
         "frame_library": estimator.frame_library_,
         "preprocessor": {
             "automatic": reader.automatic,
+            "columns": reader.columns if estimator.reads_frames_ and names is None else None,  # names that are no texts
             "transformers": {
                 form: keep_transformer(one) if reader.automatic else Foreign(one) for form, one in reader.transformers.items()
             },
@@ -202,7 +205,8 @@ def _restore(cls: Any, found: dict[str, Any], model: Any, metric: Any) -> Any:
 def _restore_reader(found: Mapping[str, Any]) -> FormReader:
     automatic, transformers = found["preprocessor"]["automatic"], found["preprocessor"]["transformers"]
     names, n_columns = found["feature_names_in"], found["n_features_in"]
-    columns = [f"x{index}" for index in range(n_columns)] if names is None else names
+    columns = names or found["preprocessor"]["columns"] or [f"x{index}" for index in range(n_columns)]
+    check(len(columns) == n_columns, "the names of the columns are missing")
     if automatic:
         transformers = {form: restore_transformer(one, form, n_columns) for form, one in transformers.items()}
     return FormReader(transformers, columns, automatic)
