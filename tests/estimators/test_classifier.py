@@ -135,6 +135,13 @@ def test_weights_move_the_decision_and_zero_weight_removes_rows():
     assert (part.coef_ == masked.coef_).all()
 
 
+def test_weights_that_are_no_counts_get_a_note():
+    features, labels = make_classification(200, random_state=0)
+    for each, words in ((1.0, None), (1 / 200, "200 rows sum to 1, so"), (5000.0, "200 rows sum to 1,000,000, so")):
+        notes = MetricClassifier("mcc", model="linear", C=1.0).fit(features, labels, np.full(200, each)).notes_
+        assert [words in note for note in notes] == [True] if words else notes == ()
+
+
 def test_class_weight_is_for_training_not_for_the_metric():
     features, target = imbalanced()
     balanced = linear("accuracy", method="cross_entropy", class_weight="balanced", random_state=0).fit(features, target)

@@ -56,6 +56,17 @@ def check_weight(sample_weight: Any, n_rows: int) -> Floats:
     return np.where(weight > 0.0, np.maximum(weight, LEAST_WEIGHT * largest), 0.0)
 
 
+def weight_notes(weight: Floats) -> tuple[str, ...]:
+    """A sentence if the weights make the rows count like far fewer or far more of them."""
+    total = float(weight.sum())
+    if 0.1 <= total / len(weight) <= 10.0:
+        return ()
+    return (
+        f"The weights of {len(weight):,} rows sum to {total:,.10g}, so the fit trusts them like {total:,.10g} rows. Divide "
+        "the weights by their mean if they are not counts of rows.",
+    )
+
+
 def class_weights(weights: Any, classes: NDArray[Any], labels: Ints) -> Floats:
     """The weight of each class, from None, "balanced" or a dictionary."""
     if weights is None:

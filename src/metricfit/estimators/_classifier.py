@@ -22,7 +22,7 @@ from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import Constraint, log_probabilities
-from metricfit.estimators._base import DecisionMixin, check_target, check_weight, class_weights
+from metricfit.estimators._base import DecisionMixin, check_target, check_weight, class_weights, weight_notes
 from metricfit.estimators._folds import (
     FitData,
     Part,
@@ -533,6 +533,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         """Keep the model, or the mean of the parts' models, and set the rule by the rows that these have not seen."""
         together = mean_of_fits(fitted)
         self._keep(together, learner)
+        self.notes_ += weight_notes(table.weight)
         if not self._needs_rule():
             return
         scores = []
