@@ -85,6 +85,8 @@ def test_what_cannot_be_held_out_is_said():
         fit(iter([(X, Y)]))
     with pytest.raises(ValueError, match="`held_out` should have at least one batch, got none"):
         fit([])
+    with pytest.raises(ValueError, match="`held_out` should have rows that the loss does not ignore, got none"):
+        fit((X, torch.full_like(Y, -100)))
 
 
 class TestPadding:

@@ -144,6 +144,34 @@ class TestHistory:
         assert history[0]["surrogate"] == pytest.approx(expected, rel=1e-6)
 
 
+class TestNoRows:
+    """Batches that are spent, or hold no row that counts."""
+
+    def test_batches_that_train_nothing_are_said(self):
+        x, y = data()
+        trainer = cpu_trainer(nn.Linear(5, 3), nn.CrossEntropyLoss())
+        with pytest.raises(TypeError, match=r"`batches` should be iterable more than once, got an iterator. Try `list"):
+            trainer.fit(iter([(x, y)]), (x, y), epochs=3)
+        with pytest.raises(ValueError, match="`batches` should have at least one batch per epoch, got none"):
+            trainer.fit([], (x, y), epochs=3)
+
+    @pytest.mark.parametrize("empty", [lambda x, y: (x[:0], y[:0]), lambda x, y: (x, torch.full_like(y, -100))])
+    def test_a_batch_without_rows_does_not_count_in_the_surrogate(self, empty):
+        x, y = data()
+        (row,) = cpu_trainer(module := nn.Linear(5, 3), loss := nn.CrossEntropyLoss()).fit(
+            [empty(x, y), (x, y)], (x, y), epochs=1
+        )
+        assert math.isfinite(row["surrogate"])
+        assert row["held_out_loss"] == pytest.approx(float(loss(module(x), y).detach()))
+
+    def test_no_epoch_is_the_best_if_all_scores_are_nan(self):
+        x, y = data()
+        trainer = cpu_trainer(nn.Linear(5, 3), nn.CrossEntropyLoss(), score=lambda scores, labels: math.nan)
+        assert len(trainer.fit([(x, y)], (x, y), epochs=9, patience=2)) == 2
+        with pytest.raises(ValueError, match="No epoch is the best: the metric is NaN in all 2 epochs"):
+            _ = trainer.best_epoch
+
+
 class TestStopping:
     def judged(self, values, patience, least_epochs=0, epochs=50):
         """A trainer whose metric follows a list."""

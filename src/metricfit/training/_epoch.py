@@ -39,7 +39,10 @@ class Epoch:
         return cls(torch.zeros((), device=device), torch.get_rng_state(), batches_state(batches))
 
     def add(self, step: Step, n_rows: Tensor | int, scale: float | None, lr: float) -> None:
-        self.total += step.loss * n_rows
+        if isinstance(n_rows, Tensor):
+            self.total += torch.where(n_rows > 0, step.loss * n_rows, 0.0)
+        elif n_rows:  # the mean over no rows may be NaN
+            self.total += step.loss * n_rows
         self.n_rows += n_rows
         scale = math.nan if scale is None else scale
         self.last = dict(zip(LAST, (scale, lr, step.gradient_norm, step.live), strict=True))

@@ -175,6 +175,8 @@ class Trainer:
         self._check_rule(check_option(stop_by, "stop_by", RULES))
         check_same_call(self.fabric, f"`fit` from step {self.step}")
         held_out = held_out_batches(held_out)
+        if isinstance(batches, Iterator):
+            raise TypeError("`batches` should be iterable more than once, got an iterator. Try `list(batches)`.")
         if checkpoint_every is not None:
             check_number(checkpoint_every, "checkpoint_every", 1)
             if checkpoint is None:
@@ -284,7 +286,10 @@ class Trainer:
     @property
     def best_epoch(self) -> int:
         """The number of the best epoch so far, from 1; with ``patience``, the one whose weights a fit ends with."""
-        return 1 + [_value_of(row, self.stop_by) for row in self.history].index(self.best_value)
+        values = [_value_of(row, self.stop_by) for row in self.history]
+        if self.best_value not in values:
+            raise ValueError(f"No epoch is the best: the metric is NaN in all {len(values)} epochs.")
+        return 1 + values.index(self.best_value)
 
     def save(self, file: str | Path, batches: Any = None) -> None:
         """Save everything that a training needs to continue, also in the middle of an epoch or an annealing.
@@ -342,6 +347,8 @@ class Trainer:
                 after_step()
         finally:
             self.unfinished = None
+        if not epoch.n_batches:
+            raise ValueError("`batches` should have at least one batch per epoch, got none.")
         return {"step": self.step, **epoch.row(self.fabric)}
 
     def _set_rate(self) -> None:
@@ -354,6 +361,8 @@ class Trainer:
 
     def _evaluate(self, held_out: HeldOut, scale: float) -> Row:
         outputs, labels = self._outputs_and_labels(held_out)
+        if not len(labels) and self.fabric.world_size == 1:
+            raise ValueError("`held_out` should have rows that the loss does not ignore, got none.")
         scores, own_scale = split_outputs(outputs, self.predicts_sigma)[0], None if math.isnan(scale) else scale
         with torch.no_grad(), _over_processes(self.loss):
             loss = float(self.loss_of(outputs, labels, scale=own_scale))
