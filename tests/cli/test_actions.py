@@ -109,8 +109,8 @@ def test_the_output_has_the_money_the_budget_and_the_promise(decide):
         (
             ("--budget", "fraud=5", "--prevalence", "fraud=0.01"),
             2,
-            "--prevalence is for rules of offsets. Fit this rule again with --weight: for each row the new share of its class "
-            "over the old one.",
+            "--prevalence is for rules of offsets, with one label per row. Fit this rule again: to rows like the new ones, or "
+            "with --weight, for each row the new share of its class over the old one.",
         ),
     ],
 )

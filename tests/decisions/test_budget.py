@@ -182,8 +182,13 @@ class TestRule:
                 rule.fit(p, y)
         with pytest.raises(ValueError, match="is for two classes, but the scores have 3"):
             DecisionRule("recall@5").fit(np.eye(3)[[0, 1, 2] * 9] * 0.7 + 0.1, [0, 1, 2] * 9)
-        with pytest.raises(ValueError, match="this rule has another metric"):
-            DecisionRule("recall", budget={"fraud": 3}).fit(p, y, costs={"amount": p})
+        for budget in ({"fraud": 3}, None):
+            with pytest.raises(ValueError, match="this metric names none"):
+                DecisionRule("recall", budget=budget).fit(p, y, costs={"amount": p})
+        rule = DecisionRule("recall").fit(p, y)
+        for method in (rule.predict, rule.decision_function):
+            with pytest.raises(ValueError, match="this metric names none"):
+                method(p, costs={"amount": p})
         with pytest.raises(ValueError, match="should rise with the probability"):
             DecisionRule("f1", budget={"fraud": 3}, kind="probability").fit(np.full(600, 0.3), y)
 

@@ -80,14 +80,17 @@ def test_the_interval_is_that_of_the_bootstrap(name):
     logits, y = draw(600)
     task, random = ManyLabels.named(name), np.random.default_rng(0)
     answers = (logits > 0.5).astype(int)
-    _, (low, high) = task.score(answers, y, np.ones(600), None)
+
+    def interval(answers, y, weight, groups=None):
+        return task.judge(answers, np.zeros_like(y), y, weight, groups, True).score_interval
+
+    low, high = interval(answers, y, np.ones(600))
     draws = [random.integers(0, 600, 600) for _ in range(300)]
     spread = np.std([task.value(answers[rows], y[rows], np.ones(600)) for rows in draws])
     assert (high - low) / (2 * 1.96) == pytest.approx(spread, rel=4 / np.sqrt(2 * 300))
     pairs = np.repeat(np.arange(300), 2)
-    twice = task.score(np.repeat(answers[:300], 2, 0), np.repeat(y[:300], 2, 0), np.ones(600), pairs)[1]
-    once = task.score(answers[:300], y[:300], np.ones(300), None)[1]
-    assert twice == pytest.approx(once)
+    twice = interval(np.repeat(answers[:300], 2, 0), np.repeat(y[:300], 2, 0), np.ones(600), pairs)
+    assert twice == pytest.approx(interval(answers[:300], y[:300], np.ones(300)))
 
 
 def test_lists_of_labels_frames_and_files(tmp_path):
@@ -153,7 +156,15 @@ def test_errors():
     rule = DecisionRule("f1_macro", kind="logit").fit(logits, y)
     with pytest.raises(ValueError, match="should have 3 columns"):
         rule.predict(logits[:, :2])
-    with pytest.raises(ValueError, match="`adapt` is for rows with one label each"):
+    with pytest.raises(ValueError, match="`adapt` is for rules of offsets, with one label per row"):
         rule.adapt(logits)
     with pytest.raises(AttributeError, match="no thresholds_"):
         _ = DecisionRule("f1").fit(expit(logits[:, 0]), y[:, 0]).thresholds_
+
+
+def test_a_second_fit_forgets_the_first():
+    logits, y = draw()
+    rule = DecisionRule("f1_macro", kind="logit").fit(logits, y.argmax(1))
+    assert rule.reliability_ is not None
+    assert rule.fit(logits, y).reliability_ is None
+    assert rule.summary() == DecisionRule("f1_macro", kind="logit").fit(logits, y).summary()

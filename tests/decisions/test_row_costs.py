@@ -13,7 +13,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from metricfit import DecisionRule
 from metricfit.decisions._row_costs import Money, RowCosts
-from metricfit.decisions._values import FACTORS, Calibration, ExpectedCost, folds
+from metricfit.decisions._solve import Rows
+from metricfit.decisions._values import FACTORS, Calibration, ExpectedCost
 from metricfit.metrics import Cost
 
 pd = pytest.importorskip("pandas")
@@ -76,13 +77,11 @@ class TestAgainstBruteForce:
         rule = DecisionRule(Cost({(1, 0): "amount", (0, 1): 1}), kind="logit").fit(
             bent, labels, costs={"amount": np.full(n, 5.0)}
         )
-        factor, rows = rule.actions_.worth.factor, rule._rows
+        factor, rows = rule.actions_.worth.factor, Rows(np.stack([np.zeros(n), bent], 1), labels, np.ones(n))
         assert rule.actions_.worth.default == 0
         costs = RowCosts.read(rule.metric, [0, 1], {"amount": np.full(n, 5.0)}, n)
-        order = np.argsort(np.concatenate([np.flatnonzero(labels == label) for label in (0, 1)]))  # kept rows are by class
-        rows = rows.take(order)
         answers = np.empty((len(FACTORS), n), int)
-        for part in folds(rows):
+        for part in rows.folds():
             p = Calibration.fit(rows.take(~part)).probabilities(rows.scores[part])[:, 1]
             for index, one in enumerate(FACTORS):
                 answers[index, part] = one * 5.0 * p > 1.0 - p

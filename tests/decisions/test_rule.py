@@ -13,7 +13,7 @@ from sklearn.metrics import fbeta_score
 
 import metricfit as mf
 from metricfit import metrics
-from metricfit.decisions import Constraint, DecisionRule, NotAttainableError, _rule, _tuning, fit_calibrated_offsets
+from metricfit.decisions import Constraint, DecisionRule, NotAttainableError, _rule_offsets, _tuning, fit_calibrated_offsets
 from metricfit.decisions._constraints import read_constraints
 from metricfit.decisions._intervals import binomial_interval, metric_interval
 from metricfit.decisions._promise import binomial_p_values, fewest_rows
@@ -352,7 +352,7 @@ class TestManyRowsOrClasses:
         y = rng.choice(n_classes, 30_000, p=np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum())
         scores = rng.normal(size=(30_000, n_classes)) + 1.5 * np.eye(n_classes)[y]
         full = DecisionRule(metric, kind="logit").fit(scores, y)
-        for module in ("_rule", "_tuning"):
+        for module in ("_rule_offsets", "_tuning"):
             monkeypatch.setattr(f"metricfit.decisions.{module}.MOST_SEARCHED", 8000)
         part = DecisionRule(metric, kind="logit").fit(scores, y)
         assert "searched on about 8,000 of the 30,000 rows" in part.summary()
@@ -365,7 +365,7 @@ class TestManyRowsOrClasses:
         rng = np.random.default_rng(0)
         y = rng.choice(3, 9000, p=[0.5, 0.3, 0.2])
         scores = rng.normal(size=(9000, 3)) + 1.5 * np.eye(3)[y]
-        for module in ("_rule", "_tuning", "_solve"):
+        for module in ("_rule_offsets", "_tuning", "_solve"):
             monkeypatch.setattr(f"metricfit.decisions.{module}.MOST_SEARCHED", 2000)
         rule = DecisionRule("f1_macro", subject_to="recall[2] >= 0.9", kind="logit").fit(scores, y)
         assert rule.attainable_
@@ -709,7 +709,7 @@ def test_rows_are_taken_whole():
 
 def test_many_rows_are_judged_by_the_search_of_their_halves(monkeypatch):
     """A part is thinned before it is copied, once: 200 does not divide by three classes."""
-    monkeypatch.setattr(_rule, "MOST_SEARCHED", 200)
+    monkeypatch.setattr(_rule_offsets, "MOST_SEARCHED", 200)
     monkeypatch.setattr(_tuning, "MOST_SEARCHED", 200)
     rng = np.random.default_rng(0)
     y = rng.choice(3, 1200, p=[0.6, 0.3, 0.1])

@@ -9,14 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._abstain import Abstention, Bools, fit_threshold, shares_of
+from metricfit.decisions._abstain import Abstention, Bools, fit_threshold
 from metricfit.decisions._budget import Budget
-from metricfit.decisions._guard import Guard
-from metricfit.decisions._intervals import Interval, gain_interval, metric_interval
+from metricfit.decisions._intervals import Judgement
 from metricfit.decisions._row_costs import Money, RowCosts
-from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._solve import START_ROWS, Rows, rank_in_class
-from metricfit.decisions._values import Calibration, ExpectedCost, WeightedProbability, folds
+from metricfit.decisions._values import Calibration, ExpectedCost, WeightedProbability
 from metricfit.metrics import Metric
 
 LARGEST = "the largest probability"
@@ -120,70 +118,33 @@ class Plan:
             tuning = (np.arange(len(rows)) % max(len(rows) // n_tuning, 1) == 0) & (len(rows) >= 10 * n_tuning)
         return tuning, ~tuning
 
-    def judge(self, actions: Actions, rows: Rows, costs: Costs) -> Judgement:
-        """How good the answers are on rows that did not set them, and against the largest probability within the budget."""
-        values, answers = actions.values(rows.scores, costs), actions.answers(rows.scores, costs)
-        fitted = [(part, self.fit(rows.take(~part), take_costs(costs, ~part))) for part in folds(rows)]
-        if is_cross_fitted := bool(fitted) and not any(other.refusal for _, other in fitted):
-            for part, other in fitted:
-                values[part] = other.values(rows.scores[part], take_costs(costs, part))
-                answers[part] = other.answers(rows.scores[part], take_costs(costs, part))
-            answers = answers if self.budget is None else actions.best(values)
-        plain = by_largest = actions.best(softmax_and_normalizer(rows.scores)[0])
-        is_answered = answers != NO_ANSWER
-        if not is_answered.any():
-            raise ValueError("`abstain_cost` is so low that no row is answered. Pass a larger one.")
-        shares = None if actions.abstention is None else shares_of(is_answered, answers != rows.labels, rows.weight)
-        if costs is not None:
-            return self._count_money(answers, plain, rows, costs, is_cross_fitted, shares)
-        answered, of_answered, plain = rows.take(is_answered), answers[is_answered], plain[is_answered]
-        known = (answered.labels, answered.weight, rows.n_classes)
-        guard = Guard(*known, self.metric)
-        return Judgement(
-            answers,
-            by_largest,
-            is_cross_fitted,
-            guard.value(of_answered),
-            metric_interval(self.metric, of_answered, *known, answered.groups),
-            guard.value(of_answered) - guard.value(plain),
-            gain_interval(self.metric, of_answered, plain, *known, answered.groups),
-            shares=shares,
-        )
+    def cross_fit(self, actions: Actions, rows: Rows, costs: Costs) -> tuple[Ints, bool]:
+        """Answers to the rows by actions that were fitted to other rows, and whether there are enough rows for that."""
+        fitted = [(part, self.fit(rows.take(~part), take_costs(costs, ~part))) for part in rows.folds()]
+        if not fitted or any(other.refusal for _, other in fitted):
+            return actions.answers(rows.scores, costs), False
+        values, answers = np.empty(rows.scores.shape), np.empty(len(rows), np.int64)
+        for part, other in fitted:
+            own = rows.scores[part], take_costs(costs, part)
+            values[part], answers[part] = other.values(*own), other.answers(*own)
+        return (answers if self.budget is None else actions.best(values)), True
 
-    def _count_money(
-        self, answers: Ints, plain: Ints, rows: Rows, costs: RowCosts, is_cross_fitted: bool, shares: Any
-    ) -> Judgement:
-        by_largest = plain
+    def judge(self, answers: Ints, plain: Ints, rows: Rows, is_cross_fitted: bool) -> Judgement:
+        """The metric of the rows with an answer, and that of plain answers to them."""
+        kept = answers != NO_ANSWER
+        known = rows.labels[kept], rows.weight[kept], rows.n_classes, None if rows.groups is None else rows.groups[kept]
+        return Judgement.of(self.metric, answers[kept], plain[kept], *known, is_cross_fitted)
+
+    def count_money(self, answers: Ints, plain: Ints, rows: Rows, costs: RowCosts) -> Money:
+        """What the answers cost, and what they save against simple answers."""
         if self.abstain_cost is None:  # nobody knows the cost of no answer: the money is that of answered rows
             kept = answers != NO_ANSWER
-            rows, costs, plain, chosen = rows.take(kept), costs.take(kept), plain[kept], answers[kept]
-        else:
-            chosen = answers
+            rows, costs, plain, answers = rows.take(kept), costs.take(kept), plain[kept], answers[kept]
         others = {LARGEST + (" within the budget" if self.budget else ""): costs.paid(rows.labels, plain)}
         caps = np.full(rows.n_classes, np.inf) if self.budget is None else self.budget.caps(len(rows), rows.n_classes)
         for index in np.flatnonzero(caps >= len(rows)):
             others[f"always {self.labels[index]!r}"] = costs.paid(rows.labels, np.full(len(rows), index))
-        money = Money.of(costs.paid(rows.labels, chosen, self.abstain_cost), others, rows.weight, rows.groups)
-        (low, high), saved, n = money.interval, money.savings[0], money.n_rows
-        gain = saved.interval[0] / n, saved.interval[1] / n
-        return Judgement(
-            answers, by_largest, is_cross_fitted, -money.total / n, (-high / n, -low / n), saved.total / n, gain, money, shares
-        )
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """How good answers are: the metric, which is minus the mean cost if costs are known, and the gain."""
-
-    answers: Ints
-    by_largest: Ints  # the answers of the largest probability, within the budget
-    is_cross_fitted: bool
-    score: float
-    score_interval: Interval
-    gain: float
-    gain_interval: Interval
-    money: Money | None = None
-    shares: dict[str, Any] | None = None  # of answered rows and their errors, if some are not answered
+        return Money.of(costs.paid(rows.labels, answers, self.abstain_cost), others, rows.weight, rows.groups)
 
 
 def take_costs(costs: Costs, index: Bools) -> Costs:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 import torch
 from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._constraints import ACCURACY, COST, SHARES, ClassConstraint, Share, ShareMetric
+from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.metrics import Custom, FBeta, Jaccard, Metric, Precision, Recall
 
@@ -99,6 +103,42 @@ def gain_p_value(gain: float, interval: Interval) -> float:
     """P-value of a gain of zero, from the normal interval of the gain."""
     error = (interval[1] - interval[0]) / (2.0 * Z)
     return float(2.0 * ndtr(-abs(gain) / error)) if error > 0.0 else float(gain == 0.0)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The metric of the answers of a rule, and of plain answers to the same rows."""
+
+    score: float
+    score_interval: Interval
+    baseline: float
+    gain_interval: Interval
+    is_cross_fitted: bool  # whether the answers come from rules of the other rows
+
+    @property
+    def gain(self) -> float:
+        return self.score - self.baseline
+
+    @classmethod
+    def of(
+        cls,
+        metric: Metric,
+        predicted: Ints,
+        plain: Ints,
+        labels: Ints,
+        weight: Floats,
+        n_classes: int,
+        groups: Ints | None,
+        is_cross_fitted: bool,
+    ) -> Self:
+        known, guard = (labels, weight, n_classes, groups), Guard(labels, weight, n_classes, metric)
+        score, baseline = guard.value(predicted), guard.value(plain)
+        of_score, of_gain = metric_interval(metric, predicted, *known), gain_interval(metric, predicted, plain, *known)
+        return cls(score, of_score, baseline, of_gain, is_cross_fitted)
+
+
+def ends(interval: Interval) -> str:
+    return f"{interval[0]:.4f} … {interval[1]:.4f}"
 
 
 def pseudo_rows(matrices: Floats) -> Floats:

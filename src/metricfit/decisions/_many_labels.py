@@ -23,7 +23,7 @@ import numpy as np
 
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._intervals import Interval, Z, bounded_interval, values_and_slopes
+from metricfit.decisions._intervals import Judgement, Z, bounded_interval, values_and_slopes
 from metricfit.decisions._tuning import tune_offsets
 from metricfit.metrics import Averaged, Multilabel
 
@@ -125,17 +125,14 @@ class ManyLabels:
     def value(self, answers: Ints, y: Ints, weight: Floats) -> float:
         return self._value_and_influence(answers, y, weight)[0]
 
-    def score(self, answers: Ints, y: Ints, weight: Floats, groups: Ints | None) -> tuple[float, Interval]:
-        """The metric and its 95 % interval, by the delta method."""
-        value, influence = self._value_and_influence(answers, y, weight)
-        low, high = bounded_interval(value, _error(influence, groups), (0.0, 1.0))
-        return value, (float(low), float(high))
-
-    def gain(self, one: Ints, other: Ints, y: Ints, weight: Floats, groups: Ints | None) -> tuple[float, Interval]:
-        """The difference of two answers to the same rows, and its 95 % interval."""
-        (first, a), (second, b) = (self._value_and_influence(answers, y, weight) for answers in (one, other))
-        half = Z * _error(a - b, groups)
-        return first - second, (first - second - half, first - second + half)
+    def judge(
+        self, answers: Ints, plain: Ints, y: Ints, weight: Floats, groups: Ints | None, is_cross_fitted: bool
+    ) -> Judgement:
+        """The metric of answers and of plain ones to the same rows, with intervals by the delta method."""
+        (score, own), (baseline, other) = (self._value_and_influence(one, y, weight) for one in (answers, plain))
+        low, high = bounded_interval(score, _error(own, groups), (0.0, 1.0))
+        gain, half = score - baseline, Z * _error(own - other, groups)
+        return Judgement(score, (float(low), float(high)), baseline, (gain - half, gain + half), is_cross_fitted)
 
     def _value_and_influence(self, answers: Ints, y: Ints, weight: Floats) -> tuple[float, Floats]:
         if isinstance(self.metric, RowAverage):

@@ -1,4 +1,4 @@
-"""ONNX: a small builder of graphs, and a :class:`DecisionRule` as one.
+"""A small builder of ONNX graphs.
 
 All numbers in a graph are doubles, as they are here, so that a decision is the same in both. Inputs may be float32: they
 become doubles first.
@@ -7,7 +7,7 @@ become doubles first.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,6 @@ from numpy.typing import NDArray
 from metricfit._checks import check_option
 from metricfit._extras import require
 from metricfit._typing import Floats
-from metricfit.decisions._rule_actions import check_graph
-from metricfit.decisions._rule_labels import is_never_empty
-from metricfit.decisions._scores import LEAST_PROBABILITY
-
-if TYPE_CHECKING:
-    from metricfit.decisions._rule import DecisionRule
 
 OPSET, IR_VERSION = 18, 10  # as torch writes them
 OLD_ML_OPSET, ML_OPSET = 3, 5  # the latter is for TreeEnsemble and does not have the older operators for trees
@@ -109,54 +103,6 @@ class OnnxGraph:
     def _name(self, what: str) -> str:
         self._n_names += 1
         return f"{what}/{self._n_names}"
-
-
-def rule_to_onnx(rule: DecisionRule, dtype: str) -> Any:
-    """A graph from ``scores``, read as the rule reads them, to ``label``."""
-    check_graph(rule)
-    rule.check_attainable()
-    graph = OnnxGraph(dtype)
-    kind = rule.kind_ if rule.kind == "auto" else rule.kind
-    if rule.has_lists_ is not None:
-        return _labels_to_onnx(rule, graph, kind)
-    scores = graph.numbers("scores", 1 if rule.is_single_ else len(rule.classes_))
-    if rule.is_single_:
-        scores = _pair(graph, scores, kind, positive=rule.classes_.tolist().index(rule.positive_))
-    if kind == "probability" or (rule.is_single_ and kind == "log_probability"):
-        scores = graph.add("Log", graph.add("Max", scores, np.array(LEAST_PROBABILITY)))
-    elif kind == "log_probability":
-        scores = graph.add("Where", graph.add("IsInf", scores), np.log(np.array(LEAST_PROBABILITY)), scores)
-    label = graph.label(scores, rule.offsets_, rule.classes_)
-    return graph.build({"label": (label, rule.classes_.dtype, (None,))})
-
-
-def _labels_to_onnx(rule: DecisionRule, graph: OnnxGraph, kind: str) -> Any:
-    """Several labels per row, (n, K) of 0 and 1: a label is 1 where its logit and its offset add up to more than zero.
-
-    Of a row that needs an answer, the label with the largest sum is 1, too.
-    """
-    n_labels = len(rule.classes_)
-    logits = graph.numbers("scores", n_labels)
-    if kind == "log_probability":
-        logits = graph.add("Exp", logits)
-    if kind != "logit":
-        both = logits, graph.add("Sub", np.array(1.0), logits)
-        logits = graph.add("Sub", *(graph.add("Log", graph.add("Max", one, np.array(LEAST_PROBABILITY))) for one in both))
-    sums = graph.add("Add", logits, rule.offsets_)
-    is_answered = graph.add("Greater", sums, np.array(0.0))
-    if is_never_empty(rule):
-        largest = graph.add("ReduceMax", sums, np.array([1], np.int64), keepdims=1)
-        is_answered = graph.add("Or", is_answered, graph.add("Equal", sums, largest))
-    return graph.build({"label": (graph.cast(is_answered, np.int64), np.int64, (None, n_labels))})
-
-
-def _pair(graph: OnnxGraph, column: str, kind: str, positive: int) -> str:
-    """One column, about the positive class, as two."""
-    if kind == "log_probability":
-        column = graph.add("Exp", column)
-    start = np.array(0.0 if kind == "logit" else 1.0)
-    other = graph.add("Mul", column, np.array(0.0)) if kind == "logit" else graph.add("Sub", start, column)
-    return graph.add("Concat", *((other, column) if positive else (column, other)), axis=1)
 
 
 def _identity(value: str, name: str) -> Any:

@@ -1,4 +1,4 @@
-r"""The shares of the classes in rows without labels, and a rule for other shares.
+r"""The shares of the classes in rows without labels.
 
 If only the shares of the classes change, the probabilities p of a calibrated model become, up to a factor per row,
 :math:`p\,\pi'/\pi`, with the old shares :math:`\pi` and the new ones :math:`\pi'`. These are estimated by EM (Saerens et al.,
@@ -7,10 +7,9 @@ If only the shares of the classes change, the probabilities p of a calibrated mo
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -20,10 +19,6 @@ from metricfit.decisions._calibration import fit_scale_and_bias
 from metricfit.decisions._intervals import Z
 from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._solve import Rows, rank_in_class
-from metricfit.metrics import BalancedAccuracy, GMean, name_of
-
-if TYPE_CHECKING:
-    from metricfit.decisions._rule import DecisionRule
 
 PSEUDO_ROWS = 10.0
 _MOST_ROUNDS, _TOLERANCE = 5000, 1e-9
@@ -129,34 +124,3 @@ def separation(probabilities: Floats, weight: Floats, shares: Floats) -> Floats:
     [0.64, 0.64]
     """
     return weight @ (probabilities - shares) ** 2 / (weight.sum() * shares * (1.0 - shares))
-
-
-def with_shares(rule: DecisionRule, shares: Floats, origin: str, intervals: Floats | None = None) -> DecisionRule:
-    """A rule whose offsets are solved again for these shares; the same offsets if they do not depend on them."""
-    new, rows = copy.copy(rule), rule._rows
-    parts = [f"{label!r} {share:.3g}" for label, share in zip(rule.classes_.tolist(), shares, strict=True)]
-    if intervals is not None:
-        parts = [f"{part} ({low:.3g} … {high:.3g})" for part, (low, high) in zip(parts, intervals, strict=True)]
-    note = f"The shares of the classes, {origin}, are {', '.join(parts)}."
-    if _ignores_shares(rule):
-        new.notes_ = (
-            *rule.notes_,
-            f"{note} {name_of(rule.metric)} does not depend on them, so the rule stays as it was.",
-        )
-        return new
-    weight = rows.weight * shares[rows.labels] / rule.shares_[rows.labels]
-    new._rows, new.shares_ = replace(rows, weight=weight / weight.mean()), shares
-    new.confidence = new.score_ = new.curve_ = None
-    solution = new._solve(new._rows)
-    new.offsets_, new.refusal_, new.attainable_ = solution.offsets, solution.refusal, not solution.refusal
-    new.constraints_ = []
-    lost = " The promise was about the old shares and does not hold for these." if rule.confidence is not None else ""
-    new.notes_ = (*rule.notes_, f"{note} The offsets were solved again.{lost}")
-    return new
-
-
-def _ignores_shares(rule: DecisionRule) -> bool:
-    """Whether metric and constraints are about the rows within each class only."""
-    within = ("recall", "fpr", "specificity")
-    is_metric = isinstance(rule.metric_, BalancedAccuracy | GMean)
-    return is_metric and all(one.constraint.quantity in within for one in rule._constraints)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._intervals import Interval, Z
+from metricfit.decisions._intervals import Interval, Judgement, Z
 from metricfit.metrics import Cost
 
 
@@ -74,8 +74,17 @@ class RowCosts:
         return self.columns.get((true, answer), self.matrix[true, answer])
 
 
-def cost_columns(cost: Cost, costs: Any, n_rows: int) -> dict[str, Floats]:
-    """The columns that a cost names, from a data frame or a dictionary, or else the arrays that the cost was made of."""
+def has_row_costs(metric: Any) -> TypeGuard[Cost]:
+    """Whether a metric names columns of costs, which differ from row to row."""
+    return isinstance(metric, Cost) and bool(metric.columns)
+
+
+def cost_columns(cost: Any, costs: Any, n_rows: int) -> dict[str, Floats]:
+    """The columns that a metric names, from a data frame or a dictionary, or else the arrays that it was made of."""
+    if not has_row_costs(cost):
+        if costs is not None:
+            raise ValueError("`costs` is for the columns that a metric `Cost` names, and this metric names none.")
+        return {}
     if costs is None and set(cost.columns) <= set(cost.arrays):
         costs = cost.arrays
     if costs is None:
@@ -135,6 +144,12 @@ class Money:
             for name, other in others.items()
         )
         return cls(float(weight @ paid), float(weight.sum()), _interval(weight * paid, groups), tuple(savings))
+
+    def judgement(self, is_cross_fitted: bool) -> Judgement:
+        """The metric is minus the mean cost of a row, and the gain is over the first of the others."""
+        (low, high), saved, n = self.interval, self.savings[0], self.n_rows
+        gain = saved.interval[0] / n, saved.interval[1] / n
+        return Judgement(-self.total / n, (-high / n, -low / n), -(self.total + saved.total) / n, gain, is_cross_fitted)
 
     def sentences(self, where: str) -> list[str]:
         lines = [f"The answers cost {self.total:,.2f} ({_ends(self.interval)}) {where}: {self.per_1000:,.2f} per 1,000 rows."]

@@ -3,41 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import _rule_actions, _rule_file, _rule_labels, _rule_text
+from metricfit.decisions import _rule_actions, _rule_file, _rule_labels, _rule_offsets
 from metricfit.decisions._abstain import CoverageCurve
 from metricfit.decisions._actions import Actions
-from metricfit.decisions._calibration import MOST_SEARCHED
-from metricfit.decisions._constraints import Constraint, read_constraints, resolve_constraints
+from metricfit.decisions._constraints import ClassConstraint, Constraint, read_constraints
 from metricfit.decisions._curve import Curve, Reliability
-from metricfit.decisions._guard import Guard
-from metricfit.decisions._hard import hard_confusion, largest_class, metric_values
-from metricfit.decisions._intervals import constraint_interval, gain_interval, gain_p_value, metric_interval
-from metricfit.decisions._onnx import rule_to_onnx
-from metricfit.decisions._prevalence import complete_shares, estimate_shares, with_shares
-from metricfit.decisions._row_costs import Money
+from metricfit.decisions._hard import hard_confusion
+from metricfit.decisions._intervals import Judgement, constraint_interval, gain_p_value
+from metricfit.decisions._prevalence import complete_shares, estimate_shares
+from metricfit.decisions._row_costs import Money, has_row_costs
 from metricfit.decisions._scores import check_groups, check_percentages, check_weight, match_columns, read_scores
-from metricfit.decisions._solve import Rows, Solution, check_promise, rank_in_class, solve
-from metricfit.metrics import Cost, Metric, positive_of, resolve_metric
+from metricfit.decisions._solve import Rows
+from metricfit.metrics import Metric, positive_of, resolve_metric
 
-FOLDS, FEW_FOLDS = 5, 2  # parts of the rows, each decided by a rule of the others; parts of very many rows
-CLEARLY = 1.0  # standard error by which offsets of several classes have to lose to be dropped
-MOST_KEPT = 20_000  # rows that a rule keeps for another prevalence
 _KINDS = {"probability": "probabilities", "log_probability": "log-probabilities", "logit": "logits"}
 
 
 class NotAttainableError(ValueError):
     """No decision keeps the constraints."""
+
+
+class Way(Protocol):
+    """How a fitted rule comes to its answers. These modules are ways: by offsets, by actions, by a threshold per label."""
+
+    def predict(self, rule: DecisionRule, scores: Any, costs: Any) -> NDArray[Any]: ...
+
+    def values(self, rule: DecisionRule, scores: Any, costs: Any) -> Floats:
+        """What :meth:`predict` compares, a column per class."""
+
+    def score(self, rule: DecisionRule, scores: Any, y: ArrayLike, weight: Floats, costs: Any) -> float: ...
+
+    def describe(self, rule: DecisionRule) -> str:
+        """The rule in a sentence, also before the fit."""
+
+    def sentences(self, rule: DecisionRule) -> list[str]:
+        """How good the answers are."""
+
+    def to_onnx(self, rule: DecisionRule, dtype: str) -> Any: ...
 
 
 class DecisionRule(ClassifierMixin, BaseEstimator):
@@ -153,6 +164,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     coverage_: dict[str, Any] | None = None
     coverage_curve_: CoverageCurve | None = None
     has_lists_: bool | None = None  # of several labels per row: whether answers are lists of labels
+    _constraints: tuple[ClassConstraint, ...] = ()
+    _rows: Rows | None = None  # of the fit, for another prevalence
 
     def __init__(
         self,
@@ -214,33 +227,17 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self : DecisionRule
             The fitted rule.
         """
-        self.actions_ = self.money_ = self.coverage_ = self.coverage_curve_ = None
+        self.actions_ = self.money_ = self.coverage_ = self.coverage_curve_ = self.curve_ = self.reliability_ = None
+        self.has_lists_ = self.share_intervals_ = self._rows = None
+        self.attainable_, self.refusal_, self._constraints, self.constraints_ = True, "", (), list[dict[str, Any]]()
         if _rule_labels.are_many(scores, y):
             weight, index = check_weight(sample_weight, len(scores)), check_groups(groups, len(scores))
             _rule_labels.fit(self, scores, y, weight, index)
             return self
-        self.has_lists_ = None
-        constraints = self._check()
+        self._check()
         rows = self._read(scores, y, sample_weight, groups)
-        if _rule_actions.is_needed(self):
-            _rule_actions.fit(self, rows, costs)
-            self._keep(rows)
-            return self
-        self._constraints = resolve_constraints(constraints, self.classes_.tolist(), self._positive, self.metric_)
-        if self.confidence is not None:
-            check_promise(rows, self._constraints)
-        solution = self._solve(rows)
-        self.offsets_, self.refusal_, self.attainable_ = solution.offsets, solution.refusal, not solution.refusal
-        self._judge(rows)
-        if len(rows) > MOST_SEARCHED and (rows.n_classes > 2 or not self._constraints):
-            self.notes_ += (
-                f"The offsets were searched on about {MOST_SEARCHED:,} of the {len(rows):,} rows, as many of each class as "
-                "possible. The scores above are those of all rows.",
-            )
-        self.constraints_ = [_rule_text.describe_constraint(self, one, rows, solution) for one in self._constraints]
-        self.curve_ = Curve.of(rows, self.metric_, self._positive, self._threshold) if self._positive is not None else None
+        (_rule_actions if _rule_actions.is_needed(self) else _rule_offsets).fit(self, rows, costs)
         self.reliability_ = Reliability.of(rows, self._positive)
-        self._keep(rows)
         return self
 
     def predict(self, scores: Any, *, costs: Any = None) -> NDArray[Any]:
@@ -263,12 +260,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         NotAttainableError
             If the constraints cannot be kept and ``fallback`` is None.
         """
-        if self.has_lists_ is not None:
-            return _rule_labels.predict(self, scores)
         self.check_attainable()
-        if self.actions_ is not None:
-            return _rule_actions.predict(self, self._read_new(scores), costs)
-        return self.classes_[largest_class(self._read_new(scores), self.offsets_)]
+        return self._way.predict(self, scores, costs)
 
     def check_attainable(self) -> None:
         """Raise a :class:`NotAttainableError` if :meth:`predict` would."""
@@ -294,19 +287,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         float
             The metric; larger is better.
         """
-        weight = check_weight(sample_weight, len(scores))
-        if self.has_lists_ is not None:
-            return _rule_labels.score(self, scores, y, weight)
-        known, truth = self.classes_.tolist(), np.asarray(y).tolist()
-        if unknown := sorted(set(truth) - set(known), key=str):
-            raise ValueError(f"`y` should hold classes of the rule, {known}, got also {unknown[:5]}.")
-        index = {label: place for place, label in enumerate(known)}
-        labels = np.array([index[label] for label in truth])
-        self.check_attainable()
-        if self.actions_ is not None:
-            return _rule_actions.score(self, self._read_new(scores), labels, weight, costs)
-        predicted = largest_class(self._read_new(scores), self.offsets_)
-        return float(metric_values(self.metric_, hard_confusion(predicted, labels, weight, len(known))))
+        return self._way.score(self, scores, y, check_weight(sample_weight, len(scores)), costs)
 
     def decision_function(self, scores: Any, *, costs: Any = None) -> Floats:
         """Sums of scores and offsets that :meth:`predict` decides by; for costs per row, the expected savings.
@@ -323,12 +304,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes) or (n_samples,)
             For two classes one column: the sum of ``classes_[1]`` minus that of ``classes_[0]``.
         """
-        if self.has_lists_ is not None:
-            return _rule_labels.shifted(self, scores)
-        shifted = self._read_new(scores) + self.offsets_
-        if self.actions_ is not None:
-            shifted = _rule_actions.values(self, shifted, costs)
-        return shifted[:, 1] - shifted[:, 0] if len(self.classes_) == 2 else shifted
+        found = self._way.values(self, scores, costs)
+        return found[:, 1] - found[:, 0] if len(self.classes_) == 2 and self.has_lists_ is None else found
 
     def constraints_on(self, y: ArrayLike, predicted: ArrayLike) -> list[dict[str, Any]]:
         """Evaluate the constraints on decisions about labelled rows.
@@ -345,8 +322,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         list of dict
             For each constraint its ``"value"``, the ``"interval"``, which is exact for a share, and whether it is ``"kept"``.
         """
-        known, n_classes = {label: index for index, label in enumerate(self.classes_.tolist())}, len(self.classes_)
-        labels, decided = (np.array([known[label] for label in np.asarray(one).tolist()], np.int64) for one in (y, predicted))
+        labels, decided, n_classes = self._index_of(y), self._index_of(predicted), len(self.classes_)
         weight, found = np.ones(len(labels)), list[dict[str, Any]]()
         for one in self._constraints:
             value, interval = constraint_interval(one, decided, labels, weight, n_classes)
@@ -385,7 +361,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
             raise AttributeError(f"A rule of {len(self.classes_)} classes has no threshold_. See offsets_.")
         if self.actions_ is not None:
             raise AttributeError("This rule has no threshold_: its answer depends on more than the score.")
-        return float(self._threshold(self.offsets_[1 - self._positive] - self.offsets_[self._positive]))
+        return float(_rule_offsets.to_threshold(self, self.offsets_[1 - self._positive] - self.offsets_[self._positive]))
 
     @property
     def positive_(self) -> Any:
@@ -407,8 +383,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         DecisionRule
             The new rule.
         """
-        _rule_actions.check_offsets(self, "for_prevalence")
-        return with_shares(self, complete_shares(shares, self.shares_, self.classes_.tolist()), "passed")
+        rows = self._rows_for("for_prevalence")
+        return _rule_offsets.with_shares(self, rows, complete_shares(shares, self.shares_, self.classes_.tolist()), "passed")
 
     def adapt(self, scores: Any) -> DecisionRule:
         """Adapt the rule to the shares of the classes in new rows without labels.
@@ -426,12 +402,9 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         DecisionRule
             The new rule, with the estimated ``shares_`` and their ``share_intervals_``.
         """
-        _rule_actions.check_offsets(self, "adapt")
-        new = self._read_new(scores)
-        found = estimate_shares(self._rows, self.shares_, new, self.classes_.tolist())
-        rule = with_shares(self, found.values, f"estimated from {len(new):,} rows", found.intervals)
-        rule.share_intervals_ = found.intervals
-        return rule
+        rows, new = self._rows_for("adapt"), self._read_new(scores)
+        found = estimate_shares(rows, self.shares_, new, self.classes_.tolist())
+        return _rule_offsets.with_shares(self, rows, found.values, f"estimated from {len(new):,} rows", found.intervals)
 
     def summary(self) -> str:
         """Describe what the rule does, how well, and what it promises.
@@ -441,7 +414,11 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         str
             One sentence per line.
         """
-        return _rule_text.summary(self)
+        lines = [repr(self), *self._way.sentences(self), *(one["sentence"] for one in self.constraints_)]
+        if self.reliability_ is not None and self.kind_ != "logit":
+            what = "of the most probable class" if self._positive is None else repr(self.positive_)
+            lines.append(self.reliability_.warning(what))
+        return "\n".join(filter(None, [*lines, self.refusal_, *self.notes_]))
 
     def save(self, file: str | Path, *, overwrite: bool = False) -> None:
         """Write the rule to a JSON file, with the rows that it keeps for another prevalence.
@@ -472,7 +449,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         onnx.ModelProto
             The model.
         """
-        return rule_to_onnx(self, dtype)
+        self.check_attainable()
+        return self._way.to_onnx(self, dtype)
 
     @classmethod
     def load(cls, file: str | Path, *, metric: Any = None) -> Self:
@@ -493,9 +471,16 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return _rule_file.load(cls, Path(file), metric)
 
     def __repr__(self) -> str:
-        return _rule_text.describe(self)
+        return self._way.describe(self)
 
-    def _check(self) -> tuple[Constraint, ...]:
+    @property
+    def _way(self) -> Way:
+        if self.has_lists_ is not None:
+            return _rule_labels
+        by_actions = self.actions_ is not None if hasattr(self, "offsets_") else _rule_actions.is_needed(self)
+        return _rule_actions if by_actions else _rule_offsets
+
+    def _check(self) -> None:
         constraints = read_constraints(self.subject_to)
         if self.confidence is not None and not 0.0 < self.confidence < 1.0:
             raise ValueError(f"`confidence` should lie between 0 and 1, such as 0.9, got {self.confidence!r}.")
@@ -504,7 +489,6 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         if self.fallback not in (None, "best"):
             raise ValueError(f"`fallback` should be None or 'best', got {self.fallback!r}.")
         _rule_actions.check(self)
-        return constraints
 
     def _read(self, scores: Any, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None) -> Rows:
         read = read_scores(scores, self.kind)
@@ -521,9 +505,9 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return Rows(self._in_order(read.values), labels, weight, check_groups(groups, len(labels)))
 
     def _resolve(self, counts: Ints) -> Metric:
-        if isinstance(self.metric, Cost) and self.metric.columns:
+        if has_row_costs(self.metric):
             return self.metric  # by the names of the classes
-        metric = _rule_actions.plain_metric(self)
+        metric = self.metric if _rule_actions.rank_of(self) is None else str(self.metric).split("@")[0]
         return resolve_metric(metric, None, self.pos_label, self.classes_, self.class_order, counts).metric
 
     def _read_new(self, scores: Any) -> Floats:
@@ -552,68 +536,26 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self.notes_ += (f"The positive class is {known[index]!r}, {why}.",)
         return index
 
-    def _keep(self, rows: Rows) -> None:
-        """Keep rows for another prevalence."""
-        kept = rows.thinned(MOST_KEPT)
-        self._rows = replace(kept, scores=kept.scores.astype(np.float32).astype(np.float64))
+    def _index_of(self, labels: ArrayLike) -> Ints:
+        """The index of every label among the classes."""
+        index, given = {label: place for place, label in enumerate(self.classes_.tolist())}, np.asarray(labels).tolist()
+        if unknown := sorted(set(given) - set(index), key=str):
+            raise ValueError(f"`y` should hold classes of the rule, {list(index)}, got also {unknown[:5]}.")
+        return np.array([index[label] for label in given], np.int64)
 
-    def _solve(self, rows: Rows) -> Solution:
-        return solve(rows, self.metric_, self._constraints, self.confidence)
+    def _rows_for(self, name: str) -> Rows:
+        """The rows to solve offsets with again."""
+        if self._rows is None:
+            raise ValueError(
+                f"`{name}` is for rules of offsets, with one label per row. Fit this rule again: to rows like the new "
+                "ones, or with `sample_weight`, for each row the new share of its class over the old one."
+            )
+        return self._rows
+
+    def _keep(self, found: Judgement) -> None:
+        self.is_cross_fitted_, self.score_, self.score_interval_ = found.is_cross_fitted, found.score, found.score_interval
+        self.baseline_, self.gain_, self.gain_interval_ = found.baseline, found.gain, found.gain_interval
+        self.gain_p_ = gain_p_value(found.gain, found.gain_interval)
 
     def _decides(self) -> bool:
         return self.attainable_ or self.fallback is not None
-
-    def _judge(self, rows: Rows) -> None:
-        """The metric of rows that did not set the offsets, and its difference from that of the largest score."""
-        guard, plain = Guard(rows.labels, rows.weight, rows.n_classes, self.metric_), rows.scores.argmax(1)
-        predicted = self._cross_fit(rows, FOLDS if len(rows) <= MOST_SEARCHED else FEW_FOLDS)
-        if rows.n_classes > 2 and not self._constraints and self._offsets_lose(rows, guard, plain, predicted):
-            self.offsets_, predicted = np.zeros(rows.n_classes), plain
-        self.is_cross_fitted_ = predicted is not None
-        if predicted is None:
-            predicted = largest_class(rows.scores, self.offsets_)
-        known = rows.labels, rows.weight, rows.n_classes
-        self.score_, self.baseline_ = guard.value(predicted), guard.value(plain)
-        self.gain_ = self.score_ - self.baseline_
-        self.score_interval_ = metric_interval(self.metric_, predicted, *known, rows.groups)
-        self.gain_interval_ = gain_interval(self.metric_, predicted, plain, *known, rows.groups)
-        self.gain_p_ = gain_p_value(self.gain_, self.gain_interval_)
-        self.predicted_, self.baseline_predicted_ = self.classes_[predicted], self.classes_[plain]
-
-    def _cross_fit(self, rows: Rows, n_folds: int, least: int = 2 * FOLDS) -> Ints | None:
-        """What rules of the other rows decide for each part of the rows.
-
-        None for fewer than ``least`` rows of a class, or if such a rule refuses.
-        """
-        fold = (rank_in_class(rows.labels) if rows.groups is None else rows.groups) % n_folds
-        counts = np.bincount(rows.labels)
-        if counts[counts > 0].min() < least or len(np.unique(fold)) < n_folds:
-            return None
-        predicted = np.empty(len(rows), np.int64)
-        for number in range(n_folds):
-            others = np.flatnonzero(fold != number)
-            is_thinned = len(others) > MOST_SEARCHED and not self._constraints  # as the search does: to copy fewer rows
-            solution = self._solve(rows.thinned(MOST_SEARCHED, others) if is_thinned else rows.take(others))
-            if solution.refusal:
-                return None
-            predicted[fold == number] = largest_class(rows.scores[fold == number], solution.offsets)
-        return predicted
-
-    def _offsets_lose(self, rows: Rows, guard: Guard, plain: Ints, predicted: Ints | None) -> bool:
-        """Whether the largest score decides better about rows that did not set the offsets; a note says so.
-
-        A few rows for each of many classes are enough for this comparison, though not for a score.
-        """
-        if predicted is None:
-            predicted = self._cross_fit(rows, FEW_FOLDS, least=1)
-        if predicted is None or not np.any(predicted != plain):
-            return False
-        loss = guard.value(plain) - guard.value(predicted)
-        if loss <= CLEARLY * guard.difference_error(predicted, plain):
-            return False
-        self.notes_ += (f"No offsets: on rows that did not set them they lost {loss:.4f} against the largest score.",)
-        return True
-
-    def _threshold(self, difference: Any) -> Any:
-        """A difference of scores, the positive class's less the other's, in the units that the scores came in."""
-        return difference if self.kind_ == "logit" else expit(difference)

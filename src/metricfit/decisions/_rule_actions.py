@@ -1,4 +1,4 @@
-"""The part of a :class:`DecisionRule` whose answers depend on more than a score: on costs of the row, or on other rows."""
+"""A :class:`DecisionRule` whose answers depend on more than a score: on costs of the row, or on other rows."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from metricfit._checks import check_number
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._abstain import CoverageCurve, read_limit
+from metricfit.decisions._abstain import CoverageCurve, read_limit, shares_of
 from metricfit.decisions._actions import NO_ANSWER, Plan, take_costs
 from metricfit.decisions._budget import Budget
-from metricfit.decisions._curve import Reliability
 from metricfit.decisions._hard import hard_confusion, metric_values
-from metricfit.decisions._intervals import gain_p_value
+from metricfit.decisions._intervals import ends
 from metricfit.decisions._promise import promise_in_words
-from metricfit.decisions._row_costs import RowCosts
+from metricfit.decisions._row_costs import RowCosts, cost_columns, has_row_costs
+from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._solve import Rows
 from metricfit.decisions._values import ExpectedCost
 from metricfit.metrics import Cost, name_of
@@ -30,17 +30,12 @@ _BY_RANK = re.compile(r"(precision|recall)@(\d+)")
 
 
 def is_needed(rule: DecisionRule) -> bool:
-    """Whether offsets alone do not say the answers."""
-    has_actions = rule.actions_ is not None or rule.budget is not None or may_abstain(rule)
-    return has_actions or has_row_costs(rule) or rank_of(rule) is not None
+    """Whether offsets alone cannot say the answers that the options ask for."""
+    return rule.budget is not None or may_abstain(rule) or has_row_costs(rule.metric) or rank_of(rule) is not None
 
 
 def may_abstain(rule: DecisionRule) -> bool:
     return rule.abstain is not None or rule.abstain_cost is not None
-
-
-def has_row_costs(rule: DecisionRule) -> bool:
-    return isinstance(rule.metric, Cost) and bool(rule.metric.columns)
 
 
 def rank_of(rule: DecisionRule) -> int | None:
@@ -49,14 +44,9 @@ def rank_of(rule: DecisionRule) -> int | None:
     return None if found is None else int(found[2])
 
 
-def plain_metric(rule: DecisionRule) -> Any:
-    """The metric without a rank."""
-    return rule.metric if rank_of(rule) is None else str(rule.metric).split("@")[0]
-
-
 def check(rule: DecisionRule) -> None:
     """Raise a ValueError for options that exclude each other."""
-    what = "costs per row" if has_row_costs(rule) else "abstention" if may_abstain(rule) else "a budget"
+    what = "costs per row" if has_row_costs(rule.metric) else "abstention" if may_abstain(rule) else "a budget"
     if is_needed(rule) and rule.subject_to is not None:
         raise ValueError(f"`subject_to` cannot be kept together with {what}. Leave one of them out.")
     if rank_of(rule) is not None and rule.budget is not None:
@@ -76,38 +66,28 @@ def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
     if rule.confidence is not None and not rows.are_independent:
         raise ValueError("`confidence` needs independent rows that count alike: leave out `sample_weight` and `groups`.")
     plan, found = _plan(rule), _read_costs(rule, costs, len(rows))
-    rule.actions_ = plan.fit(rows, found)
-    judgement = plan.judge(rule.actions_, rows, found)
-    rule.money_, rule.is_cross_fitted_ = judgement.money, judgement.is_cross_fitted
-    rule.score_, rule.score_interval_ = judgement.score, judgement.score_interval
-    rule.gain_, rule.gain_interval_ = judgement.gain, judgement.gain_interval
-    rule.baseline_, rule.gain_p_ = rule.score_ - rule.gain_, gain_p_value(rule.gain_, rule.gain_interval_)
-    rule.predicted_, rule.coverage_ = _labels(rule, judgement.answers), judgement.shares
-    rule.baseline_predicted_ = rule.classes_[judgement.by_largest]
-    if rule.actions_.abstention is not None:
-        answers = rule.actions_.best(rule.actions_.values(rows.scores, found))
-        risk = rule.actions_.risk(rows.scores, found, answers, rule.actions_.abstention.is_money)
-        rule.coverage_curve_ = CoverageCurve.of(risk, answers != rows.labels)
-    rule.offsets_, rule._constraints, rule.constraints_ = np.zeros(rows.n_classes), (), []
-    rule.refusal_, rule.attainable_, rule.curve_ = rule.actions_.refusal, not rule.actions_.refusal, None
-    rule.reliability_ = Reliability.of(rows, rule._positive)
-    rule.notes_ += _budget_notes(rule, judgement.answers)
-
-
-def _budget_notes(rule: DecisionRule, answers: Ints) -> tuple[str, ...]:
-    """For each class with a budget, the answers that it allows to these rows, and those that were given."""
-    assert rule.actions_ is not None
-    if rule.actions_.budget is None:
-        return ()
-    caps, given = (
-        rule.actions_.budget.caps(len(answers), len(rule.classes_)),
-        np.bincount(answers, minlength=len(rule.classes_)),
-    )
-    return tuple(
-        f"The budget allows {caps[index]:,.0f} answers {label!r} to these {len(answers):,} rows; {given[index]:,} are given."
-        for index, label in enumerate(rule.classes_.tolist())
-        if np.isfinite(caps[index])
-    )
+    rule.actions_ = actions = plan.fit(rows, found)
+    rule.offsets_, rule.refusal_, rule.attainable_ = np.zeros(rows.n_classes), actions.refusal, not actions.refusal
+    answers, is_cross_fitted = plan.cross_fit(actions, rows, found)
+    plain = actions.best(softmax_and_normalizer(rows.scores)[0])
+    if not (answers != NO_ANSWER).any():
+        raise ValueError("`abstain_cost` is so low that no row is answered. Pass a larger one.")
+    rule.money_ = None if found is None else plan.count_money(answers, plain, rows, found)
+    money = rule.money_
+    rule._keep(plan.judge(answers, plain, rows, is_cross_fitted) if money is None else money.judgement(is_cross_fitted))
+    rule.predicted_, rule.baseline_predicted_ = _labels(rule, answers), rule.classes_[plain]
+    if actions.abstention is not None:
+        rule.coverage_ = shares_of(answers != NO_ANSWER, answers != rows.labels, rows.weight)
+        by_all = actions.best(actions.values(rows.scores, found))
+        risk = actions.risk(rows.scores, found, by_all, actions.abstention.is_money)
+        rule.coverage_curve_ = CoverageCurve.of(risk, by_all != rows.labels)
+    if actions.budget is not None:
+        caps, given = actions.budget.caps(len(rows), rows.n_classes), np.bincount(answers, minlength=rows.n_classes)
+        rule.notes_ += tuple(
+            f"The budget allows {caps[index]:,.0f} answers {label!r} to these {len(rows):,} rows; {given[index]:,} are given."
+            for index, label in enumerate(rule.classes_.tolist())
+            if np.isfinite(caps[index])
+        )
 
 
 def no_answer(rule: DecisionRule) -> Any:
@@ -148,16 +128,21 @@ def _plan(rule: DecisionRule) -> Plan:
     return Plan(rule.metric_, labels, Budget({rule._positive: rank}, {}), rule._positive)
 
 
-def predict(rule: DecisionRule, scores: Floats, costs: Any) -> NDArray[Any]:
-    assert rule.actions_ is not None
-    return _labels(rule, rule.actions_.answers(scores, _read_costs(rule, costs, len(scores))))
+def predict(rule: DecisionRule, scores: Any, costs: Any) -> NDArray[Any]:
+    return _labels(rule, _answers(rule, scores, costs)[0])
 
 
-def score(rule: DecisionRule, scores: Floats, labels: Ints, weight: Floats, costs: Any) -> float:
-    """The metric of the answers to these rows, as one batch."""
+def _answers(rule: DecisionRule, scores: Any, costs: Any) -> tuple[Ints, RowCosts | None]:
+    """The answers to these rows, as one batch, and the costs of the rows."""
     assert rule.actions_ is not None
-    found = _read_costs(rule, costs, len(scores))
-    answers = rule.actions_.answers(scores, found)
+    read, found = rule._read_new(scores), _read_costs(rule, costs, len(scores))
+    return rule.actions_.answers(read, found), found
+
+
+def score(rule: DecisionRule, scores: Any, y: ArrayLike, weight: Floats, costs: Any) -> float:
+    labels = rule._index_of(y)
+    rule.check_attainable()
+    answers, found = _answers(rule, scores, costs)
     if rule.abstain_cost is None or found is None:  # of answered rows
         kept = answers != NO_ANSWER
         answers, labels, weight, found = answers[kept], labels[kept], weight[kept], take_costs(found, kept)
@@ -168,13 +153,12 @@ def score(rule: DecisionRule, scores: Floats, labels: Ints, weight: Floats, cost
     return -float(weight @ found.paid(labels, answers, rule.abstain_cost) / weight.sum())
 
 
-def values(rule: DecisionRule, scores: Floats, costs: Any) -> Floats:
+def values(rule: DecisionRule, scores: Any, costs: Any) -> Floats:
     assert rule.actions_ is not None
-    return rule.actions_.values(scores, _read_costs(rule, costs, len(scores)))
+    return rule.actions_.values(rule._read_new(scores), _read_costs(rule, costs, len(scores)))
 
 
 def describe(rule: DecisionRule) -> str:
-    """The rule in a sentence."""
     state = "DecisionRule" if hasattr(rule, "offsets_") else "DecisionRule, not fitted"
     within = ""
     if rule.actions_ is not None and rule.actions_.budget is not None:
@@ -201,38 +185,33 @@ def _listed(cost: Cost) -> str:
 
 
 def sentences(rule: DecisionRule) -> list[str]:
-    """How good the answers are, for :meth:`DecisionRule.summary`."""
+    if not rule._decides():
+        return []
     assert rule.actions_ is not None
     how = "did not set the rule" if rule.is_cross_fitted_ else "set the rule"
-    lines = [] if rule.coverage_ is None else [_coverage_sentence(rule)]
-    if not rule._decides():
-        return lines[:0]
-    if rule.money_ is None and rule.coverage_ is not None:
-        return lines
-    if rule.money_ is None:
-        ends, gains = (f"({low:.4f} … {high:.4f}" for low, high in (rule.score_interval_, rule.gain_interval_))
+    lines = [] if rule.coverage_ is None else [_coverage_sentence(rule, rule.coverage_, how)]
+    if rule.money_ is None and rule.coverage_ is None:
         return [
-            f"{name_of(rule.metric)} is {rule.score_:.4f} {ends}) on rows that {how}, as one batch.",
-            f"The largest probability within the budget has {rule.baseline_:.4f}: the rule gains {rule.gain_:+.4f} {gains}, "
-            f"p = {rule.gain_p_:.2g}).",
+            f"{name_of(rule.metric)} is {rule.score_:.4f} ({ends(rule.score_interval_)}) on rows that {how}, as one batch.",
+            f"The largest probability within the budget has {rule.baseline_:.4f}: the rule gains {rule.gain_:+.4f} "
+            f"({ends(rule.gain_interval_)}, p = {rule.gain_p_:.2g}).",
         ]
-    found, worth = rule.money_.sentences(f"on {rule.money_.n_rows:,.0f} rows that {how}"), rule.actions_.worth
-    if isinstance(worth, ExpectedCost) and worth.factor != 1.0:
-        default = rule.classes_.tolist()[worth.default]
-        found.append(
-            f"What another answer than {default!r} saves counts {worth.factor:.2f} times: calibration leaves that much."
-        )
-    return [*lines, *found]
+    if rule.money_ is not None:
+        lines += rule.money_.sentences(f"on {rule.money_.n_rows:,.0f} rows that {how}")
+        if isinstance(worth := rule.actions_.worth, ExpectedCost) and worth.factor != 1.0:
+            default = rule.classes_.tolist()[worth.default]
+            lines.append(
+                f"What another answer than {default!r} saves counts {worth.factor:.2f} times: calibration leaves that much."
+            )
+    return lines
 
 
-def _coverage_sentence(rule: DecisionRule) -> str:
+def _coverage_sentence(rule: DecisionRule, coverage: dict[str, Any], how: str) -> str:
     """How many rows are answered, how many of them wrongly, and what is promised."""
-    assert rule.coverage_ is not None
-    how = "did not set the rule" if rule.is_cross_fitted_ else "set the rule"
-    (low, high), (least, most) = rule.coverage_["interval"], rule.coverage_["error_interval"]
+    (low, high), (least, most) = coverage["interval"], coverage["error_interval"]
     text = (
-        f"{rule.coverage_['coverage']:.1%} ({low:.1%} … {high:.1%}) of the rows that {how} are answered, and "
-        f"{rule.coverage_['error']:.2%} ({least:.2%} … {most:.2%}) of these wrongly."
+        f"{coverage['coverage']:.1%} ({low:.1%} … {high:.1%}) of the rows that {how} are answered, and "
+        f"{coverage['error']:.2%} ({least:.2%} … {most:.2%}) of these wrongly."
     )
     if rule.confidence is None or rule.abstain is None or rule.refusal_:
         return text
@@ -240,31 +219,17 @@ def _coverage_sentence(rule: DecisionRule) -> str:
     return f"{text} {promise_in_words(what, rule.confidence)}"
 
 
-def check_graph(rule: DecisionRule) -> None:
-    """Refuse to write answers as a graph that depend on more than the scores of a row."""
-    if rule.actions_ is not None:
-        why = "costs of the row" if has_row_costs(rule) else "abstention" if may_abstain(rule) else "the other rows"
-        raise ValueError(
-            f"to_onnx writes offsets and thresholds, and the answers of this rule depend on {why}. Call `save`, and "
-            "`DecisionRule.load` where it decides."
-        )
-
-
-def check_offsets(rule: DecisionRule, name: str) -> None:
-    """Refuse a method that solves offsets again."""
-    if rule.has_lists_ is not None:
-        raise ValueError(f"`{name}` is for rows with one label each. Fit this rule again, to rows like the new ones.")
-    if rule.actions_ is not None:
-        raise ValueError(
-            f"`{name}` is for rules of offsets. Fit this rule again with `sample_weight`: for each row the new share of its "
-            "class over the old one."
-        )
+def to_onnx(rule: DecisionRule, dtype: str) -> Any:
+    why = "costs of the row" if has_row_costs(rule.metric) else "abstention" if may_abstain(rule) else "the other rows"
+    raise ValueError(
+        f"to_onnx writes offsets and thresholds, and the answers of this rule depend on {why}. Call `save`, and "
+        "`DecisionRule.load` where it decides."
+    )
 
 
 def _read_costs(rule: DecisionRule, costs: Any, n_rows: int) -> RowCosts | None:
-    cost = rule.metric_
-    if not isinstance(cost, Cost):
-        if costs is not None:
-            raise ValueError("`costs` is for the columns that a metric `Cost` names, and this rule has another metric.")
-        return None
-    return RowCosts.read(cost, rule.classes_.tolist(), costs, n_rows)
+    """The costs of the rows, where the metric is a cost."""
+    if isinstance(rule.metric_, Cost):
+        return RowCosts.read(rule.metric_, rule.classes_.tolist(), costs, n_rows)
+    cost_columns(rule.metric_, costs, n_rows)  # there are none: an error if some are passed
+    return None

@@ -53,7 +53,7 @@ def rule_to_plain(rule: Any) -> dict[str, Any]:
         "found": {name: _plain(getattr(rule, name)) for name in _FOUND if hasattr(rule, name)},
         "actions": None if rule.actions_ is None else rule.actions_.to_plain(),
         "money": None if rule.money_ is None else rule.money_.to_plain(),
-        "rows": None if has_many else {name: _pack(getattr(rule._rows, name), kind) for name, kind in _ROWS.items()},
+        "rows": None if rule._rows is None else {name: _pack(getattr(rule._rows, name), kind) for name, kind in _ROWS.items()},
     }
 
 
@@ -92,8 +92,9 @@ def rule_from_plain(cls: Any, found: dict[str, Any], given: Any) -> Any:
         if name in found["found"]:
             value = found["found"][name]
             setattr(rule, name, tuple(value) if isinstance(value, list) and name != "constraints_" else value)
-    if found["rows"] is None:  # several labels per row, whose metric is a name
+    if rule.has_lists_ is not None:  # the metric of several labels per row is a name
         rule.metric, rule.metric_ = found["metric_name"], None
+    if found["rows"] is None:
         return rule
     scores, labels, weight = (_unpack(found["rows"][name], kind) for name, kind in _ROWS.items())
     rule._rows = Rows(scores.reshape(len(labels), -1).astype(np.float64), labels.astype(np.int64), weight.astype(np.float64))

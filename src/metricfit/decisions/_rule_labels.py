@@ -1,4 +1,4 @@
-"""The part of a :class:`DecisionRule` for several labels per row: one threshold for each label."""
+"""A :class:`DecisionRule` for several labels per row: one threshold for each label."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 from scipy.special import expit
 
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._intervals import gain_p_value
+from metricfit.decisions._intervals import ends
 from metricfit.decisions._many_labels import ManyLabels, are_lists, read_label_table
-from metricfit.decisions._scores import as_floats, read_scores
+from metricfit.decisions._onnx import OnnxGraph
+from metricfit.decisions._scores import LEAST_PROBABILITY, as_floats, read_scores
 from metricfit.metrics import name_of
 
 if TYPE_CHECKING:
@@ -35,49 +36,44 @@ def fit(rule: DecisionRule, scores: Any, y: Any, weight: Floats, groups: Ints | 
     names, table = [str(name) for name in getattr(scores, "columns", ())], as_floats(scores)
     task = ManyLabels.named(rule.metric)
     targets, labels = read_label_table(y, (table.shape[0], table.shape[1]), rule.classes, names)
-    read = read_scores(table.reshape(-1, 1), rule.kind)
-    logits = (read.values[:, 1] - read.values[:, 0]).reshape(table.shape)
-    rule.classes_, rule.columns_, rule.kind_, rule.is_single_ = np.array(labels), tuple(names), read.kind, False
+    logits, rule.kind_ = _read_logits(table, rule.kind)
+    rule.classes_, rule.columns_, rule.is_single_ = np.array(labels), tuple(names), False
     rule.has_lists_, rule._positive = are_lists(y), None
     rule.offsets_ = task.tune(logits, targets, weight)
     rule.shares_ = weight @ targets / weight.sum()
-    known, answers = (targets, weight, groups), task.cross_fit(logits, targets, weight, groups)
-    rule.is_cross_fitted_ = answers is not None
+    answers = task.cross_fit(logits, targets, weight, groups)
     rule.predicted_ = task.answers(logits + rule.offsets_) if answers is None else answers
-    rule.score_, rule.score_interval_ = task.score(rule.predicted_, *known)
-    rule.gain_, rule.gain_interval_ = task.gain(rule.predicted_, (logits > 0.0).astype(np.int64), *known)
-    rule.baseline_, rule.gain_p_ = rule.score_ - rule.gain_, gain_p_value(rule.gain_, rule.gain_interval_)
-    rule.attainable_, rule.refusal_, rule._constraints, rule.constraints_ = True, "", (), []
-    what = "probabilities" if read.kind == "probability" else "logits"
+    plain = (logits > 0.0).astype(np.int64)
+    rule._keep(task.judge(rule.predicted_, plain, targets, weight, groups, answers is not None))
+    what = "probabilities" if rule.kind_ == "probability" else "logits"
     rule.notes_ = (f"Scores: {len(table):,} rows of {len(labels)} labels, read as {what}.",)
 
 
-def shifted(rule: DecisionRule, scores: Any) -> Floats:
+def _read_logits(table: Floats, kind: str) -> tuple[Floats, str]:
+    """A logit for every score, and the kind of scores that they were."""
+    read = read_scores(table.reshape(-1, 1), kind)
+    return (read.values[:, 1] - read.values[:, 0]).reshape(table.shape), read.kind
+
+
+def values(rule: DecisionRule, scores: Any, costs: Any) -> Floats:
     """The logits with their offsets, (n, K)."""
     table = as_floats(scores)
     if table.ndim != 2 or table.shape[1] != len(rule.classes_):
         raise ValueError(f"`scores` should have {len(rule.classes_)} columns, one per label, got shape {table.shape}.")
-    read = read_scores(table.reshape(-1, 1), rule.kind_ if rule.kind == "auto" else rule.kind)
-    return (read.values[:, 1] - read.values[:, 0]).reshape(table.shape) + rule.offsets_
+    return _read_logits(table, rule.kind_ if rule.kind == "auto" else rule.kind)[0] + rule.offsets_
 
 
-def predict(rule: DecisionRule, scores: Any) -> Any:
+def predict(rule: DecisionRule, scores: Any, costs: Any) -> Any:
     """0 and 1 (n, K), or lists of labels if the rule was fitted to such."""
-    answers, labels = ManyLabels.named(rule.metric).answers(shifted(rule, scores)), rule.classes_.tolist()
+    answers, labels = ManyLabels.named(rule.metric).answers(values(rule, scores, costs)), rule.classes_.tolist()
     return [[labels[index] for index in np.flatnonzero(row)] for row in answers] if rule.has_lists_ else answers
 
 
-def score(rule: DecisionRule, scores: Any, y: Any, weight: Floats) -> float:
-    """The metric of the answers to these rows."""
+def score(rule: DecisionRule, scores: Any, y: Any, weight: Floats, costs: Any) -> float:
     task = ManyLabels.named(rule.metric)
-    answers = task.answers(shifted(rule, scores))
+    answers = task.answers(values(rule, scores, costs))
     targets, _ = read_label_table(y, (answers.shape[0], answers.shape[1]), rule.classes_.tolist(), ())
     return task.value(answers, targets, weight)
-
-
-def is_never_empty(rule: DecisionRule) -> bool:
-    """Whether every row gets the label that comes nearest to its threshold."""
-    return ManyLabels.named(rule.metric).is_never_empty
 
 
 def thresholds(rule: DecisionRule) -> Floats:
@@ -90,15 +86,34 @@ def describe(rule: DecisionRule) -> str:
     shown = ", ".join(f"{label!r} {threshold:.3g}" for label, threshold in pairs)
     more = ", ..." if len(rule.classes_) > MOST_SHOWN else ""
     what = "score" if rule.kind_ == "logit" else "probability"
-    least = ", and in every row the label nearest to that" if is_never_empty(rule) else ""
+    least = ", and in every row the label nearest to that" if ManyLabels.named(rule.metric).is_never_empty else ""
     return f"DecisionRule: maximise {name_of(rule.metric)}; answer a label where its {what} is above {shown}{more}{least}."
 
 
 def sentences(rule: DecisionRule) -> list[str]:
-    (low, high), (least, most) = rule.score_interval_, rule.gain_interval_
-    how = "did not set the thresholds" if rule.is_cross_fitted_ else "set the thresholds"
+    how = "did not set" if rule.is_cross_fitted_ else "set"
+    gain = f"{rule.gain_:+.4f} ({ends(rule.gain_interval_)}, p = {rule.gain_p_:.2g})"
     return [
-        f"{name_of(rule.metric)} is {rule.score_:.4f} ({low:.4f} … {high:.4f}) on rows that {how}.",
-        f"A probability of one half has {rule.baseline_:.4f}: the rule gains {rule.gain_:+.4f} ({least:.4f} … {most:.4f}, "
-        f"p = {rule.gain_p_:.2g}).",
+        f"{name_of(rule.metric)} is {rule.score_:.4f} ({ends(rule.score_interval_)}) on rows that {how} the thresholds.",
+        f"A probability of one half has {rule.baseline_:.4f}: the rule gains {gain}.",
     ]
+
+
+def to_onnx(rule: DecisionRule, dtype: str) -> Any:
+    """Answers (n, K) of 0 and 1 as a graph: a label is 1 where its logit and its offset add up to more than zero.
+
+    Of a row that needs an answer, the label with the largest sum is 1, too.
+    """
+    graph, n_labels, kind = OnnxGraph(dtype), len(rule.classes_), rule.kind_ if rule.kind == "auto" else rule.kind
+    logits = graph.numbers("scores", n_labels)
+    if kind == "log_probability":
+        logits = graph.add("Exp", logits)
+    if kind != "logit":
+        both = logits, graph.add("Sub", np.array(1.0), logits)
+        logits = graph.add("Sub", *(graph.add("Log", graph.add("Max", one, np.array(LEAST_PROBABILITY))) for one in both))
+    sums = graph.add("Add", logits, rule.offsets_)
+    is_answered = graph.add("Greater", sums, np.array(0.0))
+    if ManyLabels.named(rule.metric).is_never_empty:
+        largest = graph.add("ReduceMax", sums, np.array([1], np.int64), keepdims=1)
+        is_answered = graph.add("Or", is_answered, graph.add("Equal", sums, largest))
+    return graph.build({"label": (graph.cast(is_answered, np.int64), np.int64, (None, n_labels))})

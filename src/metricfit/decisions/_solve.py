@@ -18,6 +18,7 @@ from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._tuning import fit_calibrated_offsets
 from metricfit.metrics import Metric
 
+FOLDS = 5  # parts of the rows, each decided by a rule of the others
 START_ROWS, LEAST_FOR_START = 200, 2000  # rows that calibrate the start of tests, and the least rows to spare them
 
 
@@ -51,6 +52,14 @@ class Rows:
         among = np.arange(len(self)) if among is None else among
         kept, weight = thin_rows(self.labels[among], self.weight[among], self.n_classes, most)
         return Rows(self.scores[among[kept]], self.labels[among[kept]], weight)
+
+    def folds(self, n_folds: int = FOLDS, least: int = 2 * FOLDS) -> list[NDArray[np.bool_]]:
+        """Parts of the rows, groups whole; none if a class has fewer than ``least`` rows."""
+        fold: Ints = (rank_in_class(self.labels) if self.groups is None else self.groups) % n_folds
+        counts = np.bincount(self.labels)
+        if counts[counts > 0].min() < least or len(np.unique(fold)) < n_folds:
+            return []
+        return [fold == number for number in range(n_folds)]
 
     def confusion(self, offsets: Floats) -> Floats:
         """The confusion matrix of the decisions with these offsets."""

@@ -10,21 +10,20 @@ Both kinds start from calibrated probabilities :math:`p = \operatorname{softmax}
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from metricfit._typing import Floats, Ints
+from metricfit._typing import Floats
 from metricfit.decisions._calibration import NEVER, fit_scale_and_bias
 from metricfit.decisions._row_costs import RowCosts
 from metricfit.decisions._smoothed import softmax_and_normalizer
-from metricfit.decisions._solve import Rows, rank_in_class, solve
+from metricfit.decisions._solve import Rows
+from metricfit.decisions._tuning import fit_calibrated_offsets
 from metricfit.metrics import Metric
 
-FOLDS = 5  # parts of the rows, each decided by a rule of the others
 CONSTANT = 1e-9  # differences of scores that are rounding
 CLEARLY = 2.0  # standard errors of a difference
 FACTORS = np.exp(np.linspace(-1.4, 1.4, 29))  # 0.25 to 4.1, and 1 in the middle
@@ -49,6 +48,13 @@ class Calibration:
 
     def probabilities(self, scores: Floats) -> Floats:
         return softmax_and_normalizer(np.where(scores == NEVER, NEVER, self.scale * scores + self.bias))[0]
+
+    def to_plain(self) -> dict[str, Any]:
+        return {"scale": self.scale, "bias": self.bias.tolist()}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(float(plain["scale"]), np.array(plain["bias"], np.float64))
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ class ExpectedCost:
         The probabilities of each part of the rows come from a calibration of the others.
         """
         benefit, harm = np.empty((2, *rows.scores.shape))
-        for part in (parts := list(folds(rows))):
+        for part in (parts := rows.folds()):
             probability = Calibration.fit(rows.take(~part)).probabilities(rows.scores[part])
             benefit[part], harm[part] = costs.take(part).benefit_and_harm(probability, self.default)
         if not parts:
@@ -99,11 +105,11 @@ class ExpectedCost:
         return 1.0
 
     def to_plain(self) -> dict[str, Any]:
-        return {"kind": "cost", **_calibration_to_plain(self.calibration), "default": self.default, "factor": self.factor}
+        return {"kind": "cost", **self.calibration.to_plain(), "default": self.default, "factor": self.factor}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(_calibration_from_plain(plain), int(plain["default"]), float(plain["factor"]))
+        return cls(Calibration.from_plain(plain), int(plain["default"]), float(plain["factor"]))
 
 
 @dataclass(frozen=True)
@@ -123,33 +129,15 @@ class WeightedProbability:
             raise ValueError(
                 "`scores` should rise with the probability of their class, so that a budget goes to the best rows."
             )
-        logs = calibration.scale * solve(rows, metric, (), None).offsets - calibration.bias
+        logs = calibration.scale * fit_calibrated_offsets(rows.scores, rows.labels, metric, rows.weight) - calibration.bias
         return cls(calibration, np.exp(logs - logs.max()))
 
     def values(self, scores: Floats, costs: RowCosts | None) -> Floats:
         return self.calibration.probabilities(scores) * self.weights
 
     def to_plain(self) -> dict[str, Any]:
-        return {"kind": "weights", **_calibration_to_plain(self.calibration), "weights": self.weights.tolist()}
+        return {"kind": "weights", **self.calibration.to_plain(), "weights": self.weights.tolist()}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(_calibration_from_plain(plain), np.array(plain["weights"], np.float64))
-
-
-def folds(rows: Rows) -> Iterator[NDArray[np.bool_]]:
-    """Five parts of the rows, groups whole; none of few rows."""
-    fold: Ints = (rank_in_class(rows.labels) if rows.groups is None else rows.groups) % FOLDS
-    counts = np.bincount(rows.labels)
-    if counts[counts > 0].min() < 2 * FOLDS or len(np.unique(fold)) < FOLDS:
-        return
-    for number in range(FOLDS):
-        yield fold == number
-
-
-def _calibration_to_plain(calibration: Calibration) -> dict[str, Any]:
-    return {"scale": calibration.scale, "bias": calibration.bias.tolist()}
-
-
-def _calibration_from_plain(plain: Mapping[str, Any]) -> Calibration:
-    return Calibration(float(plain["scale"]), np.array(plain["bias"], np.float64))
+        return cls(Calibration.from_plain(plain), np.array(plain["weights"], np.float64))

@@ -1,0 +1,220 @@
+"""A :class:`DecisionRule` of offsets: an offset for each class, and the largest sum decides."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from metricfit._typing import Floats, Ints
+from metricfit.decisions._calibration import MOST_SEARCHED
+from metricfit.decisions._constraints import ClassConstraint, read_constraints, resolve_constraints
+from metricfit.decisions._curve import Curve
+from metricfit.decisions._guard import Guard
+from metricfit.decisions._hard import hard_confusion, largest_class, metric_values
+from metricfit.decisions._intervals import Judgement, constraint_interval, ends
+from metricfit.decisions._onnx import OnnxGraph
+from metricfit.decisions._promise import promise_in_words
+from metricfit.decisions._row_costs import cost_columns
+from metricfit.decisions._scores import LEAST_PROBABILITY
+from metricfit.decisions._solve import FOLDS, Rows, Solution, check_promise, solve
+from metricfit.metrics import BalancedAccuracy, GMean, name_of
+
+if TYPE_CHECKING:
+    from metricfit.decisions._rule import DecisionRule
+
+FEW_FOLDS = 2  # of very many rows
+CLEARLY = 1.0  # standard error by which offsets of several classes have to lose to be dropped
+MOST_KEPT = 20_000  # rows that a rule keeps for another prevalence
+MOST_SHOWN = 10  # offsets in a sentence
+
+
+def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
+    """Find the offsets, and judge them on rows that did not set them."""
+    cost_columns(rule.metric, costs, len(rows))  # there are none: an error if some are passed
+    positive, constraints = rule._positive, read_constraints(rule.subject_to)
+    rule._constraints = resolve_constraints(constraints, rule.classes_.tolist(), positive, rule.metric_)
+    if rule.confidence is not None:
+        check_promise(rows, rule._constraints)
+    solution = _solve(rule, rows)
+    _judge(rule, rows)
+    if len(rows) > MOST_SEARCHED and (rows.n_classes > 2 or not constraints):
+        rule.notes_ += (
+            f"The offsets were searched on about {MOST_SEARCHED:,} of the {len(rows):,} rows, as many of each class as "
+            "possible. The scores above are those of all rows.",
+        )
+    rule.constraints_ = [_describe_constraint(rule, one, rows, solution) for one in rule._constraints]
+    if positive is not None:
+        rule.curve_ = Curve.of(rows, rule.metric_, positive, lambda difference: to_threshold(rule, difference))
+    kept = rows.thinned(MOST_KEPT)
+    rule._rows = replace(kept, scores=kept.scores.astype(np.float32).astype(np.float64))
+
+
+def _solve(rule: DecisionRule, rows: Rows) -> Solution:
+    solution = solve(rows, rule.metric_, rule._constraints, rule.confidence)
+    rule.offsets_, rule.refusal_, rule.attainable_ = solution.offsets, solution.refusal, not solution.refusal
+    return solution
+
+
+def _judge(rule: DecisionRule, rows: Rows) -> None:
+    """The metric of rows that did not set the offsets, and its difference from that of the largest score."""
+    plain, predicted = rows.scores.argmax(1), _cross_fit(rule, rows, FOLDS if len(rows) <= MOST_SEARCHED else FEW_FOLDS)
+    if rows.n_classes > 2 and not rule._constraints and _offsets_lose(rule, rows, plain, predicted):
+        rule.offsets_, predicted = np.zeros(rows.n_classes), plain
+    is_cross_fitted = predicted is not None
+    if predicted is None:
+        predicted = largest_class(rows.scores, rule.offsets_)
+    known = rows.labels, rows.weight, rows.n_classes, rows.groups
+    rule._keep(Judgement.of(rule.metric_, predicted, plain, *known, is_cross_fitted))
+    rule.predicted_, rule.baseline_predicted_ = rule.classes_[predicted], rule.classes_[plain]
+
+
+def _cross_fit(rule: DecisionRule, rows: Rows, n_folds: int, least: int = 2 * FOLDS) -> Ints | None:
+    """What rules of the other rows decide for each part of the rows; None for few rows, or if such a rule refuses."""
+    predicted, parts = np.empty(len(rows), np.int64), rows.folds(n_folds, least)
+    for part in parts:
+        is_thinned = len(rows) - part.sum() > MOST_SEARCHED and not rule._constraints  # as the search does: to copy fewer rows
+        others = rows.thinned(MOST_SEARCHED, np.flatnonzero(~part)) if is_thinned else rows.take(~part)
+        solution = solve(others, rule.metric_, rule._constraints, rule.confidence)
+        if solution.refusal:
+            return None
+        predicted[part] = largest_class(rows.scores[part], solution.offsets)
+    return predicted if parts else None
+
+
+def _offsets_lose(rule: DecisionRule, rows: Rows, plain: Ints, predicted: Ints | None) -> bool:
+    """Whether the largest score decides better about rows that did not set the offsets; a note says so.
+
+    A few rows for each of many classes are enough for this comparison, though not for a score.
+    """
+    if predicted is None:
+        predicted = _cross_fit(rule, rows, FEW_FOLDS, least=1)
+    if predicted is None or not np.any(predicted != plain):
+        return False
+    guard = Guard(rows.labels, rows.weight, rows.n_classes, rule.metric_)
+    loss = guard.value(plain) - guard.value(predicted)
+    if loss <= CLEARLY * guard.difference_error(predicted, plain):
+        return False
+    rule.notes_ += (f"No offsets: on rows that did not set them they lost {loss:.4f} against the largest score.",)
+    return True
+
+
+def _describe_constraint(rule: DecisionRule, one: ClassConstraint, rows: Rows, solution: Solution) -> dict[str, Any]:
+    """A constraint's value on the rows of the fit, its interval, and what is promised."""
+    constraint, predicted = one.constraint, largest_class(rows.scores, rule.offsets_)
+    value, interval = constraint_interval(one, predicted, rows.labels, rows.weight, rows.n_classes, rows.groups)
+    found: dict[str, Any] = {"constraint": str(constraint), "value": value, "interval": interval}
+    text = f"{constraint.name} is {value:.4f} ({ends(interval)}) on the {len(rows):,} rows of the fit."
+    promised = solution.limit if solution.refusal else constraint.limit
+    if rule.confidence is not None and rule._decides() and promised is not None:
+        found["promised"] = promised
+        text += f" {promise_in_words(f'it is {constraint.sign} {promised:g}', rule.confidence)}"
+    return {**found, "sentence": text}
+
+
+def to_threshold(rule: DecisionRule, difference: Any) -> Any:
+    """A difference of scores, the positive class's less the other's, in the units that the scores came in."""
+    return difference if rule.kind_ == "logit" else expit(difference)
+
+
+def values(rule: DecisionRule, scores: Any, costs: Any) -> Floats:
+    cost_columns(rule.metric, costs, len(scores))
+    return rule._read_new(scores) + rule.offsets_
+
+
+def predict(rule: DecisionRule, scores: Any, costs: Any) -> NDArray[Any]:
+    return rule.classes_[_largest(rule, scores, costs)]
+
+
+def _largest(rule: DecisionRule, scores: Any, costs: Any) -> Ints:
+    cost_columns(rule.metric, costs, len(scores))
+    return largest_class(rule._read_new(scores), rule.offsets_)
+
+
+def score(rule: DecisionRule, scores: Any, y: ArrayLike, weight: Floats, costs: Any) -> float:
+    labels = rule._index_of(y)
+    rule.check_attainable()
+    matrix = hard_confusion(_largest(rule, scores, costs), labels, weight, len(rule.classes_))
+    return float(metric_values(rule.metric_, matrix))
+
+
+def describe(rule: DecisionRule) -> str:
+    goal = f"maximise {name_of(rule.metric)}"
+    if rule.subject_to is not None:
+        goal += f" subject to {' and '.join(map(str, read_constraints(rule.subject_to)))}"
+    if rule.confidence is not None:
+        goal += f" with confidence {rule.confidence:g}"
+    if not hasattr(rule, "offsets_"):
+        return f"DecisionRule, not fitted: {goal}."
+    if not rule._decides():
+        return f"DecisionRule: {goal}; not attainable."
+    labels = rule.classes_.tolist()
+    if rule._positive is not None:
+        what = "score" if rule.kind_ == "logit" else "probability"
+        return f"DecisionRule: {goal}; answer {labels[rule._positive]!r} where its {what} is above {rule.threshold_:.4g}."
+    if not rule.offsets_.any():
+        return f"DecisionRule: {goal}; answer the largest score."
+    pairs = list(zip(labels, rule.offsets_, strict=True))[:MOST_SHOWN]
+    shifts = ", ".join(f"{label!r} {shift:+.3g}" for label, shift in pairs) + (", ..." if len(labels) > MOST_SHOWN else "")
+    return f"DecisionRule: {goal}; answer the largest score after adding {shifts}."
+
+
+def sentences(rule: DecisionRule) -> list[str]:
+    if rule.score_ is None or not rule._decides():
+        return []
+    how = "on rows that did not set the offsets" if rule.is_cross_fitted_ else "on the rows that set the offsets"
+    lines = [f"{name_of(rule.metric)} is {rule.score_:.4f} ({ends(rule.score_interval_)}) {how}."]
+    if not rule._constraints:
+        gain = f"{rule.gain_:+.4f} ({ends(rule.gain_interval_)}, p = {rule.gain_p_:.2g})"
+        lines.append(f"The largest score has {rule.baseline_:.4f}: the rule gains {gain}.")
+    return lines
+
+
+def with_shares(rule: DecisionRule, rows: Rows, shares: Floats, origin: str, intervals: Floats | None = None) -> DecisionRule:
+    """A rule whose offsets are solved again for these shares; the same offsets if they do not depend on them."""
+    new = copy.copy(rule)
+    new.share_intervals_ = intervals
+    parts = [f"{label!r} {share:.3g}" for label, share in zip(rule.classes_.tolist(), shares, strict=True)]
+    if intervals is not None:
+        parts = [f"{part} ({low:.3g} … {high:.3g})" for part, (low, high) in zip(parts, intervals, strict=True)]
+    note = f"The shares of the classes, {origin}, are {', '.join(parts)}."
+    if _ignores_shares(rule):
+        kept = f"{note} {name_of(rule.metric)} does not depend on them, so the rule stays as it was."
+        new.notes_ = (*rule.notes_, kept)
+        return new
+    weight = rows.weight * shares[rows.labels] / rule.shares_[rows.labels]
+    new._rows, new.shares_ = replace(rows, weight=weight / weight.mean()), shares
+    new.confidence = new.score_ = new.curve_ = None
+    _solve(new, new._rows)
+    new.constraints_ = []
+    lost = " The promise was about the old shares and does not hold for these." if rule.confidence is not None else ""
+    new.notes_ = (*rule.notes_, f"{note} The offsets were solved again.{lost}")
+    return new
+
+
+def _ignores_shares(rule: DecisionRule) -> bool:
+    """Whether metric and constraints are about the rows within each class only."""
+    within = ("recall", "fpr", "specificity")
+    is_metric = isinstance(rule.metric_, BalancedAccuracy | GMean)
+    return is_metric and all(one.constraint.quantity in within for one in rule._constraints)
+
+
+def to_onnx(rule: DecisionRule, dtype: str) -> Any:
+    graph, kind = OnnxGraph(dtype), rule.kind_ if rule.kind == "auto" else rule.kind
+    scores = graph.numbers("scores", 1 if rule.is_single_ else len(rule.classes_))
+    if rule.is_single_:  # one column, about the positive class, as two
+        if kind == "log_probability":
+            scores = graph.add("Exp", scores)
+        zero, one = np.array(0.0), np.array(1.0)
+        other = graph.add("Mul", scores, zero) if kind == "logit" else graph.add("Sub", one, scores)
+        scores = graph.add("Concat", *((other, scores) if rule._positive else (scores, other)), axis=1)
+    if kind == "probability" or (rule.is_single_ and kind == "log_probability"):
+        scores = graph.add("Log", graph.add("Max", scores, np.array(LEAST_PROBABILITY)))
+    elif kind == "log_probability":
+        scores = graph.add("Where", graph.add("IsInf", scores), np.log(np.array(LEAST_PROBABILITY)), scores)
+    label = graph.label(scores, rule.offsets_, rule.classes_)
+    return graph.build({"label": (label, rule.classes_.dtype, (None,))})
