@@ -1,14 +1,29 @@
 """An ensemble with a time limit. No test depends on the clock: a limit is far away, or has passed."""
 
+import time
+from dataclasses import dataclass, field
+
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix, issparse
 from scipy.special import softmax
 
 import metricfit as mf
-from metricfit import metrics
+from metricfit import methods, metrics
 from metricfit._progress import Progress
-from metricfit.learners import Deadline, Task, TrainingRows, _timed
-from metricfit.learners._learner import OutOfTimeError
+from metricfit.learners import (
+    DataFacts,
+    Deadline,
+    Task,
+    TimedEnsembleLearner,
+    TrainingRows,
+    _table_network,
+    _timed,
+    build_learner,
+)
+from metricfit.learners._learner import LeftOutError, OutOfTimeError
+from metricfit.learners._linear import LinearLearner
 from metricfit.learners._table_network import TableNetworkLearner
 from metricfit.selection import stratified_folds
 
@@ -49,6 +64,91 @@ def test_without_time_the_first_member_predicts_and_the_others_are_named(rows):
     fitted = mf.MetricClassifier("accuracy", time_limit=1e-9, random_state=0).fit(rows.features, rows.labels)
     assert any("boosting is left out: it would not have ended in time" in note for note in fitted.notes_)
     assert fitted.model_.names == ("linear",)
+
+
+def test_members_of_a_kind_that_is_too_slow_are_not_tried(rows):
+    tried = []
+    kinds = {"first": _Member, "slow": _Slow, "slower": _Slow, "last": _Member}
+    members = tuple(kind((1.0,), name=name, tried=tried) for name, kind in kinds.items())
+    task = task_of(rows, deadline=Deadline(time.monotonic() + FAR))
+    trained = TimedEnsembleLearner(members).train(task)
+    assert tried == ["first", "slow", "last"]
+    assert trained.model.names == ("first", "last")
+    assert [note for note in trained.notes if "slower is left out" in note]
+
+
+def test_a_member_that_is_too_slow_for_a_repeat_does_not_end_the_others(rows, monkeypatch):
+    monkeypatch.setattr(_timed, "MOST_TIMES", 3)
+    members = (_Member((1.0,), name="first"), _SlowLater((1.0,), name="later"), _Repeated((1.0,), name="last"))
+    task = task_of(
+        rows, deadline=Deadline(time.monotonic() + FAR), resplit=lambda seed: stratified_folds(rows.labels, 3, seed)
+    )
+    trained = TimedEnsembleLearner(members).train(task)
+    assert "first x 1, later x 1, last x 3" in trained.notes[0]
+
+
+def test_large_tables_begin_with_fast_trees_and_a_network():
+    options = {"model": "auto", "time_limit": 60.0, "C": None}
+    small, large = (
+        [one.name for one in build_learner(options, methods.get("auto"), 0, DataFacts(n, 2, False, 5)).members]
+        for n in (24_999, 25_000)
+    )
+    assert small[:3] == ["linear", "boosting", "extra_trees"]
+    assert large[:5] == ["linear", "boosting_fast", "extra_trees", "network", "boosting"]
+
+
+def test_many_categories_are_a_sparse_matrix_that_the_network_takes(rows, tmp_path):
+    words = pd.DataFrame(np.random.default_rng(1).choice([f"w{i}" for i in range(8)], size=(150, 4)))
+    target = (words[0].isin(["w1", "w2", "w3"]) ^ words[1].isin(["w4", "w5", "w0"])).to_numpy()
+    model = mf.MetricClassifier("accuracy", time_limit=FAR, cv=3, random_state=0)
+    matrix = model.fit(words, target).preprocessor_.read(words, {"matrix"})
+    assert issparse(matrix.read("matrix") if hasattr(matrix, "read") else matrix)
+    assert "network" in model.model_.names
+    model.save(tmp_path / "model")
+    loaded = mf.MetricClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(words), model.predict_proba(words))
+
+
+def test_a_network_of_a_sparse_matrix_is_that_of_the_dense_one(rows):
+    sparse = TrainingRows(csr_matrix(rows.features), rows.labels, rows.weight, rows.class_weight)
+    one, other = (TableNetworkLearner(0).train(task_of(given)) for given in (rows, sparse))
+    np.testing.assert_array_equal(one.logits, other.logits)
+    blocks = other.model.models[0].logits(csr_matrix(np.tile(rows.features, (40, 1))))
+    np.testing.assert_allclose(blocks, one.model.models[0].logits(np.tile(rows.features, (40, 1))), rtol=1e-12)
+
+
+def test_a_table_that_is_too_large_to_be_dense_is_for_other_members(rows, monkeypatch):
+    monkeypatch.setattr(_table_network, "MOST_NUMBERS", rows.features.size - 1)
+    with pytest.raises(LeftOutError, match="the table has too many columns for a network"):
+        TableNetworkLearner(0).train(task_of(rows))
+
+
+@dataclass(frozen=True)
+class _Member(LinearLearner):
+    """A linear model that notes that it was trained."""
+
+    tried: list = field(default_factory=list, kw_only=True)
+
+    def train(self, task):
+        self.tried.append(self.name)
+        return super().train(task)
+
+
+class _Slow(_Member):
+    def train(self, task):
+        self.tried.append(self.name)
+        raise OutOfTimeError
+
+
+class _Repeated(_Member):
+    repeats = True
+
+
+class _SlowLater(_Repeated):
+    def train(self, task):
+        if self.seed:
+            raise OutOfTimeError
+        return super().train(task)
 
 
 def test_a_deadline_extrapolates_from_the_share_that_is_done():

@@ -14,6 +14,8 @@ from metricfit._checks import check_option
 from metricfit._extras import require
 from metricfit.learners._ensemble import EnsembleLearner
 from metricfit.learners._estimators import (
+    ADDITIVE,
+    FAST,
     FEW_COLUMNS,
     LARGE_TREES,
     MAX_ROWS,
@@ -31,7 +33,9 @@ from metricfit.methods import Choice, Method, NetworkTraining
 
 MODELS = ("auto", "linear", "boosting", "extra_trees", "ensemble", "mlp")
 CS = tuple(10.0**power for power in range(-3, 4))
+LARGE = 50_000  # rows times classes, from which an ensemble with a time limit begins with faster trees
 FEWEST_ROWS = 100  # for trees beside the linear model
+NETWORKS = {"network": (64, 64), "wide_network": (128, 128), "deep_network": (96, 96, 96)}
 MOST_CLASSES = {"boosting": 30, "extra_trees": 200}  # a round has a tree per class; a leaf has a number per class
 
 
@@ -143,20 +147,30 @@ def _automatic(model: str, options: Mapping[str, Any], method: Method | Choice, 
     joined = _join(kept, given, notes)
     if options["time_limit"] is None or not isinstance(joined, EnsembleLearner):
         return joined
-    return TimedEnsembleLearner(joined.members, tuple(_more_members(out, seed, given)), notes=joined.notes)
+    return TimedEnsembleLearner(tuple(_timed_members(joined.members, out, seed, given)), notes=joined.notes)
 
 
-def _more_members(out: Mapping[str, str], seed: int, given: DataFacts) -> list[Learner]:
-    """Further members of an ensemble with time, in the order in which they are tried."""
+def _timed_members(members: Sequence[Learner], out: Mapping[str, str], seed: int, given: DataFacts) -> list[Learner]:
+    """The members of an ensemble with a time limit, in the order in which they are tried."""
     trees = "boosting" not in out
+    large = given.n_rows * given.n_classes >= LARGE
+    fast = BoostingLearner(seed, tuple(FAST.items()), name="boosting_fast")
     few_columns = BoostingLearner(seed, tuple(FEW_COLUMNS.items()), name="boosting_few_columns")
+    additive = BoostingLearner(seed, tuple(ADDITIVE.items()), name="boosting_additive")
     large_trees = BoostingLearner(seed, tuple(LARGE_TREES.items()), name="boosting_large_trees")
+    networks = [] if given.sparse else [TableNetworkLearner(seed, widths, name=name) for name, widths in NETWORKS.items()]
+    whole = [whole_trees(seed)] if "extra_trees" not in out and given.n_rows <= MAX_ROWS else []
+    boosting = [one for one in members if large and one.name == "boosting"]  # which may take all of the time
     return [
-        *([] if given.sparse else [TableNetworkLearner(seed)]),
+        *(one for one in members[:1]),
+        *([fast] if trees and large else []),
+        *(one for one in members[1:] if one not in boosting),
+        *networks[:1],
+        *boosting,
         *([few_columns] if trees else []),
-        *([whole_trees(seed)] if "extra_trees" not in out and given.n_rows <= MAX_ROWS else []),
-        *([] if given.sparse else [TableNetworkLearner(seed, (128, 128), name="wide_network")]),
-        *([large_trees] if trees else []),
+        *whole,
+        *networks[1:],
+        *([additive, large_trees] if trees else []),
     ]
 
 

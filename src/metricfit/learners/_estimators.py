@@ -88,6 +88,8 @@ FEW_ROWS, FEW_ROUNDS = 100, 50  # below so many rows, leaves of 20 would leave n
 OPTIONS = {"learning_rate": 0.05, "max_leaf_nodes": 15}  # how they were chosen: docs/guide/classifier.md
 # further members of an ensemble with time: trees that differ more
 FEW_COLUMNS = {"learning_rate": 0.05, "max_leaf_nodes": 10, "max_features": 0.4}
+FAST = {"learning_rate": 0.2, "max_leaf_nodes": 15, "max_iter": 100}
+ADDITIVE = {"learning_rate": 0.1, "max_leaf_nodes": 3}
 LARGE_TREES = {"learning_rate": 0.05, "max_leaf_nodes": 31, "max_features": 0.6, "l2_regularization": 1.0}
 
 
@@ -114,8 +116,7 @@ def _boost(learner: BoostingLearner, fold: Fold, start: None) -> EstimatorModel:
     rows, test = _without_empty_columns(fold.rows), fold.held_out
     stops, few = test is not None, len(fold.rows.labels) < FEW_ROWS
     estimator = HistGradientBoostingClassifier(
-        **dict(learner.options),
-        max_iter=MAX_ROUNDS if stops and not few else FEW_ROUNDS,
+        **{"max_iter": MAX_ROUNDS if stops and not few else FEW_ROUNDS, **dict(learner.options)},
         min_samples_leaf=1 if few else 20,
         categorical_features=list(range(rows.n_categories)) or None,
         early_stopping=stops,

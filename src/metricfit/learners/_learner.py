@@ -64,8 +64,15 @@ class Fold:
         self.history.append({**row, **shown, "gradient_norm": gradient_norm})
 
 
-class OutOfTimeError(Exception):
+class LeftOutError(Exception):
+    """A member that an ensemble with a time limit goes on without; the message is the reason."""
+
+
+class OutOfTimeError(LeftOutError):
     """A training would not end in time."""
+
+    def __init__(self) -> None:
+        super().__init__("it would not have ended in time")
 
 
 @dataclass(frozen=True)

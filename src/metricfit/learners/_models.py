@@ -296,6 +296,7 @@ class NetworkModel:
 
 
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+DENSE_ROWS = 4096  # of a sparse matrix that are made dense at once
 FAR = 3.0  # a scaled value beyond it is clipped smoothly
 
 
@@ -311,6 +312,9 @@ class TableNetworkModel:
 
     def logits(self, features: Any) -> Floats:
         """Scores (n, k) in double precision."""
+        if issparse(features):
+            starts = range(0, features.shape[0], DENSE_ROWS)
+            return np.concatenate([self.logits(features[start : start + DENSE_ROWS].toarray()) for start in starts])
         hidden = smooth_clip((np.asarray(features, np.float64) - self.center) * self.scale)
         for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             hidden = (_selu(hidden) if index else hidden) @ weight + bias

@@ -8,22 +8,25 @@ all folds are trained at once, by one matrix product per layer.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from metricfit._typing import Floats
-from metricfit.learners._learner import Learner, Task, Trained
+from metricfit.learners._learner import Learner, LeftOutError, Task, Trained
 from metricfit.learners._models import MeanModel, TableNetworkModel, smooth_clip
 
-EPOCHS = 48
+FEWEST_EPOCHS, MOST_EPOCHS = 12, 48
+MOST_STEPS = 4000  # of a fold, if the epochs are not the fewest
 BATCH = 256
 LEARNING_RATE = 0.04
 FACTOR_RATE, BIAS_RATE = 6.0, 0.1  # times the learning rate, as in the paper
+MOST_NUMBERS = 50_000_000  # in a table: it is dense
 LABEL_SMOOTHING, DROPOUT, WEIGHT_DECAY = 0.1, 0.1, 0.02
 
 
@@ -34,22 +37,26 @@ class TableNetworkLearner(Learner):
     seed: int = 0
     widths: tuple[int, ...] = (64, 64)
     name: str = field(default="network", kw_only=True)
-    steps = EPOCHS
+    steps = MOST_EPOCHS
     repeats = True
 
     def train(self, task: Task) -> Trained:
+        if math.prod(task.rows.features.shape) > MOST_NUMBERS:
+            raise LeftOutError("the table has too many columns for a network")
+        if issparse(task.rows.features):
+            task = replace(task, rows=replace(task.rows, features=task.rows.features.toarray()))
         center, scale = robust_scale(task.rows.features)
         networks = _FoldNetworks(task, center, scale, self)
-        for epoch in range(EPOCHS):
+        for epoch in range(networks.n_epochs):
             networks.run_epoch(epoch)
-            if epoch > EPOCHS // 6:  # the first ones are slower
-                task.check_time((epoch + 1) / EPOCHS)
+            if epoch > networks.n_epochs // 6:  # the first ones are slower
+                task.check_time((epoch + 1) / networks.n_epochs)
             task.progress.step(self.name, networks.least)
         folds = networks.models()
         return Trained(self, MeanModel.of(folds), folds, task.held_out_logits(folds))
 
     def count_steps(self, task: Task) -> int:
-        return EPOCHS
+        return MOST_EPOCHS
 
 
 def robust_scale(features: Floats) -> tuple[Floats, Floats]:
@@ -99,14 +106,15 @@ class _FoldNetworks:
         )
         self.n_rows = min(len(train) for train in self.train)
         self.batch = min(BATCH, max(32, self.n_rows // 8))
+        self.n_steps = max(1, self.n_rows // self.batch)
+        self.n_epochs = min(MOST_EPOCHS, max(FEWEST_EPOCHS, MOST_STEPS // self.n_steps))
         self.least, self.best = math.inf, self._copy()
 
     def run_epoch(self, epoch: int) -> None:
         """One pass; then keep the weights if they have the least held-out cross-entropy."""
-        n_steps = max(1, self.n_rows // self.batch)
         order = torch.stack([rows[torch.randperm(len(rows), generator=self.generator)[: self.n_rows]] for rows in self.train])
-        for step in range(n_steps):
-            rate = LEARNING_RATE * cyclic_rate((epoch + step / n_steps) / EPOCHS)
+        for step in range(self.n_steps):
+            rate = LEARNING_RATE * cyclic_rate((epoch + step / self.n_steps) / self.n_epochs)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * group["rate"]
             self._step(order[:, step * self.batch : (step + 1) * self.batch])

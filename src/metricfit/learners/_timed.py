@@ -1,4 +1,7 @@
-"""An ensemble that uses the time it is given: more members, then the same members again on other splits."""
+"""An ensemble that uses the time it is given: more members, then the same members again on other splits.
+
+``benchmarks/time_limit.py`` has the study behind the members and the weights.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from scipy.special import log_softmax
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import NEVER
 from metricfit.learners._ensemble import EnsembleLearner
-from metricfit.learners._learner import Deadline, Learner, OutOfTimeError, Task, Trained
+from metricfit.learners._learner import Deadline, Learner, LeftOutError, OutOfTimeError, Task, Trained
 from metricfit.learners._models import MeanModel, mix
 
 RESERVE = 0.1  # of the time, for the heads, the decision and calibration
@@ -23,32 +26,34 @@ SELECTIONS = 25  # of the greedy search for weights
 
 @dataclass(frozen=True)
 class TimedEnsembleLearner(EnsembleLearner):
-    """Trains ``members``, then ``more``, then all of them again on other splits, until the task's deadline is near.
+    """Trains its members one after the other, then again on other splits, until the task's deadline is near.
 
-    A member that would not end in time is left out as a whole. Two heads weigh the members, and the mean of both predicts: the
-    logistic head of :class:`EnsembleLearner`, and weights by greedy selection (Caruana et al., 2004).
+    A member that would not end in time is left out as a whole, and so are later ones of its kind. Two heads weigh the members,
+    and the mean of both predicts: the logistic head of :class:`EnsembleLearner`, and weights by greedy selection (Caruana et
+    al., 2004).
     """
-
-    more: tuple[Learner, ...]
 
     def train(self, task: Task) -> Trained:
         assert task.deadline is not None
         length = task.deadline.end - task.deadline.begin
         work = replace(task, deadline=Deadline(task.deadline.end - RESERVE * length))
-        first, *others = (*self.members, *self.more)
-        trained, late = [_train(first, replace(work, deadline=None))], list[str]()  # whatever the time is, there is a model
+        first, *others = self.members
+        trained = [_train(first, replace(work, deadline=None))]  # whatever the time is, there is a model
+        left_out, reasons = dict[str, LeftOutError](), dict[type[Learner], LeftOutError]()
         for learner in others:
-            member = _train_in_time(learner, work)
-            if member is None:
-                late.append(learner.name)
-            else:
-                trained.append(member)
+            try:
+                if type(learner) in reasons:
+                    raise reasons[type(learner)]
+                trained.append(_train_in_time(learner, work))
+            except LeftOutError as reason:
+                left_out[learner.name] = reasons[type(learner)] = reason
         if work.resplit is not None and len(task.held_out_index) == len(task.rows.labels):
             _train_again(work, trained)
         times = ", ".join(f"{one.result.learner.name} x {one.times}" for one in trained)
         notes = [f"time_limit: the members were trained on {len(task.splits)} splits each: {times}."]
-        notes += [f"time_limit: {name} is left out: it would not have ended in time." for name in late]
-        return replace(self._join_twice(task, [one.result for one in trained]), notes=tuple(notes))
+        notes += [f"time_limit: {name} is left out: {reason}." for name, reason in left_out.items()]
+        joined = self._join_twice(task, [one.result for one in trained])
+        return replace(joined, members=(), notes=tuple(notes))  # to judge each of them would take time
 
     def _join_twice(self, task: Task, members: Sequence[Trained]) -> Trained:
         """The ensemble with the mean of both heads."""
@@ -63,12 +68,6 @@ class TimedEnsembleLearner(EnsembleLearner):
             found.append(greedy_weights(right[:, others], held_out.training_weight[others]))
             mixed[part] = mix(joined.logits[part], [one[part] for one in logits], found[-1])
         return replace(joined, model=replace(joined.model, weights=np.mean(found, 0)), logits=mixed)
-
-    def count_steps(self, task: Task) -> int:
-        return sum(member.count_steps(task) for member in (*self.members, *self.more))
-
-    def forms(self) -> set[str]:
-        return set().union(*(member.forms() for member in (*self.members, *self.more)))
 
 
 class _Member(NamedTuple):
@@ -86,19 +85,16 @@ def _train(learner: Learner, task: Task) -> _Member:
     return _Member(result, time.monotonic() - begin)
 
 
-def _train_in_time(learner: Learner, task: Task) -> _Member | None:
-    """The trained learner, or None if it would not end before the deadline."""
+def _train_in_time(learner: Learner, task: Task, seconds: float = 0.0) -> _Member:
+    """The trained learner. Raises OutOfTimeError if it would not end before the deadline; it took so many seconds before."""
     assert task.deadline is not None
-    if task.deadline.left <= 0.0:
-        return None
-    try:
-        return _train(learner, replace(task, deadline=Deadline(task.deadline.end)))
-    except OutOfTimeError:
-        return None
+    if task.deadline.left <= seconds:
+        raise OutOfTimeError
+    return _train(learner, replace(task, deadline=Deadline(task.deadline.end)))
 
 
 def _train_again(task: Task, members: list[_Member]) -> None:
-    """Train the members on other splits while there is time, the same number of times each, and take their means."""
+    """Train the members on other splits while there is time, each at most so often, and take their means."""
     assert task.resplit is not None
     assert task.deadline is not None
     for repeat in range(1, MOST_TIMES):
@@ -107,9 +103,10 @@ def _train_again(task: Task, members: list[_Member]) -> None:
             if not before.learner.repeats:
                 continue
             learner = replace(before.learner, seed=before.learner.seed + repeat)
-            found = _train_in_time(learner, again) if seconds < task.deadline.left else None
-            if found is None:
-                return
+            try:
+                found = _train_in_time(learner, again, seconds)
+            except OutOfTimeError:
+                continue  # another one may be faster
             members[index] = _Member(_mean(before, times, found.result, _order(task, again)), found.seconds, times + 1)
 
 
