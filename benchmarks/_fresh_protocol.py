@@ -18,18 +18,19 @@ from benchmarks._fresh_sets import LIST
 from metricfit._errors import UsageError
 
 LIBRARIES = ("torch", "numpy", "scipy", "pandas", "scikit-learn", "lightgbm")
-FROZEN = ("rules", "list", "rows")
+FROZEN = ("rules", "list", "rows", "plan")
 
 
-def describe(rows: int) -> dict[str, Any]:
-    """The protocol of a run that starts now. ``rows`` is the largest number of rows of a table."""
+def describe(rows: int, sets: Path = LIST, **more: str) -> dict[str, Any]:
+    """The protocol of a run that starts now: the most rows of a table, the list of sets, and what else is fixed."""
     rules = Path(metricfit.__file__).parent
     return {
         "rules": digest(rules),
-        "list": hashlib.sha256(LIST.read_bytes()).hexdigest(),
+        "list": hashlib.sha256(sets.read_bytes()).hexdigest(),
         "rows": rows,
+        **more,
         "commit": _git(rules, "rev-parse", "HEAD"),
-        "commit of the list": _git(LIST.parent, "log", "-1", "--format=%H", "--", LIST.name),
+        "commit of the list": _git(sets.parent, "log", "-1", "--format=%H", "--", sets.name),
         "versions": {"Python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
     }
 
@@ -43,14 +44,14 @@ def digest(folder: Path) -> str:
     return total.hexdigest()
 
 
-def freeze(file: Path, rows: int) -> dict[str, Any]:
+def freeze(file: Path, rows: int, sets: Path = LIST, **more: str) -> dict[str, Any]:
     """Write the protocol, or read it if a run has started before. Raises UsageError if the rules are others now."""
-    now = describe(rows)
+    now = describe(rows, sets, **more)
     if not file.exists():
         file.write_text(json.dumps(now, indent=2) + "\n")
         return now
     then = json.loads(file.read_text())
-    changed = [part for part in FROZEN if then[part] != now[part]]
+    changed = [part for part in FROZEN if then.get(part) != now.get(part)]
     if changed:
         differences = "; ".join(f"{part} was {then[part]}, is {now[part]}" for part in changed)
         raise UsageError(

@@ -10,14 +10,14 @@ from typing import Any
 
 from benchmarks._cells import METRICS, TIE, Results, Row, build_report, seconds_ratio, sets_of
 from benchmarks._fresh_arms import ENSEMBLE, FAILED, LINEAR, LOGISTIC_OFFSETS, NETWORK, NETWORKS
-from benchmarks._fresh_sets import FRESH, GROUPS
+from benchmarks._fresh_sets import FRESH
 from benchmarks._fresh_statistics import Gain, Summary, estimate_by_set, find_gains, summarise
 from benchmarks.quality import BOOSTING, LIGHTGBM
 from metricfit.comparison._statistics import Estimate
 from reproductions._markdown import table
 
 COMMAND = "python -m benchmarks.fresh report"
-GROUPS_SHOWN = tuple(GROUPS.values())
+GROUPS_SHOWN = tuple(dict.fromkeys(one.group for one in FRESH.values()))
 
 
 @dataclass(frozen=True)

