@@ -165,3 +165,8 @@ def extremes(tensor: Tensor) -> Ends:
         return low.item(), high.item()
     except RuntimeError:  # vmap and fake tensors have no values
         return None
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or a library's own missing value."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

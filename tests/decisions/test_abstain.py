@@ -24,32 +24,32 @@ class TestThreshold:
         random = np.random.default_rng(seed)
         risk, weight = random.random(40).round(1 if seed % 2 else 9), random.random(40)
         is_wrong = random.random(40) < risk
-        found = fit_threshold(risk, is_wrong, weight, 0.2, None)
+        threshold, refusal = fit_threshold(risk, is_wrong, weight, 0.2, None)
 
         def error(threshold):
             return (weight * is_wrong)[risk < threshold].sum() / max(weight[risk < threshold].sum(), 1e-300)
 
         good = [cut for cut in np.append(np.unique(risk) + 1e-12, 2.0) if error(cut) <= 0.2 and (risk < cut).any()]
-        assert bool(good) == (not found.refusal)
+        assert bool(good) == (not refusal)
         if good:
-            assert (risk < found.threshold).sum() == (risk < max(good)).sum()
+            assert (risk < threshold).sum() == (risk < max(good)).sum()
 
     def test_a_promise_is_a_sequence_of_exact_tests(self):
         """From the start on, every larger set of answered rows was tested, and the last one passed."""
         p, labels = draw(3000)
         risk, is_wrong = 1.0 - p.max(1), p.argmax(1) != labels
-        found = fit_threshold(risk, is_wrong, np.ones(3000), 0.05, 0.9)
+        threshold, _ = fit_threshold(risk, is_wrong, np.ones(3000), 0.05, 0.9)
         ranked = np.sort(risk)
         n_wrong = np.cumsum(is_wrong[np.argsort(risk, kind="stable")])
-        n_answered = int((risk < found.threshold).sum())
+        n_answered = int((risk < threshold).sum())
         p_values = binom.cdf(n_wrong, np.arange(1, 3001), 0.05)  # of the hypothesis that the error is 0.05 or more
         assert p_values[n_answered - 1] <= 0.1 < p_values[n_answered]
-        assert ranked[n_answered - 1] < found.threshold < ranked[n_answered]
+        assert ranked[n_answered - 1] < threshold < ranked[n_answered]
 
     def test_too_few_rows(self):
-        found = fit_threshold(np.linspace(0.0, 0.1, 20), np.zeros(20, bool), np.ones(20), 0.01, 0.9)
-        assert "the smallest error of answered rows that can be promised" in found.refusal
-        assert "at least 230 answered rows" in found.refusal
+        _, refusal = fit_threshold(np.linspace(0.0, 0.1, 20), np.zeros(20, bool), np.ones(20), 0.01, 0.9)
+        assert "the smallest error of answered rows that can be promised" in refusal
+        assert "at least 230 answered rows" in refusal
 
     def test_a_promise_holds_in_the_population(self):
         """300 draws from a population; the allowance is four standard errors of a share of 0.1."""
@@ -58,9 +58,9 @@ class TestThreshold:
         random, broken = np.random.default_rng(0), 0
         for _ in range(300):
             rows = random.integers(0, 20_000, 500)
-            found = fit_threshold(risk[rows], is_wrong[rows], np.ones(500), 0.05, 0.9)
-            if not found.refusal:
-                broken += is_wrong[risk < found.threshold].mean() > 0.05
+            threshold, refusal = fit_threshold(risk[rows], is_wrong[rows], np.ones(500), 0.05, 0.9)
+            if not refusal:
+                broken += is_wrong[risk < threshold].mean() > 0.05
         assert broken <= 300 * 0.1 + 4 * np.sqrt(300 * 0.1 * 0.9)
 
     def test_a_second_start_helps_a_model_that_is_too_sure(self):
@@ -72,10 +72,10 @@ class TestThreshold:
         for _ in range(60):
             rows = random.integers(0, 20_000, 300)
             for trusted in answered:
-                found = fit_threshold(risk[rows], is_wrong[rows], np.ones(300), 0.05, 0.9, trusted)
-                if not found.refusal:
-                    answered[trusted] += (risk < found.threshold).mean() / 60
-                    broken += not trusted and is_wrong[risk < found.threshold].mean() > 0.05
+                threshold, refusal = fit_threshold(risk[rows], is_wrong[rows], np.ones(300), 0.05, 0.9, trusted)
+                if not refusal:
+                    answered[trusted] += (risk < threshold).mean() / 60
+                    broken += not trusted and is_wrong[risk < threshold].mean() > 0.05
         assert answered[False] > answered[True] + 0.2
         assert broken <= 6 + 4 * np.sqrt(60 * 0.1 * 0.9)
 

@@ -631,10 +631,15 @@ class TestOrigins:
         rule = DecisionRule("f1_macro", kind="probability").fit(sigmoids, rng.integers(0, 3, 200))
         assert len(rule.predict(sigmoids)) == 200
 
-    def test_one_group_is_refused(self):
+    def test_groups_that_say_nothing_are_refused(self):
         p, y = draw(200, np.random.default_rng(0))
-        with pytest.raises(ValueError, match="`groups` should name at least two groups"):
-            DecisionRule("f1").fit(p, y, groups=np.zeros(200))
+        for groups, message in (
+            (np.zeros(200), "at least two groups"),
+            (np.array([None, "a"] * 100), "a group for every row, got 100 without"),
+            (np.array([1, "a"] * 100, object), "names of one type"),
+        ):
+            with pytest.raises(ValueError, match=f"`groups` should .*{message}"):
+                DecisionRule("f1").fit(p, y, groups=groups)
 
     def test_many_classes_are_a_short_sentence(self):
         rule = DecisionRule().fit(np.eye(50), np.arange(50))

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedGroupKFold
 
+from metricfit._checks import is_missing
 from metricfit._typing import Ints
 from metricfit.comparison._words import plural, quote
-from metricfit.estimators import is_missing
 
 SHUFFLES = 20  # of the groups, until every class is in the training rows of every split
 INNER_FOLDS = 5  # that a fit holds out, as in ``MetricClassifier``

@@ -10,10 +10,10 @@ from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._offsets import cross_fit_offsets, fit_offsets, fit_smooth_offsets
 from metricfit.decisions._onnx import ML, OLD_ML_OPSET, OPSET, OnnxGraph
 from metricfit.decisions._promise import promise_in_words
-from metricfit.decisions._row_costs import cost_columns
+from metricfit.decisions._row_costs import cost_columns, has_row_costs
 from metricfit.decisions._rule import DecisionRule, NotAttainableError
 from metricfit.decisions._rule_file import rule_from_plain, rule_to_plain
-from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, log_probabilities, read_scores
+from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, check_groups, log_probabilities, read_scores
 from metricfit.decisions._smoothed import NoisyMetric, NormalOfTwo, softmax_and_normalizer, softmax_of_any
 from metricfit.decisions._tuning import decide, fit_calibrated_offsets, tune_offsets
 
@@ -33,6 +33,7 @@ __all__ = [
     "Reliability",
     "ScoreTable",
     "best_within",
+    "check_groups",
     "cost_columns",
     "cross_entropy",
     "cross_fit_offsets",
@@ -42,6 +43,7 @@ __all__ = [
     "fit_smooth_offsets",
     "fit_temperature",
     "hard_confusion",
+    "has_row_costs",
     "known_rows",
     "log_probabilities",
     "metric_values",

@@ -66,29 +66,22 @@ def read_limit(abstain: Any) -> float:
     return limit
 
 
-@dataclass(frozen=True)
-class Found:
-    """A threshold; if the limit cannot be kept, ``refusal`` says so, and the threshold keeps the best limit that can be."""
-
-    threshold: float
-    refusal: str = ""
-
-
 def fit_threshold(
     risk: Floats, is_wrong: Bools, weight: Floats, limit: float, confidence: float | None, is_calibrated: bool = True
-) -> Found:
+) -> tuple[float, str]:
     """The largest threshold of the risk (n,) that keeps the error of answered rows at most at the limit.
 
-    ``is_calibrated`` says whether the risk can be trusted to find where tests should start.
+    ``is_calibrated`` says whether the risk can be trusted to find where tests should start. If the limit cannot be kept, a
+    sentence says so, and the threshold keeps the best limit that can be.
     """
     path = Path.of(np.stack([np.zeros(len(risk)), -risk], 1), 1)
     if confidence is None:
         errors, answered = (np.append(0.0, np.cumsum(one[path.order]))[path.sizes] for one in (weight * is_wrong, weight))
         kept = np.flatnonzero((errors <= limit * answered * (1.0 + 1e-12)) & (answered > 0.0))
         if len(kept):
-            return Found(float(path.shifts[kept[-1]]))
+            return float(path.shifts[kept[-1]]), ""
         text = f"Not attainable: however few of these {len(risk):,} rows are answered, the error is above {limit:g}."
-        return Found(float(path.shifts[min(1, len(path.shifts) - 1)]), text)
+        return float(path.shifts[min(1, len(path.shifts) - 1)]), text
     constraint = ClassConstraint(Constraint("precision", ">=", 1.0 - limit), 1, Accuracy())
     best, odds = (0.0, 1), logit(np.clip(1.0 - risk, 1e-12, 1.0 - 1e-12))
     passed, sequences = list[int](), ((1.0, 1.0),) if is_calibrated else CAUTION
@@ -97,10 +90,10 @@ def fit_threshold(
         passed += np.flatnonzero(promised.cuts).tolist()
         best = max(best, (promised.limit or 0.0, promised.cut))
     if passed:
-        return Found(float(path.shifts[max(passed)]))
+        return float(path.shifts[max(passed)]), ""
     needed = fewest_rows(constraint.constraint, sequences[0][0] * (1.0 - confidence))
     more = f" It needs at least {needed:,} answered rows." if len(risk) < needed else ""
-    return Found(
+    return (
         float(path.shifts[best[1]]),
         f"Not attainable: the smallest error of answered rows that can be promised with {confidence:.0%} confidence from "
         f"these {len(risk):,} rows is {1.0 - best[0]:.3g}.{more}",

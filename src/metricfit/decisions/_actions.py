@@ -92,8 +92,8 @@ class Plan:
         rows, costs = rows.take(others), take_costs(costs, others)
         answers = actions.answers(rows.scores, costs)
         risk, is_wrong = actions.risk(rows.scores, costs, answers), answers != rows.labels
-        found = fit_threshold(risk, is_wrong, rows.weight, self.error_limit, self.confidence, bool(tuning.any()))
-        return replace(actions, abstention=Abstention(found.threshold), refusal=found.refusal)
+        threshold, refusal = fit_threshold(risk, is_wrong, rows.weight, self.error_limit, self.confidence, bool(tuning.any()))
+        return replace(actions, abstention=Abstention(threshold), refusal=refusal)
 
     def _worth(self, rows: Rows, costs: Costs) -> ExpectedCost | WeightedProbability:
         if not len(rows):  # the probabilities are those of the model, and the largest is the answer

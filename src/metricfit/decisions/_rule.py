@@ -231,7 +231,10 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self.has_lists_ = self.share_intervals_ = self._rows = None
         self.attainable_, self.refusal_, self._constraints, self.constraints_ = True, "", (), list[dict[str, Any]]()
         if _rule_labels.are_many(scores, y):
-            weight, index = check_weight(sample_weight, len(scores)), check_groups(groups, len(scores))
+            weight, index = (
+                check_weight(sample_weight, len(scores)),
+                None if groups is None else check_groups(groups, len(scores)),
+            )
             _rule_labels.fit(self, scores, y, weight, index)
             return self
         self._check()
@@ -502,7 +505,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self._positive = self._find_positive(counts)
         weight = check_weight(sample_weight, len(labels))
         self.shares_ = np.bincount(labels, weight, len(columns)) / weight.sum()
-        return Rows(self._in_order(read.values), labels, weight, check_groups(groups, len(labels)))
+        index = None if groups is None else check_groups(groups, len(labels))
+        return Rows(self._in_order(read.values), labels, weight, index)
 
     def _resolve(self, counts: Ints) -> Metric:
         if has_row_costs(self.metric):

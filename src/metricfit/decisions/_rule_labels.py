@@ -11,7 +11,7 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions._intervals import ends
 from metricfit.decisions._many_labels import ManyLabels, are_lists, read_label_table
 from metricfit.decisions._onnx import OnnxGraph
-from metricfit.decisions._scores import LEAST_PROBABILITY, as_floats, read_scores
+from metricfit.decisions._scores import LEAST_PROBABILITY, as_floats, has_label_table, read_label_logits
 from metricfit.metrics import name_of
 
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ _OTHERS = ("subject_to", "confidence", "budget", "abstain", "abstain_cost", "fal
 
 def are_many(scores: Any, y: Any) -> bool:
     """Whether rows have several labels: ``y`` has the shape of the scores, or is a list of lists."""
-    if are_lists(y):
-        return True
-    shape = np.shape(y)
-    return len(shape) == 2 and shape[1] > 1 and shape == np.shape(scores)
+    return are_lists(y) or (np.ndim(y) == 2 and has_label_table(scores, y))
 
 
 def fit(rule: DecisionRule, scores: Any, y: Any, weight: Floats, groups: Ints | None) -> None:
@@ -36,8 +33,8 @@ def fit(rule: DecisionRule, scores: Any, y: Any, weight: Floats, groups: Ints | 
     names, table = [str(name) for name in getattr(scores, "columns", ())], as_floats(scores)
     task = ManyLabels.named(rule.metric)
     targets, labels = read_label_table(y, (table.shape[0], table.shape[1]), rule.classes, names)
-    logits, rule.kind_ = _read_logits(table, rule.kind)
-    rule.classes_, rule.columns_, rule.is_single_ = np.array(labels), tuple(names), False
+    logits, read = read_label_logits(table, rule.kind)
+    rule.classes_, rule.columns_, rule.kind_, rule.is_single_ = np.array(labels), tuple(names), read.kind, False
     rule.has_lists_, rule._positive = are_lists(y), None
     rule.offsets_ = task.tune(logits, targets, weight)
     rule.shares_ = weight @ targets / weight.sum()
@@ -49,18 +46,12 @@ def fit(rule: DecisionRule, scores: Any, y: Any, weight: Floats, groups: Ints | 
     rule.notes_ = (f"Scores: {len(table):,} rows of {len(labels)} labels, read as {what}.",)
 
 
-def _read_logits(table: Floats, kind: str) -> tuple[Floats, str]:
-    """A logit for every score, and the kind of scores that they were."""
-    read = read_scores(table.reshape(-1, 1), kind)
-    return (read.values[:, 1] - read.values[:, 0]).reshape(table.shape), read.kind
-
-
 def values(rule: DecisionRule, scores: Any, costs: Any) -> Floats:
     """The logits with their offsets, (n, K)."""
     table = as_floats(scores)
     if table.ndim != 2 or table.shape[1] != len(rule.classes_):
         raise ValueError(f"`scores` should have {len(rule.classes_)} columns, one per label, got shape {table.shape}.")
-    return _read_logits(table, rule.kind_ if rule.kind == "auto" else rule.kind)[0] + rule.offsets_
+    return read_label_logits(table, rule.kind_ if rule.kind == "auto" else rule.kind)[0] + rule.offsets_
 
 
 def predict(rule: DecisionRule, scores: Any, costs: Any) -> Any:

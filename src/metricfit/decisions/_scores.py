@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from metricfit._checks import check_option
+from metricfit._checks import check_option, is_missing
 from metricfit._printable import did_you_mean
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._hard import row_blocks
@@ -65,6 +65,18 @@ def read_scores(scores: Any, kind: str = "auto") -> ScoreTable:
         raise ValueError(f"`scores` should have shape (n,), (n, 1) or (n, k) with at least one row, got {shape}.")
     table = _finite(table, kind)
     return (_read_column if table.shape[1] == 1 else _read_columns)(table, kind)
+
+
+def read_label_logits(table: Floats, kind: str) -> tuple[Floats, ScoreTable]:
+    """The logit of every label of scores (n, K, ...), from probabilities if all values lie between 0 and 1."""
+    read = read_scores(table.reshape(-1, 1), kind)
+    return (read.values[:, 1] - read.values[:, 0]).reshape(table.shape), read
+
+
+def has_label_table(scores: Any, y: Any) -> bool:
+    """Whether ``y`` has an entry for each of several scores of a row."""
+    shape = np.shape(y)
+    return len(shape) > 1 and shape[1] > 1 and shape == np.shape(scores)
 
 
 def as_floats(scores: Any) -> Floats:
@@ -300,14 +312,17 @@ def _distinct(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
         raise ValueError(f"`y` should have labels of one type in every row, got {types}.") from error
 
 
-def check_groups(groups: ArrayLike | None, n_rows: int) -> Ints | None:
-    """The number of each row's group, (n,)."""
-    if groups is None:
-        return None
+def check_groups(groups: ArrayLike, n_rows: int) -> Ints:
+    """The number of each row's group, (n,); a ValueError for missing groups, and for names that cannot be sorted."""
     found = np.asarray(groups)
     if found.shape != (n_rows,):
         raise ValueError(f"`groups` should have shape ({n_rows},), got {found.shape}.")
-    names, index = np.unique(found, return_inverse=True)
+    if n_missing := sum(map(is_missing, found.tolist())):
+        raise ValueError(f"`groups` should have a group for every row, got {n_missing} without. Drop these rows first.")
+    try:
+        names, index = np.unique(found, return_inverse=True)
+    except TypeError as error:
+        raise ValueError("`groups` should have names of one type. Try [str(group) for group in groups].") from error
     if len(names) < 2:
         raise ValueError("`groups` should name at least two groups: one alone has no interval. Leave it out, or pass others.")
     return index

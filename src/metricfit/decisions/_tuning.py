@@ -22,6 +22,8 @@ from metricfit.decisions._scores import (
     check_classes,
     check_percentages,
     check_weight,
+    has_label_table,
+    read_label_logits,
     read_labels,
     read_scores,
 )
@@ -110,7 +112,7 @@ def tune_offsets(
     array([-0.4,  0.4])
     """
     names = getattr(scores, "columns", ())
-    if _is_multilabel(scores, y):
+    if has_label_table(scores, y):
         return _tune_labels(as_floats(scores), as_array(y), metrics.get(metric), smooth, sample_weight, kind, ignore_index)
     scores, y, sample_weight = _as_rows(scores, y, sample_weight, ignore_index)
     read = read_scores(scores, kind)
@@ -188,12 +190,6 @@ def decide(scores: ArrayLike, offsets: ArrayLike, *, kind: str = "auto", classes
         raise ValueError(f"`offsets` should have shape ({wanted},), one per class of the scores, got {shift.shape}.")
     decided = largest_class(read.values, shift)
     return decided if classes is None else check_classes(classes, len(shift))[decided]
-
-
-def _is_multilabel(scores: Any, y: Any) -> bool:
-    """Whether ``y`` has an entry for each of several scores of a row."""
-    shape = np.shape(y)
-    return len(shape) > 1 and shape[1] > 1 and shape == np.shape(scores)
 
 
 def _as_rows(scores: Any, y: Any, sample_weight: Any, ignore_index: int | None) -> tuple[Any, Any, Any]:
@@ -274,10 +270,9 @@ def _common_threshold(problems: list[tuple[Floats, Ints, Floats]], metric: Metri
 
 
 def _label_logits(table: Floats, kind: str) -> Floats:
-    """The logit of every label, from probabilities if all values lie between 0 and 1."""
-    read = read_scores(table.reshape(-1, 1), kind)
+    logits, read = read_label_logits(table, kind)
     _logger.info("Scores of %d labels: %s", table.shape[1], read.sentence)
-    return (read.values[:, 1] - read.values[:, 0]).reshape(table.shape)
+    return logits
 
 
 def _decide_labels(table: Floats, offsets: Floats, kind: str) -> Ints:

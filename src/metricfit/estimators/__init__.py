@@ -3,7 +3,7 @@
 from metricfit.estimators._base import check_label_types, check_limits, check_target
 from metricfit.estimators._classifier import MetricClassifier
 from metricfit.estimators._forms import MOST_FRAME_ROWS, OutOfReachError
-from metricfit.estimators._kinds import CATEGORIES, DATES, DISTINCT_TEXT, NUMBERS, TEXT, is_missing, kind_of
+from metricfit.estimators._kinds import CATEGORIES, DATES, DISTINCT_TEXT, NUMBERS, TEXT, kind_of
 from metricfit.estimators._offset_classifier import OffsetClassifier
 from metricfit.estimators._preprocess import MAX_CATEGORIES, MIN_FREQUENCY
 from metricfit.estimators._shared import FitSpec, SharedFits
@@ -27,7 +27,6 @@ __all__ = [
     "check_label_types",
     "check_limits",
     "check_target",
-    "is_missing",
     "kind_of",
     "save",
 ]

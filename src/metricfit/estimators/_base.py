@@ -16,10 +16,17 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
+from metricfit._checks import is_missing
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import Constraint, DecisionRule, cost_columns, hard_confusion, metric_values, read_constraints
-from metricfit.estimators._kinds import is_missing
-from metricfit.metrics import Cost, Metric, MetricLike, resolve_metric, with_average
+from metricfit.decisions import (
+    Constraint,
+    DecisionRule,
+    hard_confusion,
+    has_row_costs,
+    metric_values,
+    read_constraints,
+)
+from metricfit.metrics import Metric, MetricLike, resolve_metric, with_average
 
 LEAST_WEIGHT = 1e-15  # of a row beside the heaviest row: too little to change a sum
 
@@ -198,25 +205,13 @@ class DecisionMixin(ClassifierMixin):
         """Whether rows have several labels each."""
         return hasattr(self, "rule_") and self.rule_.has_lists_ is not None
 
-    def _has_costs(self) -> bool:
-        """Whether costs differ from row to row."""
-        return isinstance(self.metric, Cost) and bool(self.metric.columns)
-
     def _needs_rule(self) -> bool:
         """Whether a rule decides that was fitted to scores of held-out rows."""
-        return self.subject_to is not None or self._has_costs()
+        return self.subject_to is not None or has_row_costs(self.metric)
 
     def _asks_rule(self) -> bool:
         """Whether offsets alone do not say the answers."""
-        return self._has_labels() or self._has_costs()
-
-    def _read_costs(self, costs: Any, n_rows: int) -> dict[str, Floats] | None:
-        """The columns of costs, if the metric names some."""
-        if isinstance(self.metric, Cost) and self.metric.columns:
-            return cost_columns(self.metric, costs, n_rows)
-        if costs is not None:
-            raise ValueError("`costs` is for the columns that a metric `Cost` names, and this classifier has another metric.")
-        return None
+        return self._has_labels() or has_row_costs(self.metric)
 
     @property
     def attainable_(self) -> bool:
@@ -264,7 +259,7 @@ class DecisionMixin(ClassifierMixin):
         return float(metric_values(self.metric_, matrix))
 
     def _check_constraints(self) -> None:
-        if self.subject_to is not None and self._has_costs():
+        if self.subject_to is not None and has_row_costs(self.metric):
             raise ValueError("`subject_to` cannot be kept together with costs per row. Leave one of them out.")
         check_limits(self.subject_to, self.confidence, self.calibration, self.fallback)
 
@@ -289,7 +284,7 @@ class DecisionMixin(ClassifierMixin):
             classes=self.classes_.tolist(),
             kind=kind,
             fallback=self.fallback,
-        ).fit(scores, self.classes_[labels], weight, groups, costs=costs)
+        ).fit(scores, self.classes_[labels], weight, groups, costs=costs or None)
         if self.confidence is not None and n_models > 1:
             rule.notes_ += (
                 f"The promise is approximate: it was tested on out-of-fold scores, and the mean of the {n_models} fold models "
@@ -302,7 +297,7 @@ class DecisionMixin(ClassifierMixin):
 
     def _find_metric(self, labels: Ints, class_order: Sequence[Any] | None) -> None:
         """Resolve ``metric`` for these classes; ``labels`` are 0 ... k - 1."""
-        if isinstance(self.metric, Cost) and self.metric.columns:
+        if has_row_costs(self.metric):
             self.metric_, self.pos_label_, self.class_order_ = self.metric, None, []  # by the names of the classes
             return
         counts = np.bincount(labels, minlength=len(self.classes_))

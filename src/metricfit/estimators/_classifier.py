@@ -21,7 +21,7 @@ from metricfit._checks import check_option
 from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import Constraint, log_probabilities
+from metricfit.decisions import Constraint, cost_columns, has_row_costs, log_probabilities
 from metricfit.estimators._base import DecisionMixin, check_target, check_weight, class_weights, weight_notes
 from metricfit.estimators._folds import (
     FitData,
@@ -281,7 +281,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         ValueError
             If a number is so far from those of the fit that the model has no finite score for it. The message names the row.
         """
-        if self._has_costs():
+        if has_row_costs(self.metric):
             raise ValueError("Scores alone do not decide by costs per row. Call predict(X, costs=frame).")
         return self._scores_and_probabilities(X)
 
@@ -407,7 +407,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
         order = order_of(y) if self.class_order is None else self.class_order
         table = self._table(*self._training_data(X, y, sample_weight), order)
-        return table.with_columns(groups, self._read_costs(costs, len(table.used)))
+        return table.with_columns(groups, cost_columns(self.metric, costs, len(table.used)))
 
     def _table(self, data: Any, labels: Any, weight: Any, used: NDArray[np.bool_], order: Sequence[Any] | None) -> FitData:
         seed = check_random_state(self.random_state).randint(2**31)
@@ -464,15 +464,16 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         self, table: FitData, learner: Learner, rows: TrainingRows, warm: Any = None, progress: Progress | None = None
     ) -> Task:
         """The rows, and the splits that methods are judged by."""
-        given = table.labels, table.used, self.classes_, table.seed
+        given, method = (table.labels, table.used, self.classes_, table.seed), self._method()
+        chooses = isinstance(method, methods.Choice) or bool(method.margins)
         if isinstance(learner, MetricLearner) and not learner.refits:
             splits = network_splits(learner.n_members, table.cv, *given)
-        elif self.C is not None and isinstance(learner, LinearLearner) and not methods.has_choice(self._method()):
-            splits = []
+        elif self.C is not None and isinstance(learner, LinearLearner) and not chooses:
+            splits = []  # nothing is left for held-out rows to choose
         else:
             splits = build_splits(table.cv, *given)
         given_by_user = not isinstance(table.cv, int | np.integer)
-        metric = metrics.Accuracy() if self._has_costs() else self.metric_  # costs per row are for the rule
+        metric = metrics.Accuracy() if has_row_costs(self.metric) else self.metric_  # costs per row are for the rule
         task = Task(rows, metric, splits, self.n_jobs, warm, table.seed, progress or Progress(), given_by_user)
         if given_by_user or not splits:
             return task
@@ -542,7 +543,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
             scores.append(softmax(one.model.logits(features) / together.temperature, 1))
         rows = np.concatenate([part.held_out for part in parts])
         known = table.labels[rows], table.weight[rows], table.order, "probability", len(parts)
-        costs = {name: column[rows] for name, column in table.costs.items()} if table.costs else None
+        costs = {name: column[rows] for name, column in table.costs.items()}
         self._fit_rule(np.concatenate(scores), *known, None if table.groups is None else table.groups[rows], costs)
         self.model_ = together.model.with_offsets(together.temperature * self.rule_.offsets_)
         self.offsets_ = self.model_.offsets

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedGroupKFold, StratifiedShuffleSplit, check_cv
-from sklearn.utils.validation import check_consistent_length
 
 from metricfit._typing import Floats, Ints
-from metricfit.estimators._kinds import is_missing
+from metricfit.decisions import check_groups
 from metricfit.learners import take_rows
 from metricfit.selection import stratified_folds
 
@@ -45,20 +44,19 @@ class FitData:
     order: Sequence[Any] | None  # of the classes, if it is known
     cv: Any
     groups: Ints | None = None
-    costs: Mapping[str, Floats] | None = None  # columns of costs per row
+    costs: Mapping[str, Floats] = field(default_factory=dict)  # columns of costs per row
 
-    def with_columns(self, groups: Any, costs: Mapping[str, Floats] | None) -> FitData:
+    def with_columns(self, groups: Any, costs: Mapping[str, Floats]) -> FitData:
         """With columns of costs, and with groups: no part of a split shares one with another."""
-        found = self if costs is None else replace(self, costs={name: column[self.used] for name, column in costs.items()})
+        found = replace(self, costs={name: column[self.used] for name, column in costs.items()})
         if groups is None:
             return found
-        groups = check_groups(groups, len(self.used))
+        numbers = check_groups(groups, len(self.used))
         cv, known = self.cv, np.zeros(len(self.used), np.int64)
         known[self.used] = self.labels
         if isinstance(cv, int | np.integer):
             cv = StratifiedGroupKFold(max(count_folds(cv, self.labels), 2), shuffle=True, random_state=self.seed)
-        numbers = np.unique(groups, return_inverse=True)[1]
-        return replace(found, cv=read_splits(cv, known, groups), groups=numbers[self.used])
+        return replace(found, cv=read_splits(cv, known, np.asarray(groups)), groups=numbers[self.used])
 
     def take(self, part: Part) -> FitData:
         """The rows that a part trains on."""
@@ -66,22 +64,7 @@ class FitData:
             return self
         data, used = take_rows(self.data, part.train), np.ones(len(part.train), np.bool_)
         labels, weight = self.labels[part.train], self.weight[part.train]
-        return replace(self, data=data, labels=labels, weight=weight, used=used, cv=part.cv, groups=None, costs=None)
-
-
-def check_groups(groups: Any, n_rows: int) -> NDArray[Any]:
-    """The group of every row (n,); a ValueError for missing ones, and for names that cannot be sorted."""
-    values = np.asarray(groups)
-    check_consistent_length(values, np.empty(n_rows))
-    if values.ndim != 1:
-        raise ValueError(f"`groups` should have shape ({n_rows},), got {values.shape}.")
-    if n_missing := sum(map(is_missing, values.tolist())):
-        raise ValueError(f"`groups` should have a group for every row, got {n_missing} without. Drop these rows first.")
-    try:
-        np.unique(values)
-    except TypeError as error:
-        raise ValueError("`groups` should have names of one type. Try [str(group) for group in groups].") from error
-    return values
+        return replace(self, data=data, labels=labels, weight=weight, used=used, cv=part.cv, groups=None, costs={})
 
 
 def count_folds(cv: Any, labels: Ints) -> int:

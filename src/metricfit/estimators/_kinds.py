@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from metricfit._checks import is_missing
 from metricfit._typing import Floats
 
 MAX_NUMBER = 1e100  # squares of larger numbers may overflow
@@ -137,8 +138,3 @@ def _floats(column: nw.Series[Any]) -> Floats:
 
 def _seconds(time: datetime.time) -> float:
     return 3600.0 * time.hour + 60.0 * time.minute + time.second + 1e-6 * time.microsecond
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, or a library's own missing value."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from metricfit import metrics
 from metricfit._parallel import parallel
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import LEAST_PROBABILITY, Constraint, fit_calibrated_offsets, fit_offsets
+from metricfit.decisions import LEAST_PROBABILITY, Constraint, check_groups, cost_columns, fit_calibrated_offsets, fit_offsets
 from metricfit.estimators import _offset_labels
 from metricfit.estimators._base import DecisionMixin, check_target, check_weight, fit_weighted
-from metricfit.estimators._folds import calibration_splits, check_cv_argument, check_groups, count_folds, read_splits
+from metricfit.estimators._folds import calibration_splits, check_cv_argument, count_folds, read_splits
 from metricfit.learners import class_scores, spread_classes
 from metricfit.metrics import order_of
 from metricfit.selection import stratified_folds
@@ -207,9 +207,9 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         self._check_options()
         order = order_of(y) if self.class_order is None else self.class_order
         X, labels_given = indexable(X, check_target(y, warn=True))  # noqa: N806
-        groups = None if groups is None else check_groups(groups, len(labels_given))
+        numbers = None if groups is None else check_groups(groups, len(labels_given))
         weight = check_weight(sample_weight, len(labels_given))
-        weights, amounts = None if sample_weight is None else weight, self._read_costs(costs, len(labels_given))
+        weights, amounts = None if sample_weight is None else weight, cost_columns(self.metric, costs, len(labels_given))
         if isinstance(self.cv, str) and self.cv == "prefit":
             check_is_fitted(self.estimator)
             self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
@@ -234,8 +234,8 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         if self._needs_rule():
             kind = "probability" if hasattr(self.estimator_, "predict_proba") else "logit"
             n_models = len(self.estimator_.estimators_) if isinstance(self.estimator_, FoldMean) else 1
-            part = None if groups is None else groups[rows]
-            own = {name: column[rows] for name, column in amounts.items()} if amounts else None
+            part = None if numbers is None else numbers[rows]
+            own = {name: column[rows] for name, column in amounts.items()}
             self._fit_rule(self._for_rule(scores), labels[rows], weight[rows], order, kind, n_models, part, own)
             self.offsets_ = self.rule_.offsets_
         else:

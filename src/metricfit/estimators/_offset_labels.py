@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from metricfit._parallel import parallel
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import DecisionRule
+from metricfit.decisions import DecisionRule, check_groups
 from metricfit.estimators._base import check_weight, fit_weighted
-from metricfit.estimators._folds import check_groups, label_splits
+from metricfit.estimators._folds import label_splits
 from metricfit.metrics import with_average
 
 _OTHERS = ("subject_to", "confidence", "calibration", "fallback", "pos_label", "class_order")
@@ -42,7 +42,7 @@ def fit(classifier: Any, features: Any, y: Any, sample_weight: Any, groups: Any)
         raise ValueError("`smooth` should stay True for rows with several labels.")
     names = list(getattr(y, "columns", range(np.shape(y[:1])[1])))
     features, table = indexable(features, y.toarray() if issparse(y) else np.asarray(y))
-    groups = None if groups is None else check_groups(groups, len(table))
+    numbers = None if groups is None else check_groups(groups, len(table))
     if not np.isin(table, (0, 1)).all():
         raise ValueError("`y` of several labels per row should be 0 and 1, one column per label, got other values.")
     weight = check_weight(sample_weight, len(table))
@@ -58,8 +58,7 @@ def fit(classifier: Any, features: Any, y: Any, sample_weight: Any, groups: Any)
         scores = np.concatenate(list(parallel(_score_fold, data, splits, classifier.n_jobs)))
         estimator = fit_weighted(clone(classifier.estimator), features, table, weights)
     rule = DecisionRule(with_average(classifier.metric, classifier.average), classes=names, kind=_kind(estimator))
-    known = weight[rows], None if groups is None else groups[rows]
-    return estimator, rule.fit(scores, table[rows], *known)
+    return estimator, rule.fit(scores, table[rows], weight[rows], None if numbers is None else numbers[rows])
 
 
 def label_scores(estimator: Any, features: Any, n_labels: int) -> Floats:

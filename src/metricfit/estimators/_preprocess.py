@@ -22,6 +22,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
+from metricfit._checks import is_missing
 from metricfit.estimators._kinds import (
     CATEGORIES,
     DATES,
@@ -32,7 +33,6 @@ from metricfit.estimators._kinds import (
     as_numbers,
     as_text,
     columns_of,
-    is_missing,
     kind_of,
 )
 from metricfit.learners import COLUMNS, MATRIX

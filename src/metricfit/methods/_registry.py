@@ -249,28 +249,6 @@ def is_registered(method: Method | Choice) -> bool:
     return _by_name().get(method.name) is method
 
 
-def has_choice(method: Method | Choice) -> bool:
-    """Whether held-out rows choose something: one of several methods, or a margin.
-
-    Parameters
-    ----------
-    method : Method or Choice
-        The method.
-
-    Returns
-    -------
-    bool
-        Whether they do.
-
-    Examples
-    --------
-    >>> from metricfit.methods import get, has_choice
-    >>> has_choice(get("exact")), has_choice(get("leaky"))
-    (True, False)
-    """
-    return isinstance(method, Choice) or bool(method.margins)
-
-
 def find(name: str, given: MethodLike | None = None) -> Method | None:
     """Find the method that a model was trained by.
 
