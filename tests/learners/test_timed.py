@@ -97,6 +97,13 @@ def test_large_tables_begin_with_fast_trees_and_a_network():
     assert large[:5] == ["linear", "boosting_fast", "extra_trees", "network", "boosting"]
 
 
+def test_the_members_do_not_depend_on_the_metric_so_that_several_metrics_share_a_training():
+    options, facts = {"model": "auto", "time_limit": 60.0, "C": None}, DataFacts(200, 2, False, 5)
+    one, other = (build_learner(options, methods.get("auto"), 0, facts) for _ in range(2))
+    assert one == other
+    assert hash(one) == hash(other)
+
+
 def test_many_categories_are_a_sparse_matrix_that_the_network_takes(rows, tmp_path):
     words = pd.DataFrame(np.random.default_rng(1).choice([f"w{i}" for i in range(8)], size=(150, 4)))
     target = (words[0].isin(["w1", "w2", "w3"]) ^ words[1].isin(["w4", "w5", "w0"])).to_numpy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -160,6 +160,7 @@ N_TREES = 200
 MAX_ROWS = 20_000  # that a tree sees: memory grows with them, and the trees differ anyway
 
 
+@cache  # estimators are equal if they are the same, and equal learners are trained once for several metrics
 def whole_trees(seed: int) -> EstimatorLearner:
     """Extremely randomised trees that see all rows of a fold, down to single ones: a further member of an ensemble."""
     return EstimatorLearner(ExtraTreesClassifier(N_TREES, max_features=0.7), seed, refits=False, name="whole_trees")

@@ -80,7 +80,7 @@ class Deadline:
     """When a training has to end, by ``time.monotonic``."""
 
     end: float
-    begin: float = field(default_factory=time.monotonic)
+    begin: float = field(default_factory=lambda: time.monotonic())
 
     @property
     def left(self) -> float:
