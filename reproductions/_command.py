@@ -85,7 +85,7 @@ def _check_options(experiment: Experiment, datasets: list[str], search: int, qui
     if full and not experiment.scaled:
         raise UsageError(f"--full does not apply to {name}: it has one size only.")
     if full and quick:
-        raise UsageError("--full and --quick exclude each other: pass one of them.")
+        raise UsageError("--full and --quick cannot be combined: pass one of them.")
     if saved and not experiment.partial:
         raise UsageError(f"--saved does not apply to {name}: its tables need all cells. {CONTINUE}")
     if datasets and not experiment.datasets:

@@ -253,7 +253,7 @@ def test_files_are_predicted_on_a_cluster(cluster, tmp_path, monkeypatch, capsys
     [
         (["--cluster", "tcp://127.0.0.1:1"], 1, "--cluster tcp://127.0.0.1:1 cannot be reached: "),
         (["--cluster", "nonsense://x"], 1, "--cluster nonsense://x cannot be reached: "),
-        (["--cluster", "tcp://127.0.0.1:1", "--jobs", "2"], 2, "--jobs 2 and --cluster exclude each other"),
+        (["--cluster", "tcp://127.0.0.1:1", "--jobs", "2"], 2, "--jobs 2 and --cluster cannot be combined"),
     ],
 )
 def test_a_cluster_that_cannot_be_used_is_one_line(arguments, code, message, monkeypatch, capsys, tmp_path):
@@ -330,7 +330,10 @@ def test_data_that_no_worker_has_any_more_are_an_error(processes, monkeypatch):
 def test_a_killed_scheduler_is_an_error_and_what_is_done_is_kept(processes, tmp_path):
     processes.repair(1)
     whole = reproduce(toy_experiment(0.0), Scope(tmp_path), tmp_path / "here")
-    with pytest.raises(ClusterError, match=r"^The cluster went away: .*$") as error, _cluster.connected(processes.address):
+    with (
+        pytest.raises(ClusterError, match=r"^The connection to the scheduler of the cluster is lost.*$") as error,
+        _cluster.connected(processes.address),
+    ):
         reproduce(toy_experiment(0.1), Scope(tmp_path), tmp_path / "lost", None, KillAfter(processes.scheduler, 3))
     assert "\n" not in str(error.value)
     assert 3 <= len(list((tmp_path / "lost" / ".toy-cells").glob("*.json"))) < 12

@@ -3,7 +3,7 @@ A rare class and small batches
 ==============================
 
 F1 of a batch is not F1 of the data. With 2 % positives, most batches of 16 rows have no positive at all. ``memory``
-keeps running counts, so a small batch counts together with those before it.
+keeps running counts, so each small batch is evaluated together with those before it.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +32,8 @@ for size in sizes:
     spread.append([f1_score(y[rows], answers[rows], zero_division=0.0) for rows in batches])
 
 # %%
-# Next, we train with batches of 16 rows. Both F1 losses reach in one epoch the F1 that takes cross-entropy three. On
-# this table the memory makes little difference. It matters if even the mean over many batches is misleading.
+# Next, we train with batches of 16 rows. After one epoch, both F1 losses reach the F1 that cross-entropy reaches after
+# three. The memory makes little difference on this table. It matters if even the mean over many batches is misleading.
 
 
 def train(loss, epochs=4):

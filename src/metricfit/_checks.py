@@ -55,7 +55,7 @@ def check_scores(scores: Any, name: str = "scores") -> Ends:
 def check_floating(tensor: Any, name: str) -> None:
     check_tensor(tensor, name)
     if not tensor.is_floating_point():
-        raise TypeError(f"`{name}` should be of a floating dtype, got {tensor.dtype}. Try `{name}.float()`.")
+        raise TypeError(f"`{name}` should have a floating-point dtype, got {tensor.dtype}. Try `{name}.float()`.")
 
 
 def check_finite(tensor: Tensor, name: str) -> Ends:
@@ -73,7 +73,7 @@ def check_labels(labels: Any, n_classes: int, shape: torch.Size, name: str = "la
     """Check for an integer tensor of this shape with values in 0 ... k - 1."""
     check_tensor(labels, name)
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
-        raise TypeError(f"`{name}` should be of an integer dtype, got {labels.dtype}. Try `{name}.long()`.")
+        raise TypeError(f"`{name}` should have an integer dtype, got {labels.dtype}. Try `{name}.long()`.")
     if labels.shape != shape:
         raise ValueError(f"`{name}` should have shape {tuple(shape)} to match the scores, got {tuple(labels.shape)}.")
     check_label_range(labels, n_classes, name)

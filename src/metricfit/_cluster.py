@@ -22,7 +22,7 @@ from metricfit._threads import single_threaded
 CONNECT = 10.0  # seconds to wait for the scheduler, and for a first worker
 NO_WORKERS = 60.0  # seconds without any worker before a cluster is given up
 LOOK = 2.0  # seconds between two looks at the workers
-WENT_AWAY = "The cluster went away: the connection to its scheduler is lost."
+WENT_AWAY = "The connection to the scheduler of the cluster is lost."
 LOST_DATA = "All workers of the cluster that had the data ended. Start the command again."
 PACKAGES = ("metricfit", "numpy", "scipy", "scikit-learn", "torch")  # that the numbers depend on
 
@@ -109,7 +109,7 @@ def _check_workers(client: Any, address: str, one_thread: bool) -> None:
         client.wait_for_workers(1, timeout=CONNECT)
     except TimeoutError as error:
         command = f"dask worker {address} --nthreads 1"
-        raise ClusterError(f"--cluster {address} has no workers. Start some by `{command}`.") from error
+        raise ClusterError(f"--cluster {address} has no workers. Start some with `{command}`.") from error
     found = client.get_versions(packages=list(PACKAGES))
     here = {name: found["client"]["packages"][name] for name in ("python", *PACKAGES)}
     for where, known in {"The scheduler": found["scheduler"], **found["workers"]}.items():
@@ -121,7 +121,7 @@ def _check_workers(client: Any, address: str, one_thread: bool) -> None:
     if one_thread and most > 1:
         raise ClusterError(
             f"--cluster {address} has a worker with {most} threads, expected one, because work in one process would share its "
-            f"random numbers. Start workers by `dask worker {address} --nthreads 1`, one for each core."
+            f"random numbers. Start workers with `dask worker {address} --nthreads 1`, one for each core."
         )
 
 

@@ -68,10 +68,10 @@ def read_description(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{file} is not the description of a metricfit model.")
     written_by = f"({found['metricfit']})" if isinstance(found.get("metricfit"), str) else "(unknown)"
     if found["version"] > VERSION:
-        raise ValueError(f"{folder} was written by a newer metricfit {written_by}. Update this one to read it.")
+        raise ValueError(f"{folder} was written by a newer version of metricfit, {written_by}. Upgrade metricfit to read it.")
     if found["version"] < VERSION:
         raise ValueError(
-            f"{folder} was written by an older metricfit {written_by}, whose files were different. "
+            f"{folder} was written by an older version of metricfit, {written_by}, in another file format. "
             "Fit the model again, or read it with that version."
         )
     if found.pop("checksum", None) != _checksum_of(found):
@@ -92,7 +92,7 @@ def _checksum_of(description: Mapping[str, Any]) -> str:
 def other_version(found: Mapping[str, Any]) -> str:
     """A sentence if the model was fitted with another scikit-learn than the installed one."""
     fitted, here = found.get("scikit-learn"), version("scikit-learn")
-    return "" if fitted == here else f"The model was fitted with scikit-learn {fitted}, this is {here}."
+    return "" if fitted == here else f"The model was fitted with scikit-learn {fitted}, but {here} is installed."
 
 
 @dataclass(frozen=True)

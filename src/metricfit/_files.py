@@ -50,7 +50,7 @@ def check_free(path: Path, or_else: str = "delete it first", overwrite: bool = F
     if overwrite and path.is_dir():
         raise FileExistsError(f"{path} is a folder, expected a file name.")
     if path.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists already. Choose another name or {or_else}.")
+        raise FileExistsError(f"{path} already exists. Choose another name or {or_else}.")
     if path.exists() and not path.is_file():  # a pipe or a device
         return
     parent = next(parent for parent in path.resolve().parents if parent.exists())

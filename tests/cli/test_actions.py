@@ -62,10 +62,10 @@ def test_decide_says_and_keeps_what_python_does(decide, tmp_path, name):
 def test_the_output_has_the_money_the_budget_and_the_promise(decide):
     _, out, _ = decide(*RULES["budget"][0])
     assert "per 1,000 rows.\nThat saves" in out
-    assert "against always 'ok'" in out
-    assert "The budget allows 12 answers 'fraud' to these 600 rows; 12 are given." in out
+    assert "compared with always 'ok'" in out
+    assert "The budget allows 12 predictions of 'fraud' for these 600 rows; the rule makes 12." in out
     _, out, _ = decide(*RULES["abstain"][0])
-    assert "of the rows that did not set the rule are answered" in out
+    assert "of the held-out rows, and" in out
     assert "With probability 0.9 over the draw of such rows the error of answered rows is at most 0.1" in out
     found = json.loads(decide(*RULES["budget"][0], "--json")[1])
     assert found["money"]["total"] == pytest.approx(fitted("budget", payments()).money_.total)
@@ -83,14 +83,14 @@ def test_the_output_has_the_money_the_budget_and_the_promise(decide):
         (
             ("--cost", "fraud,ok=5; otherwise=amount"),
             2,
-            "--cost: otherwise should be a number, got the column 'amount'. Name the pairs that it is for.",
+            "--cost: otherwise should be a number, got the column 'amount'. Name the pairs that it applies to.",
         ),
         (
             ("--budget", "200"),
             2,
             "--budget should be a class and a number of rows or a share, fraud=200 or fraud=2%; got '200'.",
         ),
-        (("--budget", "fraud=2", "--budget", "fraud=3"), 2, "--budget of 'fraud' is there twice."),
+        (("--budget", "fraud=2", "--budget", "fraud=3"), 2, "--budget of 'fraud' occurs twice."),
         (
             ("--budget", "fraud=two"),
             2,
@@ -99,18 +99,18 @@ def test_the_output_has_the_money_the_budget_and_the_promise(decide):
         (
             ("--metric", "mcc@20"),
             2,
-            "--metric 'mcc@20': only recall@200 and precision@200, of any number of rows, have a rank.",
+            "--metric 'mcc@20': only recall and precision take a number of rows, as in recall@200.",
         ),
         (
             ("--abstain", "error <= 0.1", "--abstain-cost", "0.2"),
             2,
-            "--abstain and --abstain-cost exclude each other: pass the limit of the error, or the cost.",
+            "--abstain cannot be combined with --abstain-cost: pass a limit on the error or a cost.",
         ),
         (
             ("--budget", "fraud=5", "--prevalence", "fraud=0.01"),
             2,
-            "--prevalence is for rules of offsets, with one label per row. Fit this rule again: to rows like the new ones, or "
-            "with --weight, for each row the new share of its class over the old one.",
+            "--prevalence is for rules of offsets, with one label per row. Fit the rule again: to rows like the new ones, or "
+            "with --weight, for each row the new share of its class divided by the old one.",
         ),
     ],
 )

@@ -48,7 +48,7 @@ def test_a_rule_is_written_and_is_that_of_python(run, scores, tmp_path):
     columns = two_classes()
     rule = DecisionRule("mcc").fit(np.stack([columns["p_fraud"], columns["p_ok"]], 1), columns["y"])
     assert out == f"{rule.summary()}\nNext: metricfit predict rule.json new_scores.csv\n"
-    assert re.search(r"mcc is 0\.\d{4} \(0.*\) on rows that did not set the offsets\.\n.*the rule gains .*, p = ", out)
+    assert re.search(r"mcc is 0\.\d{4} \(0.*\) on held-out rows\.\n.*the rule gains .*, p = ", out)
     assert err.splitlines() == [
         f"scores.csv: 600 rows; classes in 'y': fraud {(columns['y'] == 'fraud').sum()}, ok {(columns['y'] == 'ok').sum()}.",
         "Columns of scores: 'p_fraud' of 'fraud', 'p_ok' of 'ok'.",
@@ -337,7 +337,7 @@ def same(columns):
             dict,
             ("--confidence", "0.9"),
             2,
-            "--confidence is that of a promise: pass --subject-to too, such as 'precision >= 0.9'.",
+            "--confidence applies to constraints: pass --subject-to too, such as 'precision >= 0.9'.",
         ),
         (
             dict,
@@ -349,14 +349,14 @@ def same(columns):
             dict,
             ("--subject-to", "precision >= 0.5", "--confidence", "0.9", "--groups", "id"),
             2,
-            "--confidence needs independent rows that count alike: leave out --weight and --groups.",
+            "--confidence needs independent rows of equal weight: leave out --weight and --groups.",
         ),
         (dict, ("--metric", "f1", "--cost", "a,b=1"), 2, "--cost replaces the metric: pass --cost or --metric, not both."),
         (
             dict,
             ("--prevalence", "fraud=0.1", "--adapt", "new.csv"),
             2,
-            "--prevalence and --adapt exclude each other: both set the class shares.",
+            "--prevalence and --adapt cannot be combined: both set the class shares.",
         ),
         (
             dict,

@@ -83,7 +83,7 @@ def test_data_that_cannot_be_read_are_no_mistake_of_the_command(run, files):
             "--model boosting does not support files that are read in parts. Pass --model linear or --model xgboost",
         ),
         (["--group", "a"], "--group does not support files that are read in parts"),
-        (["--jobs", "2", "--cluster", "tcp://127.0.0.1:1"], "--jobs 2 and --cluster exclude each other"),
+        (["--jobs", "2", "--cluster", "tcp://127.0.0.1:1"], "--jobs 2 and --cluster cannot be combined"),
         (["--drop", "answer"], "--drop 'answer' is the target"),
     ],
 )

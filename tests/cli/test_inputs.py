@@ -69,7 +69,7 @@ def with_rare(path, n_rows):
     [
         ({}, "f1", "bad", None, "The positive class for f1 is 'bad', the rarer one. Pass --positive to change this."),
         ({"positive": "Good"}, "f1", "good", None, "The positive class for f1 is 'good'."),
-        ({"classes": "bad,good"}, "f1", "good", None, "The positive class for f1 is 'good', the last of the order."),
+        ({"classes": "bad,good"}, "f1", "good", None, "The positive class for f1 is 'good', the last in the order."),
         ({"metric": "mcc"}, "mcc", None, None, ""),
         (
             {"cost": COST},
@@ -122,11 +122,11 @@ KAPPA = {"metric": "quadratic_kappa"}
         ("levels", {**KAPPA, "classes": "low,low,medium,high,very high"}, UsageError, "twice"),
         ("levels", {**KAPPA, "classes": "lo,b"}, UsageError, "is not a class"),
         ("levels", {"positive": "low"}, UsageError, "does not apply to f1_macro with 4 classes"),
-        ("levels", {"merge_rare": 3, "drop_rare": 3}, UsageError, "--merge-rare and --drop-rare exclude each other"),
+        ("levels", {"merge_rare": 3, "drop_rare": 3}, UsageError, "--merge-rare and --drop-rare cannot be combined"),
         ("loans", {"cost": COST, "metric": "f1"}, UsageError, "--cost or --metric, not both"),
         ("loans", {"cost": COST, "positive": "bad"}, UsageError, "--positive does not apply to --cost"),
         ("loans", {"numeric": ["level"]}, UsageError, "--numeric 'level' is the target"),
-        ("loans", {"group": "customer", "time": "day"}, UsageError, "--group and --time exclude each other"),
+        ("loans", {"group": "customer", "time": "day"}, UsageError, "--group and --time cannot be combined"),
         ("loans", {"time": "customer"}, DataError, "should contain dates or numbers, got text such as 'c0'"),
         ("loans", {"group": "custmer"}, UsageError, "Did you mean 'customer'"),
         ("loans", {"group": "level"}, UsageError, "'level' is the target or is dropped"),
@@ -243,7 +243,7 @@ class TestTestFile:
             few.to_csv(tmp_path / f"{name}.csv", index=False)
         found = read(tmp_path / "train.csv", test=tmp_path / "new.csv")
         assert found.test[0].num_rows == 300
-        assert "rows equal a training row, as often as training rows repeat. They count." in capsys.readouterr().err
+        assert "rows equal a training row. Training rows repeat just as often, so these rows count." in capsys.readouterr().err
 
     def test_an_id_does_not_hide_them(self, tmp_path):
         paths = self.files(tmp_path, 30, 50)

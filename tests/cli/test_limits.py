@@ -27,7 +27,7 @@ def test_compare_shows_what_is_kept_and_promised(run, data, tmp_path):
     assert re.search(r"linear +0\.\d{4} \(.*\) +0\.\d{4} \(0\.\d{3} to \d\.\d{3}\) +\d/5 +\d", out)
     promise = "With probability 0.8 over the draw of the rows that set the rule, precision[sick] >= 0.6 holds in the population that they came from."
     assert promise in out
-    assert "This does not hold for each batch, nor for rows from another source. The promise is exact" in out
+    assert "This says nothing about single batches or rows from another source. The promise is exact" in out
     (following,) = [line for line in out.splitlines() if line.startswith("Next: ")]
     assert following == (
         "Next: metricfit fit data.csv --metric recall --subject-to 'precision >= 0.6' --confidence 0.8 --calibration 0.3 "
@@ -131,7 +131,7 @@ def test_nothing_attainable_is_the_verdict_of_compare(run, data):
         ),
         (
             ("--subject-to", "precision >= 0.9", "--confidence", "0.9", "--group", "colour"),
-            "--confidence needs independent rows, and those of one --group are not. Leave one of them out.",
+            "--confidence needs independent rows, but rows of one --group are not independent. Leave out one of the two.",
         ),
     ],
 )

@@ -300,7 +300,7 @@ class TestManyFiles:
             assert message in err
         assert not (tmp_path / "out").exists()
         assert run("predict", fitted, *files, "--out", "out")[0] == 0
-        assert run("predict", fitted, *files, "--out", "out")[2].startswith("metricfit: out/one.csv exists already.")
+        assert run("predict", fitted, *files, "--out", "out")[2].startswith("metricfit: out/one.csv already exists.")
         assert run("predict", fitted, *files, "--out", "out", "--overwrite")[0] == 0
 
     def test_formats_that_are_not_written_become_csv(self, tmp_path):

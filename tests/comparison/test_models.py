@@ -54,7 +54,7 @@ def test_a_sparse_matrix_leaves_boosting_out_unless_it_was_asked_for():
     found = compare(csr_matrix(features), target, "f1", methods=["cross_entropy"], importance=True, **SHORT)
     assert {result.contender.model for result in found.results.values()} == {"trivial", "linear", "ensemble"}
     assert found.results["ensemble, threshold"].importance.shape == (2, 6)
-    with pytest.raises(ValueError, match="takes no sparse matrix"):
+    with pytest.raises(ValueError, match="does not support sparse matrices"):
         compare(csr_matrix(features), target, "f1", models=["boosting"], methods=["cross_entropy"], **SHORT)
 
 

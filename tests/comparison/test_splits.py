@@ -45,7 +45,7 @@ def test_few_groups_make_fewer_folds_and_repeats():
     assert (plan.n_splits, plan.n_repeats, len(plan.splits)) == (3, 1, 3)
     assert plan.notes == (
         "There are 3 folds instead of 5: there are 3 groups.",
-        "There is 1 repeat: more would have the same folds again.",
+        "There is 1 repeat: more would repeat the same folds.",
     )
     plan = plan_groups(labels, CLASSES, groups > 1.5, 5, 1, 0)
     assert plan.notes[-1] == "Some splits train on one group: tuning inside these fits uses ordinary folds."
@@ -112,8 +112,8 @@ def test_plain_folds_say_where_they_are_fewer():
             {"time": np.argsort(np.argsort(data()[1], kind="stable"))},
             "Class 'good' is missing from the training rows of split 1",
         ),
-        ({"time": np.arange(120), "groups": np.arange(120)}, "`groups` and `time` exclude each other"),
-        ({"time": np.arange(120), "test": data()}, "`time` and `test` exclude each other"),
+        ({"time": np.arange(120), "groups": np.arange(120)}, "`groups` and `time` cannot be combined"),
+        ({"time": np.arange(120), "test": data()}, "`time` and `test` cannot be combined"),
         ({"test": data()[0]}, "`test` should be a pair"),
         ({"test": (data()[0], ["ugly"] * 120)}, "labels of `y`, but 'ugly' is not in the training rows"),
         ({"test": (data()[0][:, :2], data()[1])}, "the columns of `X` in the same order, but it misses '3'"),

@@ -164,7 +164,7 @@ def test_paths_that_are_not_files(tmp_path):
 
 
 def test_parquet_files_without_columns_or_with_repeated_names(tmp_path):
-    for names, message in (([], "has no columns"), (["x", "x"], "has several columns of one name")):
+    for names, message in (([], "has no columns"), (["x", "x"], "has several columns with the same name")):
         parquet.write_table(pa.table([[1.0, 2.0]] * len(names), names=names), tmp_path / "t.parquet")
         with pytest.raises(DataError, match=message):
             layout_of(tmp_path / "t.parquet")

@@ -213,9 +213,9 @@ class TestRule:
         p, labels = draw()
         limit = "error <= 0.05"
         for options, message in (
-            ({"abstain": limit, "abstain_cost": 0.3}, "`abstain` and `abstain_cost` exclude each other"),
-            ({"abstain": limit, "budget": {1: 3}}, "`budget` and abstention exclude each other"),
-            ({"abstain": limit, "subject_to": "recall >= 0.5"}, "`subject_to` cannot be kept together with abstention"),
+            ({"abstain": limit, "abstain_cost": 0.3}, "`abstain` cannot be combined with `abstain_cost`"),
+            ({"abstain": limit, "budget": {1: 3}}, "`budget` cannot be combined with abstention"),
+            ({"abstain": limit, "subject_to": "recall >= 0.5"}, "`subject_to` cannot be combined with abstention"),
             ({"abstain_cost": -1.0}, "`abstain_cost` should be at least 0"),
             ({"abstain_cost": 0.0}, "no row is answered"),
             ({"abstain": limit, "abstain_label": 1}, "should not be a class"),

@@ -118,7 +118,7 @@ class TestRule:
         assert again.budget == rule.budget
         assert rule.score(p, y) == pytest.approx((y[rule.predict(p) == "fraud"] == "fraud").sum() / (y == "fraud").sum())
         assert repr(again) == repr(rule)
-        assert "at most 30 rows 'fraud' in each batch" in repr(rule)
+        assert "'fraud' for at most 30 rows in each batch" in repr(rule)
 
     def test_a_budget_that_is_not_needed_leaves_the_offsets(self):
         p, y = draw()
@@ -145,7 +145,7 @@ class TestRule:
         is_fraud = rule.predict(p, costs={"amount": amount}) == "fraud"
         assert is_fraud.sum() == 40
         assert gain[is_fraud].min() >= gain[~is_fraud].max()
-        assert [one.against for one in rule.money_.savings] == ["the largest probability within the budget", "always 'ok'"]
+        assert [one.against for one in rule.money_.savings] == ["the most probable class within the budget", "always 'ok'"]
         assert rule.money_.savings[0].total > 0.0
 
     def test_costs_that_are_numbers(self):
@@ -174,9 +174,9 @@ class TestRule:
         for rule, message in (
             (
                 DecisionRule("recall", budget={"fraud": 3}, subject_to="precision >= 0.5"),
-                "cannot be kept together with a budget",
+                "cannot be combined with a budget",
             ),
-            (DecisionRule("recall@5", budget={"fraud": 3}), "part of the metric 'recall@5' already"),
+            (DecisionRule("recall@5", budget={"fraud": 3}), "The metric 'recall@5' already sets a budget"),
         ):
             with pytest.raises(ValueError, match=message):
                 rule.fit(p, y)

@@ -71,7 +71,7 @@ def test_every_row_gets_an_answer_where_none_would_count_zero():
         assert (sums.max(1) <= 0).any()
         assert rule.predict(logits).any(1).all()
         assert np.array_equal(rule.predict(logits)[sums.max(1) > 0], (sums > 0)[sums.max(1) > 0])
-        assert "in every row the label nearest to that" in repr(rule)
+        assert "Every row gets at least the label closest to its threshold" in repr(rule)
     assert not DecisionRule("f1_micro", kind="logit").fit(logits, y).predict(logits).any(1).all()
 
 
@@ -145,7 +145,7 @@ def test_errors():
     logits, y = draw()
     with pytest.raises(ValueError, match="`budget` is for rows with one label each"):
         DecisionRule("f1_macro", budget={0: 1}).fit(logits, y)
-    with pytest.raises(ValueError, match="'mcc' is not one of several labels"):
+    with pytest.raises(ValueError, match="'mcc' is for one label per row"):
         DecisionRule("mcc").fit(logits, y)
     with pytest.raises(ValueError, match="should be 0 and 1"):
         DecisionRule("f1_macro").fit(logits, 2 * y)

@@ -106,5 +106,5 @@ def test_answers_that_depend_on_more_than_the_scores_are_refused(options, why):
     logits, labels = drawn(2)
     costs = {"amount": np.arange(200.0)} if "costs" in why else None
     rule = DecisionRule(**options).fit(softmax(logits[:200], 1), labels[:200], costs=costs)
-    with pytest.raises(ValueError, match=f"depend on {why}. Call `save`"):
+    with pytest.raises(ValueError, match=f"depend on {why}. Use `save`"):
         rule.to_onnx()

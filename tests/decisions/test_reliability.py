@@ -39,13 +39,13 @@ def test_the_summary_warns_about_probabilities_only():
     rng = np.random.default_rng(1)
     drawn = rows(3000, rng, shift=1.0)
     y, logits = drawn.labels, drawn.scores[:, 1]
-    wrong = "The probabilities are not calibrated: where they are"
+    wrong = "The probabilities are not calibrated: of the rows with values around"
     assert wrong in DecisionRule("f1").fit(expit(logits), y).summary()
     assert wrong not in DecisionRule("f1").fit(expit(logits - 1.0), y).summary()
     assert wrong not in DecisionRule("f1").fit(logits, y).summary()
     three = np.stack([logits, np.zeros(3000), np.full(3000, -3.0)], 1)
     table = np.exp(three) / np.exp(three).sum(1, keepdims=True)
-    assert "of the rows are of the most probable class" in DecisionRule().fit(table, 1 - y, np.ones(3000)).summary()
+    assert "% are of the most probable class" in DecisionRule().fit(table, 1 - y, np.ones(3000)).summary()
 
 
 def test_rows_in_groups_are_not_tested():

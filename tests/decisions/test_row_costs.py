@@ -105,7 +105,7 @@ class TestRule:
         assert money.total == pytest.approx(cost(rule.predicted_).sum())
         assert money.per_1000 == pytest.approx(1000.0 * money.total / 400)
         plain = np.where(p > 0.5, "fraud", "ok")
-        names = {"the largest probability": plain, "always 'fraud'": np.full(400, "fraud"), "always 'ok'": np.full(400, "ok")}
+        names = {"the most probable class": plain, "always 'fraud'": np.full(400, "fraud"), "always 'ok'": np.full(400, "ok")}
         for saving in money.savings:
             difference = cost(names.pop(saving.against)) - cost(rule.predicted_)
             half = 1.959964 * np.sqrt(400) * difference.std(ddof=1)
@@ -179,7 +179,7 @@ class TestRule:
         rule = DecisionRule(FRAUD).fit(p, y, costs=frame)
         assert not rule.is_cross_fitted_
         assert rule.actions_.worth.factor == 1.0
-        assert "that set the rule" in rule.summary()
+        assert "on 30 rows of the fit" in rule.summary()
 
     def test_scores_that_say_nothing_leave_the_shares(self):
         _, y, frame = draw()
@@ -212,7 +212,7 @@ class TestErrors:
 
     def test_what_does_not_fit_together(self):
         p, y, frame = draw()
-        with pytest.raises(ValueError, match="`subject_to` cannot be kept together with costs per row"):
+        with pytest.raises(ValueError, match="`subject_to` cannot be combined with costs per row"):
             DecisionRule(FRAUD, subject_to="recall >= 0.9").fit(p, y, costs=frame)
         rule = DecisionRule(FRAUD).fit(p, y, costs=frame)
         for call in (lambda: rule.for_prevalence({"fraud": 0.1}), lambda: rule.adapt(p)):

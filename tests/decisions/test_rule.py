@@ -355,7 +355,7 @@ class TestManyRowsOrClasses:
         for module in ("_rule_offsets", "_tuning"):
             monkeypatch.setattr(f"metricfit.decisions.{module}.MOST_SEARCHED", 8000)
         part = DecisionRule(metric, kind="logit").fit(scores, y)
-        assert "searched on about 8,000 of the 30,000 rows" in part.summary()
+        assert "used about 8,000 of the 30,000 rows" in part.summary()
         assert "searched" not in full.summary()
         assert (part.offsets_ != full.offsets_).any()
         assert part.score_ == pytest.approx(full.score_, abs=0.003)
@@ -378,8 +378,8 @@ class TestManyRowsOrClasses:
         scores = 2.0 * (rng.normal(size=(300, 60)) + 2.0 * np.eye(60)[y])
         rule = DecisionRule("f1_macro", kind="logit").fit(scores, y)
         assert not rule.offsets_.any()
-        assert "No offsets: on rows that did not set them they lost 0." in rule.summary()
-        assert "answer the largest score." in repr(rule)
+        assert "The rule has no offsets, because they lost 0." in rule.summary()
+        assert "predict the class with the largest score." in repr(rule)
         assert rule.score_ == rule.baseline_
         np.testing.assert_array_equal(rule.predict(scores), scores.argmax(1))
 
@@ -559,9 +559,9 @@ class TestPrevalence:
     def test_classes_without_rows_are_refused(self):
         scores, y = np.random.default_rng(0).dirichlet(np.ones(3), 100), np.arange(100) % 2
         rule = DecisionRule("f1_macro").fit(scores, y)
-        with pytest.raises(ValueError, match="`adapt` needs rows of every class in the fit, and there were none of 2"):
+        with pytest.raises(ValueError, match="`adapt` needs rows of every class in the fit, but it had none of 2"):
             rule.adapt(scores)
-        with pytest.raises(ValueError, match="`shares` should name classes that the fit had rows of, got 2"):
+        with pytest.raises(ValueError, match="`shares` should name classes with rows in the fit, got 2"):
             rule.for_prevalence({2: 0.1})
         assert rule.for_prevalence({1: 0.1}).shares_ == pytest.approx([0.9, 0.1, 0.0])
 
@@ -575,7 +575,7 @@ class TestPrevalence:
         p, y = draw(1000, np.random.default_rng(0))
         moved = DecisionRule("recall", subject_to="precision >= 0.7", confidence=0.9).fit(p, y).for_prevalence({1: 0.1})
         assert moved.confidence is None
-        assert "does not hold for these" in moved.summary()
+        assert "does not carry over" in moved.summary()
 
 
 class TestOrigins:
@@ -609,7 +609,7 @@ class TestOrigins:
         rule = DecisionRule("f1").fit(p, np.array(["ok", "bad"])[y])  # sorted: bad, ok
         assert "The positive class is 'bad', the rarer one." in rule.notes_
         assert (rule.predict([0.01, 0.99]) == ["ok", "bad"]).all()
-        assert "answer 'bad' where its probability is above" in repr(rule)
+        assert "predict 'bad' where its probability is above" in repr(rule)
 
     def test_scores_of_another_kind_are_refused(self):
         p, y = draw(200, np.random.default_rng(0))
@@ -643,7 +643,7 @@ class TestOrigins:
 
     def test_many_classes_are_a_short_sentence(self):
         rule = DecisionRule().fit(np.eye(50), np.arange(50))
-        assert repr(rule).endswith("answer the largest score.")
+        assert repr(rule).endswith("predict the class with the largest score.")
         rule.offsets_ = np.arange(50.0)
         assert repr(rule).endswith(", 8 +8, 9 +9, ....")
 
@@ -695,7 +695,7 @@ class TestFiles:
     )
     def test_other_files_are_refused(self, tmp_path, content):
         (tmp_path / "rule.json").write_text(content)
-        with pytest.raises(ValueError, match=r"is not a decision rule of metricfit|is damaged|another metricfit"):
+        with pytest.raises(ValueError, match=r"is not a decision rule of metricfit|is damaged|another version of metricfit"):
             DecisionRule.load(tmp_path / "rule.json")
 
     def test_a_file_with_wrong_offsets_is_damaged(self, tmp_path):

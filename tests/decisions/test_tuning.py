@@ -144,7 +144,7 @@ def test_whole_numbers_are_columns_even_if_one_is_absent():
             None,
             r"`y` should have 3 different labels, one per column of scores, got 2: 'a', 'b'. Pass `classes`",
         ),
-        ([0, 1, 3], ["a", "b", "c"], r"`y` should hold labels of `classes` only, \['a', 'b', 'c'\], got also 0"),
+        ([0, 1, 3], ["a", "b", "c"], r"`y` should contain only labels of `classes`, \['a', 'b', 'c'\], got also 0"),
         (["a", "b", "cc"], ["a", "b", "c"], "got also 'cc'. Did you mean 'c'?"),
         (["a", "b", "c"], ["a", "b"], r"`classes` should name 3 different classes, one per column, got \['a', 'b'\]"),
         (["a", "b", None], None, "labels of one type in every row, got NoneType, str"),
@@ -237,7 +237,7 @@ def test_labels_that_all_or_no_rows_have_keep_their_threshold():
 
 def test_what_is_wrong_with_several_labels_is_said():
     scores, y = several_labels()
-    with pytest.raises(ValueError, match=r"is of one label, and there are several"):
+    with pytest.raises(ValueError, match=r"is for one label, but there are several"):
         mf.tune_offsets(scores, y, "f1")
     with pytest.raises(ValueError, match=r"should be 0 and 1, one for each score"):
         mf.tune_offsets(scores, 2 * y, "f1_macro")
@@ -271,7 +271,7 @@ def test_pixels_are_rows(caplog):
     assert mf.decide(logits, of_mask).shape == y.shape
     with caplog.at_level("INFO", "metricfit"):
         mf.tune_offsets(np.tile(scores, (1, 1, 10, 10)), np.tile(y, (1, 10, 10)), "accuracy")
-    assert "Pixels: 120,000 of 240,000, one of every 2, to tune the offsets." in caplog.text
+    assert "The search for the offsets uses 120,000 of 240,000 pixels, one in 2." in caplog.text
     with pytest.raises(
         ValueError, match=r"`y` should have shape \(6, 20, 20\) for scores of shape \(6, 3, 20, 20\), got \(6, 20\)"
     ):

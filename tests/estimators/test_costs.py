@@ -35,7 +35,7 @@ def test_the_answers_are_those_of_a_rule():
     assert np.array_equal(tuned.predict(FEATURES, costs=COSTS), rule.predict(new, costs=COSTS))
     assert np.array_equal(tuned.decision_function(FEATURES, costs=COSTS), rule.decision_function(new, costs=COSTS))
     assert tuned.score(FEATURES, Y, costs=COSTS) == pytest.approx(-paid(Y, tuned.predict(FEATURES, costs=COSTS)).mean())
-    assert "The answers cost" in tuned.rule_.summary()
+    assert "The predictions cost" in tuned.rule_.summary()
 
 
 def test_a_metric_classifier_decides_by_costs_and_keeps_them_in_its_file(tmp_path):
@@ -49,7 +49,7 @@ def test_a_metric_classifier_decides_by_costs_and_keeps_them_in_its_file(tmp_pat
     again = mf.MetricClassifier.load(tmp_path / "model")
     assert np.array_equal(again.predict(FEATURES, costs=COSTS), fitted.predict(FEATURES, costs=COSTS))
     assert again.score(FEATURES, Y, costs=COSTS) == pytest.approx(fitted.score(FEATURES, Y, costs=COSTS))
-    assert "The answers cost" in again.summary()
+    assert "The predictions cost" in again.summary()
     with pytest.raises(ValueError, match="these answers depend on costs of the row"):
         fitted.to_onnx()
 
@@ -88,14 +88,14 @@ def test_errors_say_what_to_try(build):
         build().fit(FEATURES, Y)
     with pytest.raises(ValueError, match="`costs` should have 300 rows"):
         build().fit(FEATURES, Y, costs=COSTS[:7])
-    with pytest.raises(ValueError, match="`subject_to` cannot be kept together with costs per row"):
+    with pytest.raises(ValueError, match="`subject_to` cannot be combined with costs per row"):
         build(subject_to="precision >= 0.5").fit(FEATURES, Y, costs=COSTS)
     with pytest.raises(ValueError, match="`costs` is for the columns that a metric `Cost` names"):
         build().set_params(metric="f1").fit(FEATURES, Y, costs=COSTS)
 
 
 def test_scores_alone_do_not_decide():
-    with pytest.raises(ValueError, match="do not decide by costs per row"):
+    with pytest.raises(ValueError, match="Costs per row need more than scores"):
         linear().fit(FEATURES, Y, costs=COSTS).scores_and_probabilities(FEATURES)
 
 

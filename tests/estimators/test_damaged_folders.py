@@ -115,7 +115,7 @@ class TestAccidents:
         (folder / "model.json").write_bytes(text.encode("utf-8", "surrogatepass"))
         assert_refused(folder, "is not the description of a metricfit model")
 
-    @pytest.mark.parametrize(("version", "words"), [(6, "an older metricfit"), (8, "a newer metricfit")])
+    @pytest.mark.parametrize(("version", "words"), [(6, "an older version of metricfit"), (8, "a newer version of metricfit")])
     def test_another_version(self, folder, version, words):
         write_description(folder, {**read_description(folder), "version": version})
         assert_refused(folder, f"was written by {words}")

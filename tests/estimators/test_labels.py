@@ -95,7 +95,7 @@ def test_errors_say_what_to_try():
         OffsetClassifier(LOGISTIC, "f1_macro", subject_to="precision >= 0.9").fit(FEATURES, Y)
     with pytest.raises(ValueError, match="0 and 1, one column per label"):
         OffsetClassifier(LOGISTIC, "f1_macro").fit(FEATURES, Y + 1)
-    with pytest.raises(ValueError, match="`metric` 'accuracy' is not one of several labels"):
+    with pytest.raises(ValueError, match="`metric` 'accuracy' is for one label per row"):
         OffsetClassifier(LOGISTIC).fit(FEATURES, Y)
     alone = LogisticRegression().fit(FEATURES, Y[:, 0])
     with pytest.raises(ValueError, match=r"one score for each of the 3 labels, got shape \(160, 2\).*MultiOutputClassifier"):

@@ -213,7 +213,7 @@ def test_errors_say_what_to_do():
     with pytest.raises(ValueError, match=r"Column 'when' holds dates.*Make numbers or categories of it before the fit"):
         mf.MetricClassifier("f1", model="linear", C=1.0, random_state=0).fit(table, y).to_onnx()
     named = pd.DataFrame({"label": features[:, 0]})
-    with pytest.raises(ValueError, match="Column 'label' needs another name"):
+    with pytest.raises(ValueError, match="Rename column 'label'"):
         mf.MetricClassifier("f1", model="linear", C=1.0, random_state=0).fit(named, y).to_onnx()
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
     with pytest.raises(ValueError, match="needs preprocess='auto'"):

@@ -228,7 +228,7 @@ def model():
 class TestSave:
     def test_there_already(self, model, tmp_path):
         model.save(tmp_path / "model")
-        with pytest.raises(FileExistsError, match="exists already"):
+        with pytest.raises(FileExistsError, match="already exists"):
             model.save(tmp_path / "model")
         assert [path.name for path in tmp_path.iterdir()] == ["model"]
 

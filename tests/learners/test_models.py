@@ -229,7 +229,7 @@ def test_a_pipeline_reads_the_users_own_table():
         (
             (csr_matrix(table(200)[0]), table(200)[1]),
             ("linear", "extra_trees"),
-            "boosting is left out: it takes no sparse matrix.",
+            "boosting is left out: it does not support sparse matrices.",
         ),
         (
             (np.eye(35).repeat(4, 0) + 0.0, np.arange(35).repeat(4)),
@@ -260,7 +260,7 @@ def test_a_cap_on_rows_is_named(monkeypatch):
 def test_a_method_for_the_metric_makes_the_automatic_model_linear():
     fitted = fit("auto", table(200), "f1", method="direct")
     assert fitted.learner_ == "linear"
-    assert fitted.notes_ == ("The model is linear: trees are not trained by direct.",)
+    assert fitted.notes_ == ("The model is linear, because trees do not support the method direct.",)
 
 
 def test_classes_that_a_fold_has_not_seen():
@@ -294,9 +294,9 @@ def test_weights_reach_trees_and_are_refused_where_they_cannot():
         ({"model": 3}, TypeError, "a scikit-learn classifier"),
         ({"model": []}, ValueError, "at least one model"),
         ({"model": StandardScaler()}, TypeError, "should have predict_proba or decision_function"),
-        ({"model": "boosting", "method": "direct"}, ValueError, "'boosting' is trained by cross-entropy"),
+        ({"model": "boosting", "method": "direct"}, ValueError, "'boosting' is trained with cross-entropy"),
         ({"model": "ensemble", "method": "exact"}, ValueError, "or model='linear'"),
-        ({"model": "boosting", "X": csr_matrix(table(120)[0])}, ValueError, "takes no sparse matrix"),
+        ({"model": "boosting", "X": csr_matrix(table(120)[0])}, ValueError, "does not support sparse matrices"),
         ({"model": ["linear", "boosting"], "y": np.r_[0, np.ones(119)]}, ValueError, "an ensemble needs out-of-fold scores"),
     ],
 )

@@ -195,9 +195,9 @@ class TestMembers:
             ({"patience": 0}, "`patience` should be at least 1, got 0"),
             ({"batch_size": None}, "`batch_size` should be a number, got None"),
             ({"lr": 0.0}, "`lr` should be greater than 0, got 0"),
-            ({"method": "noisy_labels", "model": "linear"}, "`noisy_labels` is for networks, `model` 'linear' is none"),
-            ({"method": "noisy_labels", "model": "auto"}, "`noisy_labels` is for networks, `model` 'ensemble' is none"),
-            ({"method": "noisy_labels", "model": ["linear", "mlp"]}, "`noisy_labels` is for networks, `model` 'ensemble'"),
+            ({"method": "noisy_labels", "model": "linear"}, "`noisy_labels` is for networks, and `model` 'linear' is not one"),
+            ({"method": "noisy_labels", "model": "auto"}, "`noisy_labels` is for networks, and `model` 'ensemble' is not one"),
+            ({"method": "noisy_labels", "model": ["linear", "mlp"]}, "`noisy_labels` is for networks, and `model` 'ensemble'"),
         ],
     )
     def test_errors_say_what_to_pass(self, options, message):

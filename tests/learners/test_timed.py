@@ -62,7 +62,7 @@ def test_with_time_all_members_are_trained_again(rows, monkeypatch, tmp_path):
 
 def test_without_time_the_first_member_predicts_and_the_others_are_named(rows):
     fitted = mf.MetricClassifier("accuracy", time_limit=1e-9, random_state=0).fit(rows.features, rows.labels)
-    assert any("boosting is left out: it would not have ended in time" in note for note in fitted.notes_)
+    assert any("boosting is left out: it would not have finished in time" in note for note in fitted.notes_)
     assert fitted.model_.names == ("linear",)
 
 

@@ -251,7 +251,11 @@ def test_margin_with_a_matrix_metric_moves_rows_towards_the_label():
         (lambda: mf.ExactLoss(margin=-1.0), ValueError, r"`margin` should be at least 0, got -1.0"),
         (lambda: mf.MetricLoss("f1")(SCORES, LABELS), ValueError, r"is for two classes, but the scores have 3"),
         (lambda: mf.MetricLoss()(SCORES.tolist(), LABELS), TypeError, r"`input` should be a torch.Tensor, got list"),
-        (lambda: mf.MetricLoss()(SCORES.long(), LABELS), TypeError, r"`input` should be of a floating dtype, got torch.int64"),
+        (
+            lambda: mf.MetricLoss()(SCORES.long(), LABELS),
+            TypeError,
+            r"`input` should have a floating-point dtype, got torch.int64",
+        ),
         (
             lambda: mf.MetricLoss()(torch.tensor(1.0), LABELS),
             ValueError,
@@ -273,7 +277,7 @@ def test_margin_with_a_matrix_metric_moves_rows_towards_the_label():
             ValueError,
             r"`target` should be integer labels of shape \(4,\) or probabilities of shape \(4, 3\), got torch.float64 of shape \(4,\)",
         ),
-        (lambda: mf.MetricLoss()(SCORES, LABELS > 0), TypeError, r"`target` should be of an integer dtype, got torch.bool"),
+        (lambda: mf.MetricLoss()(SCORES, LABELS > 0), TypeError, r"`target` should have an integer dtype, got torch.bool"),
         (
             lambda: mf.MetricLoss()(SCORES, LABELS + 1),
             ValueError,

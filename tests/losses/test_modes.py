@@ -106,7 +106,7 @@ def test_shapes_tell_the_mode_where_only_one_is_possible():
         ),
         (lambda: mf.MetricLoss("f1_macro")(MANY, MANY_LABELS), r"For several labels per row pass mode=\"multilabel\""),
         (lambda: mf.MetricLoss("f1_macro")(MANY, MANY_LABELS.bool()), r"For several labels per row pass mode=\"multilabel\""),
-        (lambda: mf.MetricLoss("f1", mode="multilabel"), r"is of one label, and there are several.*\"macro\", \"micro\""),
+        (lambda: mf.MetricLoss("f1", mode="multilabel"), r"is for one label, but there are several.*\"macro\", \"micro\""),
         (
             lambda: mf.MetricLoss("f1", mode="multi"),
             r"`mode` should be one of 'multiclass', 'binary', 'multilabel'; got 'multi'",

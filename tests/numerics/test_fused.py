@@ -276,7 +276,7 @@ def test_no_cache_folder_at_all():
     nowhere += "from metricfit.numerics import fused; fused.SLOW = 0.0; "  # a quick machine compiles within two seconds
     printed, messages = python(nowhere + USE, NUMBA_OPT="0")  # it compiles faster
     assert_value(printed)
-    assert "compiling its fast kernels, once" in messages
+    assert "compiling the fast kernels (only once)" in messages
 
 
 @pytest.mark.slow

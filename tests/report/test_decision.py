@@ -69,12 +69,12 @@ def test_two_classes(two):
     html = decision_page(rule, scores, y, RUN)
     check_html(html)
     text = plain(html)
-    assert f"Maximise mcc; answer &#39;&lt;fraud&gt;&#39; where its probability is above {rule.threshold_:.4g}." in text
+    assert f"Maximise mcc; predict &#39;&lt;fraud&gt;&#39; where its probability is above {rule.threshold_:.4g}." in text
     assert html.count('<polygon class="band') == 1
     assert html.count('class="ring c0"') == 1
     low, high = rule.curve_.best
     assert f"{low:.3g} to {high:.3g}" in text
-    assert "each decided by a rule of other rows" in text
+    assert "each decided by a rule fitted to other rows" in text
 
 
 def test_changes_are_those_of_the_held_out_answers(two):

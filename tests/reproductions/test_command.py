@@ -63,7 +63,7 @@ def test_a_small_run(run, data):
         (["leaky-mnist", "--search", "5"], "--search does not apply to leaky-mnist"),
         (["leaky-mnist", "--full"], "--full does not apply to leaky-mnist"),
         (["leaky-mnist", "--saved"], "--saved does not apply to leaky-mnist: its tables need all cells."),
-        (["exact-vision", "--full", "--quick"], "--full and --quick exclude each other"),
+        (["exact-vision", "--full", "--quick"], "--full and --quick cannot be combined"),
         (["exact-integral", "--datasets", "wine"], "--datasets does not apply to exact-integral: it has no data sets."),
         (["list", "--sets", "wine"], "No such option: --sets"),
     ],

@@ -194,7 +194,10 @@ def test_errors_of_xgboost_are_one_line(split, monkeypatch):
         ({"model": XGBClassifier(num_class=5)}, "`num_class` of XGBClassifier should be None .* got 5"),
         ({"model": XGBClassifier(monotone_constraints={"x0": 1})}, "`monotone_constraints` .* numbers of columns, .* from 0"),
         ({"model": XGBClassifier(interaction_constraints=[["x0", "x1"]])}, "`interaction_constraints` .* such as '\\[\\[0, 1"),
-        ({"model": "xgboost", "method": "direct"}, "`model` 'XGBClassifier' is trained by cross-entropy, `method` 'direct'"),
+        (
+            {"model": "xgboost", "method": "direct"},
+            "`model` 'XGBClassifier' is trained with cross-entropy and does not support `method` 'direct'",
+        ),
         ({"model": "xgboost", "cv": 150}, "Pass merge_rare=150"),
     ],
 )

@@ -53,7 +53,7 @@ class CompareOptions(TableOptions):
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Methods of the linear model and of mlp to compare, separated by commas; threshold is always compared.",
+            help="Methods of the linear model and mlp to compare, separated by commas. threshold is always included.",
             show_default="all, for the linear model",
         ),
     ] = None

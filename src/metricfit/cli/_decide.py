@@ -52,16 +52,16 @@ class DecideOptions:
     target: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column of the labels: name, or number from 1. Several columns of 0 and 1, separated by commas, are several "
-            "labels per row.",
+            help="Column of the labels: name, or number from 1. For several labels per row, pass their columns of 0 and 1, "
+            "separated by commas.",
             show_default="the last column",
         ),
     ] = None
     metric: Annotated[
         str | None,
         typer.Option(
-            help="Metric to optimise; `metricfit metrics` lists them. recall@200 and precision@200 are of the 200 best rows. "
-            "Several labels per row also have f1_samples, jaccard_samples and subset_accuracy.",
+            help="Metric to optimise; `metricfit metrics` lists them. recall@200 and precision@200 score the 200 best rows. "
+            "For several labels per row there are also f1_samples, jaccard_samples and subset_accuracy.",
             show_default="f1 or f1_macro",
         ),
     ] = None
@@ -69,8 +69,8 @@ class DecideOptions:
         str | None,
         typer.Option(
             help='Costs of wrong answers instead of a metric: "fraud,ok=amount; ok,fraud=5" (true class, predicted class), or '
-            "a CSV file with a row per true class and a column per predicted class. A cost is a number, or the column that "
-            "has it for each row.",
+            "a CSV file with a row per true class and a column per predicted class. A cost is a number, or a column "
+            "with a number for each row.",
             show_default=False,
         ),
     ] = None
@@ -81,7 +81,7 @@ class DecideOptions:
             show_default="found by the names of the classes",
         ),
     ] = None
-    kind: Annotated[Literal["auto", "probability", "log_probability", "logit"], typer.Option(help="What the scores are.")] = (
+    kind: Annotated[Literal["auto", "probability", "log_probability", "logit"], typer.Option(help="Kind of the scores.")] = (
         "auto"
     )
     subject_to: Constraints = None
@@ -90,39 +90,40 @@ class DecideOptions:
     budget: Annotated[
         list[str] | None,
         typer.Option(
-            help="The most answers of a class in each batch: fraud=200 rows, or fraud=2%; can be repeated.", show_default=False
+            help="Limit on the predictions of a class in each file: fraud=200 rows, or fraud=2%. Can be repeated.",
+            show_default=False,
         ),
     ] = None
     abstain: Annotated[
         str | None,
         typer.Option(
-            help='Answer as many rows as this limit of their error allows: "error <= 0.02". --confidence promises it.',
+            help='Answer only as many rows as a limit on their error allows: "error <= 0.02". --confidence promises it.',
             show_default=False,
         ),
     ] = None
     abstain_cost: Annotated[
         float | None,
         typer.Option(
-            help="Give no answer where one is expected to cost more than this. A wrong answer costs 1, or as in --cost.",
+            help="Cost of a row without an answer. A wrong answer costs 1, or as in --cost.",
             show_default=False,
         ),
     ] = None
     abstain_label: Annotated[
-        str | None, typer.Option(help="What stands for no answer.", show_default="-1 among numbers, abstain among names")
+        str | None, typer.Option(help="Label of rows without an answer.", show_default="-1 among numbers, abstain among names")
     ] = None
     pos_label: Annotated[
         str | None,
         typer.Option(
             "--pos-label",
             "--positive",
-            help="Positive class of two; a single column of scores belongs to it.",
+            help="Positive class of two. A single column of scores belongs to it.",
             show_default="the class of a single column; else the larger of two numbers, the rarer of two names",
         ),
     ] = None
     classes: Annotated[
         str | None,
         typer.Option(
-            help="All classes in their order, separated by commas; also classes without rows. The columns of --scores are in "
+            help="All classes in order, separated by commas, including classes without rows. The columns of --scores are in "
             "this order if their names do not contain the classes.",
             show_default=False,
         ),
@@ -130,7 +131,7 @@ class DecideOptions:
     groups: Annotated[
         str | None,
         typer.Option(
-            "--groups", "--group", help="Column whose equal values mark rows that depend on each other.", show_default=False
+            "--groups", "--group", help="Column of groups: rows with the same value depend on each other.", show_default=False
         ),
     ] = None
     weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.", show_default=False)] = None
@@ -140,7 +141,7 @@ class DecideOptions:
     adapt: Annotated[
         Path | None,
         typer.Option(
-            help="File of new scores without labels; the rule is adjusted to their class shares.", show_default=False
+            help="File of new scores without labels. The rule is adjusted to their class shares.", show_default=False
         ),
     ] = None
     out: Annotated[Path | None, typer.Option(help="JSON file to write the rule to.", show_default=False)] = None
@@ -221,7 +222,7 @@ def _check(options: DecideOptions) -> None:
     if options.cost is not None and options.metric is not None:
         raise UsageError("--cost replaces the metric: pass --cost or --metric, not both.")
     if options.prevalence is not None and options.adapt is not None:
-        raise UsageError("--prevalence and --adapt exclude each other: both set the class shares.")
+        raise UsageError("--prevalence and --adapt cannot be combined: both set the class shares.")
     if options.out is not None and options.out == options.report:
         raise UsageError(f"--out and --report name the same file, {options.out}.")
     if options.fallback is not None and options.subject_to is None and options.abstain is None:
@@ -230,7 +231,7 @@ def _check(options: DecideOptions) -> None:
         name, at, rank = options.metric.partition("@")
         if at and not (name in ("precision", "recall") and rank.isdigit()):
             raise UsageError(
-                f"--metric {options.metric!r}: only recall@200 and precision@200, of any number of rows, have a rank."
+                f"--metric {options.metric!r}: only recall and precision take a number of rows, as in recall@200."
             )
         if not _OF_ROWS.fullmatch(name):
             check_metric(name)

@@ -71,12 +71,12 @@ class FitOptions(TableOptions):
     method: Annotated[
         str,
         typer.Option(
-            help="Training method: auto, cross_entropy, threshold; for linear and mlp also the others of `metricfit compare`.",
+            help="Training method: auto, cross_entropy or threshold. linear and mlp take all methods of `metricfit compare`.",
         ),
     ] = "auto"
     fallback: Fallback = None
     stream: Annotated[
-        bool, typer.Option("--stream", help="Read a Parquet file in parts to save memory; for linear models and trees.")
+        bool, typer.Option("--stream", help="Read a Parquet file in parts to save memory, for linear models and trees.")
     ] = False
     scratch: Annotated[
         Path | None,

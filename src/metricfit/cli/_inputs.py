@@ -130,23 +130,25 @@ def check_options(options: TableOptions) -> None:
     if options.cost is not None and options.metric is not None:
         raise UsageError("--cost replaces the metric: pass --cost or --metric, not both.")
     if options.positive is not None and options.classes is not None:
-        raise UsageError("--positive and --classes exclude each other: of two --classes the last is the positive one.")
+        raise UsageError("--positive and --classes cannot be combined: of two --classes the last is the positive one.")
     if options.cost is None:
         check_metric(options.metric or DEFAULT_METRIC)
     if options.merge_rare and options.drop_rare:
-        raise UsageError("--merge-rare and --drop-rare exclude each other: pass one of them.")
+        raise UsageError("--merge-rare and --drop-rare cannot be combined: pass one of them.")
     if (options.subject_to, options.confidence, options.calibration) != (None, None, None):
         from metricfit.estimators import check_limits
 
         with in_options():
             check_limits(options.subject_to, options.confidence, options.calibration)
     if options.confidence is not None and options.group is not None:
-        raise UsageError("--confidence needs independent rows, and those of one --group are not. Leave one of them out.")
+        raise UsageError(
+            "--confidence needs independent rows, but rows of one --group are not independent. Leave out one of the two."
+        )
     if options.time_limit is not None and options.time_limit <= 0.0:
         raise UsageError(f"--time-limit should be a positive number of seconds, got {options.time_limit:g}.")
     passed = [name for name in ("group", "time", "test") if getattr(options, name) is not None]
     if len(passed) > 1:
-        raise UsageError(f"--{passed[0]} and --{passed[1]} exclude each other: both say which rows are held out.")
+        raise UsageError(f"--{passed[0]} and --{passed[1]} cannot be combined: both say which rows are held out.")
 
 
 def _check_limits(options: TableOptions, choice: MetricChoice, table: LabelledTable) -> None:
@@ -263,7 +265,7 @@ def _leave_out_shared(
     shared = find_shared(table.features, table.labels, features, labels)
     n_rows, n_shared = len(labels), int(shared.rows.sum())
     if n_shared and shared.by_chance:
-        say(f"{path.name}: {n_shared:,} rows equal a training row, as often as training rows repeat. They count.")
+        say(f"{path.name}: {n_shared:,} rows equal a training row. Training rows repeat just as often, so these rows count.")
     if not n_shared or shared.by_chance:
         return (features, labels), ""
     more = f" {shared.n_other_label:,} more have the features of such a row and another label." if shared.n_other_label else ""

@@ -35,7 +35,7 @@ LIMITED = '\n\nExample: metricfit {} churn.csv --metric recall --subject-to "pre
 WITH_COSTS = '\n\nExample: metricfit decide payments.csv --cost "fraud,ok=amount; ok,fraud=5" --budget fraud=2%'
 QUESTIONS = (  # of the demo: words, data, and options of `compare`
     (
-        "How does a buyer's guide rate a car? The model should stay linear, so that people can read it.",
+        "How does a buyer's guide rate a car? A linear model keeps the answer readable.",
         "cars.csv",
         {"metric": "mcc", "models": "linear"},
     ),

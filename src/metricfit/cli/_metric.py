@@ -60,7 +60,7 @@ def choose_metric(
     why = ""
     if label is None:
         index, why = metrics.positive_of(classes, counts)
-        label, why = (order[-1], "the last of the order") if order else (classes.tolist()[index], why)
+        label, why = (order[-1], "the last in the order") if order else (classes.tolist()[index], why)
         why = f", {why}. Pass --positive to change this"
     return MetricChoice(name, label, None, (*notes, f"The positive class for {name} is {label!r}{why}."))
 
@@ -88,7 +88,7 @@ def _class_order(text: str | None, classes: NDArray[Any], known_order: Sequence[
     order = [label_like(name.strip(), classes, "--classes") for name in text.split(",") if name.strip()]
     missing = [str(label) for label in classes.tolist() if label not in order]
     if missing or len(set(order)) < len(order):
-        what = f"{missing[0]!r} is missing" if missing else "a class is there twice"
+        what = f"{missing[0]!r} is missing" if missing else "a class occurs twice"
         raise UsageError(f"--classes should name all {len(classes)} classes once, in their order: {what}.")
     return order
 
@@ -148,7 +148,9 @@ def parse_cost(given: str, classes: NDArray[Any], columns: Sequence[str] = ()) -
     pairs = _read_file(Path(given), columns) if _is_file(given) else _parse_pairs(given, columns)
     otherwise = pairs.pop((OTHERWISE, OTHERWISE), None)
     if isinstance(otherwise, str):
-        raise UsageError(f"--cost: otherwise should be a number, got the column {otherwise!r}. Name the pairs that it is for.")
+        raise UsageError(
+            f"--cost: otherwise should be a number, got the column {otherwise!r}. Name the pairs that it applies to."
+        )
     named = {tuple(label_like(name, classes, "--cost") for name in pair): cost for pair, cost in pairs.items()}
     if not named:
         raise UsageError(f"--cost names no pair of classes. Example: {EXAMPLE}.")
@@ -225,5 +227,5 @@ def _add(
             wanted, near = "a number or a column of the file", did_you_mean(cost.strip(), columns)
         raise DataError(f"{where}: the cost of {true},{predicted} should be {wanted}, got {cost.strip()!r}.{near}")
     if (true, predicted) in found:
-        raise DataError(f"{where}: {true},{predicted} has a cost already.")
+        raise DataError(f"{where}: {true},{predicted} has two costs.")
     found[true, predicted] = value

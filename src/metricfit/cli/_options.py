@@ -64,7 +64,7 @@ Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether the first line is a header.", show_default="detected")
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(help="Column separator; whitespace is any number of spaces.", show_default="detected")
+    str | None, typer.Option(help="Column separator. whitespace is any number of spaces.", show_default="detected")
 ]
 Encoding = Annotated[str | None, typer.Option(help="Text encoding.", show_default="detected")]
 Jobs = Annotated[int, typer.Option(min=1, help="Number of splits that run in parallel.")]
@@ -125,7 +125,7 @@ class TableOptions:
     ] = None
     drop: Annotated[list[str] | None, typer.Option(help="Columns to drop: names or numbers, separated by commas.")] = None
     numeric: Annotated[
-        list[str] | None, typer.Option(help="Columns to read as numbers; other cells become missing values.")
+        list[str] | None, typer.Option(help="Columns to read as numbers. Cells that are not numbers become missing values.")
     ] = None
     categorical: Annotated[
         list[str] | None, typer.Option(help="Columns to read as categories, even if they contain numbers.")
@@ -144,7 +144,10 @@ class TableOptions:
     ] = 0
     group: Annotated[
         str | None,
-        typer.Option(help="Column whose equal values stay together, all in training or all in test rows.", show_default=False),
+        typer.Option(
+            help="Column of groups: rows with the same value are all in the training rows or all in the test rows.",
+            show_default=False,
+        ),
     ] = None
     time: Annotated[
         str | None,
@@ -369,7 +372,7 @@ def workers(jobs: int, cluster: str | None, one_thread: bool = False) -> Iterato
         return
     if jobs != 1:
         raise UsageError(
-            f"--jobs {jobs} and --cluster exclude each other: a cluster runs as many tasks at once as it has threads."
+            f"--jobs {jobs} and --cluster cannot be combined: a cluster runs as many tasks at once as it has threads."
         )
     from metricfit._cluster import connected
 

@@ -65,7 +65,7 @@ class PredictOptions:
     ] = None
     keep: Annotated[
         list[str] | None,
-        typer.Option(help="Columns to copy to the output: names or numbers, separated by commas; can be repeated."),
+        typer.Option(help="Columns to copy to the output: names or numbers, separated by commas. Can be repeated."),
     ] = None
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Also write the calibrated probability of every class.")

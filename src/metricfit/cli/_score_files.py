@@ -287,6 +287,6 @@ def budget_of(texts: Sequence[str] | None, classes: Sequence[Any]) -> dict[Any, 
             )
         label = label_like(name.strip(), np.array(classes), "--budget")
         if label in found:
-            raise UsageError(f"--budget of {quoted(label)} is there twice.")
+            raise UsageError(f"--budget of {quoted(label)} occurs twice.")
         found[label] = cap
     return found or None

@@ -116,14 +116,14 @@ def compare(
         Dates or numbers. Every test block comes after all of its training rows, which grow from split to split. Rows of the
         same moment stay together. Tuning inside a fit uses ordinary folds of the training rows.
     test : tuple of (X_test, y_test), default=None
-        A test set. Models are fitted to all rows of ``X`` and judged once. Intervals and p-values come from a paired bootstrap
-        over the test rows.
+        A test set. Models are fitted to all rows of ``X`` and evaluated once. Intervals and p-values come from a paired
+        bootstrap over the test rows.
     margin : float, default=0.01
         Recommend a simpler contender if its 95 % interval against the best stays above minus the margin. In units of the
         metric; for costs, a share of the cost of a constant answer.
     subject_to : str, Constraint or list of Constraint, default=None
-        Limits that every decision has to keep, such as ``"precision >= 0.9"``. Each model is then trained by cross-entropy and
-        a rule decides by its probabilities, so leave out ``methods``.
+        Limits that every decision has to keep, such as ``"precision >= 0.9"``. Each model is then trained with
+        cross-entropy, and a rule decides from its probabilities, so leave out ``methods``.
     confidence : float, default=None
         Promise, with this probability, that the limits hold. A split whose rule cannot promise them counts as a metric of 0,
         or as the highest cost.
@@ -217,12 +217,12 @@ def compare(
 def _check_with_limits(methods: Any, groups: Any, confidence: float | None) -> None:
     if methods is not None:
         raise ValueError(
-            "`methods` should be left out with `subject_to`: every model is trained by cross-entropy, because the rule "
+            "`methods` should be left out with `subject_to`: every model is trained with cross-entropy, because the rule "
             "decides by probabilities."
         )
     if groups is not None and confidence is not None:
         raise ValueError(
-            "`confidence` needs independent rows, and those of one group are not. Leave out `confidence` or `groups`."
+            "`confidence` needs independent rows, but rows of one group are dependent. Leave out `confidence` or `groups`."
         )
 
 
@@ -239,7 +239,7 @@ def _plan(
     """How rows are held out."""
     given = [name for name, one in (("groups", groups), ("time", time), ("test", n_test)) if one is not None]
     if len(given) > 1:
-        raise ValueError(f"`{given[0]}` and `{given[1]}` exclude each other: pass one of them.")
+        raise ValueError(f"`{given[0]}` and `{given[1]}` cannot be combined: pass one of them.")
     if n_test is not None:
         return plan_test_set(len(labels), n_test)
     if time is not None:

@@ -20,7 +20,7 @@ TIMED = {ENSEMBLE, "auto"}  # models that use a time limit
 DEFAULT_MODELS = (LINEAR, "boosting", ENSEMBLE)
 MODELS_IN_WORDS = {  # in a sentence, and in a glossary
     TRIVIAL: ("a constant answer", "one class for all rows"),
-    LINEAR: ("the linear model", "logistic regression, its penalty chosen by held-out cross-entropy"),
+    LINEAR: ("the linear model", "logistic regression with a penalty chosen by held-out cross-entropy"),
     "boosting": ("boosted trees", "boosted trees (HistGradientBoostingClassifier of scikit-learn)"),
     "extra_trees": ("extremely randomised trees", "extremely randomised trees"),
     "mlp": ("the neural network", "a neural network"),
@@ -31,7 +31,11 @@ MODELS_IN_WORDS = {  # in a sentence, and in a glossary
     ),
 }
 CONSTANT = Method(
-    "constant", "a constant answer", "always the class that does best as the only answer", loss="cross_entropy", offsets="none"
+    "constant",
+    "a constant answer",
+    "always predicts the class that scores best on its own",
+    loss="cross_entropy",
+    offsets="none",
 )
 
 
@@ -137,7 +141,7 @@ def _models_in_order(models: Any, default: Sequence[str]) -> dict[str, Any]:
     if isinstance(models, Mapping):
         for name in models:
             if not isinstance(name, str) or name in (*DEFAULT_MODELS, TRIVIAL):
-                raise ValueError(f"`models` should have names of your own for your models, got {name!r}.")
+                raise ValueError(f"`models` should give your models new names, got {name!r}.")
         simple = {name: name for name in default if name != ENSEMBLE}
         return {**simple, **models, **({ENSEMBLE: ENSEMBLE} if ENSEMBLE in default else {})}
     if isinstance(models, str) or not isinstance(models, Sequence):

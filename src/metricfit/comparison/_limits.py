@@ -105,7 +105,7 @@ class Limits:
         refused = f"{shown_score(measure, self.refused_score):g}"
         text = (
             f"Compared: {metric_title(metric, measure)} on held-out rows, by the best rule of each model that keeps "
-            f"{self.in_words}. Models are trained by cross-entropy; methods that train for the metric are left out. A split "
+            f"{self.in_words}. Models are trained with cross-entropy; methods that train for the metric are left out. A split "
             f"whose rule refuses counts as {refused}. Kept counts the splits whose test rows keep the limit too."
         )
         if self.rule.confidence is None:

@@ -92,7 +92,7 @@ def plan_groups(labels: Ints, classes: NDArray[Any], groups: ArrayLike, n_splits
     for index, label in enumerate(classes.tolist()):
         if len(np.unique(codes[labels == index])) < 2:
             raise ValueError(
-                f"Class {quote(label)} occurs in one group only: it is missing from training if that group is held out. "
+                f"Class {quote(label)} occurs in one group only: it is missing from training when that group is held out. "
                 "Merge the class with others (--merge-rare) or leave its rows out, or do without groups."
             )
     splits, notes, most = list[Split](), list[str](), min(n_splits, n_groups, int(np.bincount(labels).max()))
@@ -106,7 +106,7 @@ def plan_groups(labels: Ints, classes: NDArray[Any], groups: ArrayLike, n_splits
     if len(splits) < n_folds * n_repeats:
         n_repeats = len(splits) // n_folds
         some = f"is {n_repeats} repeat" if n_repeats == 1 else f"are {n_repeats} repeats"
-        notes.append(f"There {some}: more would have the same folds again.")
+        notes.append(f"There {some}: more would repeat the same folds.")
     if any(len(np.unique(codes[train])) < 2 for train, _ in splits):
         notes.append("Some splits train on one group: tuning inside these fits uses ordinary folds.")
     words = f"{n_folds}-fold cross-validation over {plural(n_groups, 'group')}, {plural(n_repeats, 'repeat')}"
@@ -141,7 +141,7 @@ def plan_time(time: ArrayLike, n_rows: int, n_splits: int, n_repeats: int) -> Pl
 
 def plan_test_set(n_rows: int, n_test: int) -> Plan:
     """All rows train, the test set is judged once."""
-    note = "The test set is judged once: there are no folds and no repeats."
+    note = "The test set is evaluated once, without folds or repeats."
     split = np.arange(n_rows), np.arange(n_test)
     return Plan([split], 1, 1, f"a test set of {plural(n_test, 'row')}", (note,), is_test_set=True)
 

@@ -114,7 +114,7 @@ def _parquet_layout(path: Path) -> Layout:
     if not raw_names:
         raise DataError(f"{path} has no columns.")
     if len(set(raw_names)) < len(raw_names):
-        raise DataError(f"{path} has several columns of one name. Write them with different names.")
+        raise DataError(f"{path} has several columns with the same name. Rename them.")
     return _named_layout(raw_names, [], format="parquet")
 
 

@@ -17,7 +17,7 @@ from metricfit.decisions._solve import START_ROWS, Rows, rank_in_class
 from metricfit.decisions._values import Calibration, ExpectedCost, WeightedProbability
 from metricfit.metrics import Metric
 
-LARGEST = "the largest probability"
+LARGEST = "the most probable class"
 NO_ANSWER = -1
 Costs = RowCosts | None
 

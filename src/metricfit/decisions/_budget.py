@@ -85,9 +85,9 @@ class Budget:
         return {labels[index]: cap for index, cap in (*self.counts.items(), *self.shares.items())}
 
     def describe(self, labels: Sequence[Any]) -> str:
-        parts = [f"{count:,} rows {labels[index]!r}" for index, count in self.counts.items()]
-        parts += [f"{100.0 * share:.4g}% of the rows {labels[index]!r}" for index, share in self.shares.items()]
-        return f"at most {' and '.join(parts)}"
+        parts = [f"{labels[index]!r} for at most {count:,} rows" for index, count in self.counts.items()]
+        parts += [f"{labels[index]!r} for at most {100.0 * share:.4g}% of the rows" for index, share in self.shares.items()]
+        return " and ".join(parts)
 
     def to_plain(self) -> dict[str, Any]:
         return {"counts": list(self.counts.items()), "shares": list(self.shares.items())}

@@ -142,8 +142,8 @@ class Reliability:
             return ""
         worst = int((np.abs(self.observed - self.predicted) * self.counts).argmax())
         return (
-            f"The probabilities are not calibrated: where they are {self.predicted[worst]:.3g} on average, "
-            f"{self.observed[worst]:.3g} of the rows are {what}. The rule allows for this. Do not read them as probabilities."
+            f"The probabilities are not calibrated: of the rows with values around {self.predicted[worst]:.3g}, "
+            f"{self.observed[worst]:.1%} are {what}. The rule corrects for this, but do not use the values as probabilities."
         )
 
     def as_json(self) -> dict[str, Any]:

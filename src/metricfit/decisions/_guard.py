@@ -46,7 +46,7 @@ class Guard:
     def choose(self, predictions: dict[str, Ints], caution: float = CAUTION) -> tuple[str, dict[str, str]]:
         """The chosen candidate, and why each was chosen or rejected."""
         names = list(predictions)
-        chosen, reasons = names[0], {names[0]: "stands until something beats it"}
+        chosen, reasons = names[0], {names[0]: "kept until a candidate beats it"}
         for name in names[1:]:
             gain = self.value(predictions[name]) - self.value(predictions[chosen])
             needed = caution * self.difference_error(predictions[name], predictions[chosen])

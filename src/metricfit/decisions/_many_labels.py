@@ -66,8 +66,8 @@ class ManyLabels:
         chosen = metrics.get(metric)
         if not isinstance(chosen, Averaged) or chosen.average not in ("macro", "micro"):
             raise ValueError(
-                f"`metric` {metrics.name_of(metric)!r} is not one of several labels. Take 'f1_macro', 'f1_micro', "
-                "'f1_samples', 'jaccard_macro', 'jaccard_samples', 'subset_accuracy' and the like."
+                f"`metric` {metrics.name_of(metric)!r} is for one label per row. With several, use 'f1_macro', "
+                "'f1_micro', 'f1_samples', 'jaccard_macro', 'jaccard_samples', 'subset_accuracy' or a similar metric."
             )
         return cls(Multilabel(chosen))
 

@@ -42,7 +42,7 @@ def estimate_shares(rows: Rows, shares: Floats, new: Floats, classes: Sequence[A
     """
     if not shares.all():
         label = classes[int(shares.argmin())]
-        raise ValueError(f"`adapt` needs rows of every class in the fit, and there were none of {label!r}.")
+        raise ValueError(f"`adapt` needs rows of every class in the fit, but it had none of {label!r}.")
     scale, bias = fit_scale_and_bias(rows.scores, rows.labels, rows.weight)
     if scale == 0.0:
         raise ValueError("`adapt` needs scores that rise with the probability of their class. Pass shares to for_prevalence.")
@@ -75,7 +75,7 @@ def complete_shares(given: Mapping[Any, float], shares: Floats, classes: list[An
     if not given or min(given.values()) <= 0.0 or (rest <= 0.0 if left_out.any() else abs(rest) > 1e-9):
         raise ValueError(f"`shares` should be positive and sum to one, or to less if classes are left out, got {given}.")
     if absent := [label for label, share in zip(classes, shares, strict=True) if share == 0.0 and label in given]:
-        raise ValueError(f"`shares` should name classes that the fit had rows of, got {absent[0]!r}.")
+        raise ValueError(f"`shares` should name classes with rows in the fit, got {absent[0]!r}.")
     found = np.where(left_out, rest * shares / (shares[left_out].sum() or 1.0), 0.0)
     return found + np.array([given.get(label, 0.0) for label in classes])
 

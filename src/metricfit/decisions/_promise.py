@@ -247,6 +247,6 @@ def promise_in_words(what: str, confidence: float, rows: str = "such rows") -> s
     'With probability 0.8 over the draw of such rows it is >= 0.9 in the populat'
     """
     return (
-        f"With probability {confidence:g} over the draw of {rows} {what} in the population that they came from. This does "
-        "not hold for each batch, nor for rows from another source."
+        f"With probability {confidence:g} over the draw of {rows} {what} in the population that they came from. This says "
+        "nothing about single batches or rows from another source."
     )

@@ -152,9 +152,11 @@ class Money:
         return Judgement(-self.total / n, (-high / n, -low / n), -(self.total + saved.total) / n, gain, is_cross_fitted)
 
     def sentences(self, where: str) -> list[str]:
-        lines = [f"The answers cost {self.total:,.2f} ({_ends(self.interval)}) {where}: {self.per_1000:,.2f} per 1,000 rows."]
+        lines = [
+            f"The predictions cost {self.total:,.2f} ({_ends(self.interval)}) {where}, {self.per_1000:,.2f} per 1,000 rows."
+        ]
         return lines + [
-            f"That saves {one.total:,.2f} ({_ends(one.interval)}) against {one.against}, "
+            f"That saves {one.total:,.2f} ({_ends(one.interval)}) compared with {one.against}, "
             f"{1000.0 * one.total / self.n_rows:,.2f} per 1,000 rows."
             for one in self.savings
         ]

@@ -52,7 +52,7 @@ class Way(Protocol):
 
 
 class DecisionRule(ClassifierMixin, BaseEstimator):
-    """Decide by the scores of any classifier: best for a metric, subject to constraints.
+    """Find the best decision for a metric from the scores of any classifier, subject to constraints.
 
     Fit it to scores of rows that the classifier has not seen. The rule adds an offset to the score of each class, and the
     largest sum decides; for two classes that is a threshold. It is a scikit-learn estimator whose features are scores, so it
@@ -62,9 +62,9 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     metric : str, Metric or callable, default="accuracy"
-        A name, a metric or a function of the confusion matrix. "recall@200" and "precision@200" are about the 200 best rows.
-        ``Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5})`` reads costs from the column "amount" of ``costs``, and each
-        row gets the answer with the least expected cost.
+        A name, a metric or a function of the confusion matrix. "recall@200" and "precision@200" evaluate the 200 best rows.
+        ``Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5})`` reads costs from the column "amount" of ``costs``, and
+        the rule predicts the class with the least expected cost.
     subject_to : str, Constraint or list of Constraint, default=None
         Limits such as ``"precision >= 0.9 and predicted_rate <= 0.05"`` on "precision", "recall", "f1", "jaccard", "fpr",
         "specificity" or "predicted_rate" of a class (``recall[fraud]``), on "cost", or on any metric.
@@ -86,13 +86,13 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         Decide by the best limit that can be promised if the one in ``subject_to`` cannot. By default :meth:`predict` raises an
         error then.
     budget : dict, default=None
-        The most answers of a class in each batch that :meth:`predict` gets: ``{"fraud": 200}`` rows, or a share,
+        How often a class may be predicted in each call of :meth:`predict`: ``{"fraud": 200}`` rows, or a share,
         ``{"fraud": 0.02}``.
     abstain : str, default=None
-        Limit on the error among answered rows, such as ``"error <= 0.02"``. The surest rows are answered, as many as the limit
-        allows; ``confidence`` promises it.
+        Limit on the error among answered rows, such as ``"error <= 0.02"``. The rule answers the most certain rows, as many as
+        the limit allows. ``confidence`` promises the limit.
     abstain_cost : float, default=None
-        Cost of no answer, where a wrong answer costs 1 or what ``Cost`` says.
+        Cost of leaving a row without an answer. A wrong answer costs 1, or what ``Cost`` defines.
     abstain_label : label, default=None
         The label that stands for no answer. By default -1 among numbers and "abstain" among names.
 
@@ -105,9 +105,9 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     baseline_, gain_, gain_interval_, gain_p_ : float, float, tuple, float
         The metric of the largest score, and the gain over it with interval and p-value.
     predicted_ : ndarray of shape (n_samples,)
-        The labels of the rows of the fit, by rules of the other rows if ``is_cross_fitted_``.
+        The labels predicted for the rows of the fit, each by a rule fitted to other rows if ``is_cross_fitted_``.
     baseline_predicted_ : ndarray of shape (n_samples,)
-        Their labels by the largest score, within the budget.
+        The same by the largest score, within the budget.
     constraints_ : list of dict
         For each constraint its value on the rows of the fit, the interval, what is promised, and a sentence.
     attainable_, refusal_ : bool, str
@@ -123,14 +123,14 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     coverage_, coverage_curve_ : dict, CoverageCurve
         With abstention: the share of answered rows and their error, and the error over this share.
     money_ : Money
-        With costs per row: what the answers cost and save, on rows that did not set the rule.
+        With costs per row: what the predictions cost and save on held-out rows.
     notes_ : tuple of str
-        What the rule decided by itself, in sentences.
+        The choices that the rule made for you, in sentences.
 
     See Also
     --------
     OffsetClassifier : Wraps a classifier and finds the rule by cross-validation.
-    tune_offsets : Only the offsets, as numbers.
+    tune_offsets : Returns only the offsets.
 
     Examples
     --------
@@ -138,11 +138,11 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     >>> scores, y = [0.1, 0.4, 0.35, 0.8, 0.6, 0.9], [0, 0, 1, 1, 0, 1]
     >>> rule = DecisionRule("recall", subject_to="precision >= 0.7", kind="probability").fit(scores, y)
     >>> rule
-    DecisionRule: maximise recall subject to precision >= 0.7; answer 1 where its probability is above 0.7101.
+    DecisionRule: maximise recall subject to precision >= 0.7; predict 1 where its probability is above 0.7101.
     >>> rule.predict([0.3, 0.7])
     array([0, 0])
 
-    At most one answer "1" per batch, for the row where it gains most:
+    Predict class 1 at most once per batch, for the row with the largest gain:
 
     >>> DecisionRule("f1", budget={1: 1}, kind="probability").fit(scores, y).predict([0.7, 0.8, 0.9])
     array([0, 0, 1])
@@ -210,7 +210,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         scores : array-like, data frame or tensor of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
-            Scores of rows that the classifier has not seen. A single column is about the positive class.
+            Scores of rows that the classifier has not seen. A single column belongs to the positive class.
         y : array-like of shape (n_samples,)
             The labels. For several labels per row, a table of 0 and 1 of the shape of ``scores``, or a list of labels for each
             row: there is then one threshold per label, for "f1_macro", "f1_micro", "f1_samples", the same of Jaccard, or
@@ -334,7 +334,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return found
 
     def answered(self, *columns: Any) -> tuple[NDArray[Any], ...]:
-        """Keep the rows with an answer, for metrics that do not know abstention.
+        """Keep the rows with an answer, for metrics that do not support abstention.
 
         ``accuracy_score(*rule.answered(y, predicted))`` is the accuracy of the answers.
 
@@ -352,18 +352,18 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
 
     @property
     def thresholds_(self) -> Floats:
-        """For several labels per row, the probability or score above which each label is answered."""
+        """For several labels per row, the probability or score above which each label is predicted."""
         if self.has_lists_ is None:
-            raise AttributeError("A rule of one label per row has no thresholds_. See threshold_ and offsets_.")
+            raise AttributeError("A rule for one label per row has no thresholds_; see threshold_ and offsets_.")
         return _rule_labels.thresholds(self)
 
     @property
     def threshold_(self) -> float:
-        """For two classes, the probability or score above which the answer is the positive class."""
+        """For two classes, the probability or score above which the positive class is predicted."""
         if self._positive is None:
-            raise AttributeError(f"A rule of {len(self.classes_)} classes has no threshold_. See offsets_.")
+            raise AttributeError(f"A rule for {len(self.classes_)} classes has no threshold_; see offsets_.")
         if self.actions_ is not None:
-            raise AttributeError("This rule has no threshold_: its answer depends on more than the score.")
+            raise AttributeError("This rule has no threshold_, because its predictions depend on more than the score.")
         return float(_rule_offsets.to_threshold(self, self.offsets_[1 - self._positive] - self.offsets_[self._positive]))
 
     @property
@@ -372,9 +372,9 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return None if self._positive is None else self.classes_.tolist()[self._positive]
 
     def for_prevalence(self, shares: Mapping[Any, float]) -> DecisionRule:
-        """Solve the offsets again for other shares of the classes.
+        """Compute the offsets for other shares of the classes.
 
-        Nothing is trained: the rows that the rule keeps are weighted. A promise does not carry over.
+        Nothing is retrained: the rows stored in the rule are reweighted. A promise does not carry over.
 
         Parameters
         ----------
@@ -410,7 +410,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return _rule_offsets.with_shares(self, rows, found.values, f"estimated from {len(new):,} rows", found.intervals)
 
     def summary(self) -> str:
-        """Describe what the rule does, how well, and what it promises.
+        """Describe what the rule does, how good it is, and what it promises.
 
         Returns
         -------
@@ -424,7 +424,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         return "\n".join(filter(None, [*lines, self.refusal_, *self.notes_]))
 
     def save(self, file: str | Path, *, overwrite: bool = False) -> None:
-        """Write the rule to a JSON file, with the rows that it keeps for another prevalence.
+        """Write the rule to a JSON file, with the rows that it needs for another prevalence.
 
         Parameters
         ----------
@@ -488,7 +488,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         if self.confidence is not None and not 0.0 < self.confidence < 1.0:
             raise ValueError(f"`confidence` should lie between 0 and 1, such as 0.9, got {self.confidence!r}.")
         if self.confidence is not None and not constraints and self.abstain is None:
-            raise ValueError("`confidence` is that of a promise: pass `subject_to` too, such as 'precision >= 0.9'.")
+            raise ValueError("`confidence` applies to constraints: pass `subject_to` too, such as 'precision >= 0.9'.")
         if self.fallback not in (None, "best"):
             raise ValueError(f"`fallback` should be None or 'best', got {self.fallback!r}.")
         _rule_actions.check(self)
@@ -544,15 +544,15 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         """The index of every label among the classes."""
         index, given = {label: place for place, label in enumerate(self.classes_.tolist())}, np.asarray(labels).tolist()
         if unknown := sorted(set(given) - set(index), key=str):
-            raise ValueError(f"`y` should hold classes of the rule, {list(index)}, got also {unknown[:5]}.")
+            raise ValueError(f"`y` should contain only classes of the rule, {list(index)}, got also {unknown[:5]}.")
         return np.array([index[label] for label in given], np.int64)
 
     def _rows_for(self, name: str) -> Rows:
         """The rows to solve offsets with again."""
         if self._rows is None:
             raise ValueError(
-                f"`{name}` is for rules of offsets, with one label per row. Fit this rule again: to rows like the new "
-                "ones, or with `sample_weight`, for each row the new share of its class over the old one."
+                f"`{name}` is for rules of offsets, with one label per row. Fit the rule again: to rows like the new "
+                "ones, or with `sample_weight`, for each row the new share of its class divided by the old one."
             )
         return self._rows
 

@@ -45,18 +45,18 @@ def rank_of(rule: DecisionRule) -> int | None:
 
 
 def check(rule: DecisionRule) -> None:
-    """Raise a ValueError for options that exclude each other."""
+    """Raise a ValueError for options that cannot be combined."""
     what = "costs per row" if has_row_costs(rule.metric) else "abstention" if may_abstain(rule) else "a budget"
     if is_needed(rule) and rule.subject_to is not None:
-        raise ValueError(f"`subject_to` cannot be kept together with {what}. Leave one of them out.")
+        raise ValueError(f"`subject_to` cannot be combined with {what}. Leave one of them out.")
     if rank_of(rule) is not None and rule.budget is not None:
-        raise ValueError(f"`budget` is part of the metric {rule.metric!r} already. Leave it out.")
+        raise ValueError(f"The metric {rule.metric!r} already sets a budget. Leave out `budget`.")
     if may_abstain(rule) and (rule.budget is not None or rank_of(rule) is not None):
-        raise ValueError("`budget` and abstention exclude each other: the budget says already how many rows get an answer.")
+        raise ValueError("`budget` cannot be combined with abstention: it already limits how many rows get an answer.")
     if rule.abstain is not None:
         read_limit(rule.abstain)
         if rule.abstain_cost is not None:
-            raise ValueError("`abstain` and `abstain_cost` exclude each other: pass the limit of the error, or the cost.")
+            raise ValueError("`abstain` cannot be combined with `abstain_cost`: pass a limit on the error or a cost.")
     if rule.abstain_cost is not None:
         check_number(rule.abstain_cost, "abstain_cost", 0.0)
 
@@ -64,7 +64,7 @@ def check(rule: DecisionRule) -> None:
 def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
     """Fit the answers, and judge them on rows that did not set them."""
     if rule.confidence is not None and not rows.are_independent:
-        raise ValueError("`confidence` needs independent rows that count alike: leave out `sample_weight` and `groups`.")
+        raise ValueError("`confidence` needs independent rows of equal weight: leave out `sample_weight` and `groups`.")
     plan, found = _plan(rule), _read_costs(rule, costs, len(rows))
     rule.actions_ = actions = plan.fit(rows, found)
     rule.offsets_, rule.refusal_, rule.attainable_ = np.zeros(rows.n_classes), actions.refusal, not actions.refusal
@@ -84,7 +84,8 @@ def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
     if actions.budget is not None:
         caps, given = actions.budget.caps(len(rows), rows.n_classes), np.bincount(answers, minlength=rows.n_classes)
         rule.notes_ += tuple(
-            f"The budget allows {caps[index]:,.0f} answers {label!r} to these {len(rows):,} rows; {given[index]:,} are given."
+            f"The budget allows {caps[index]:,.0f} predictions of {label!r} for these {len(rows):,} rows; the rule makes "
+            f"{given[index]:,}."
             for index, label in enumerate(rule.classes_.tolist())
             if np.isfinite(caps[index])
         )
@@ -147,7 +148,7 @@ def score(rule: DecisionRule, scores: Any, y: ArrayLike, weight: Floats, costs: 
         kept = answers != NO_ANSWER
         answers, labels, weight, found = answers[kept], labels[kept], weight[kept], take_costs(found, kept)
     if not len(answers):
-        raise ValueError("`scores` are so unsure that no row is answered, so there is nothing to score.")
+        raise ValueError("`scores` are so unsure that no row is answered, and there is nothing to score.")
     if found is None:
         return float(metric_values(rule.metric_, hard_confusion(answers, labels, weight, len(rule.classes_))))
     return -float(weight @ found.paid(labels, answers, rule.abstain_cost) / weight.sum())
@@ -162,7 +163,7 @@ def describe(rule: DecisionRule) -> str:
     state = "DecisionRule" if hasattr(rule, "offsets_") else "DecisionRule, not fitted"
     within = ""
     if rule.actions_ is not None and rule.actions_.budget is not None:
-        within = f", {rule.actions_.budget.describe(rule.classes_.tolist())} in each batch"
+        within = f", with {rule.actions_.budget.describe(rule.classes_.tolist())} in each batch"
     elif rule.budget is not None:
         within = f", within the budget {rule.budget}"
     if rule.abstain is not None:
@@ -174,13 +175,13 @@ def describe(rule: DecisionRule) -> str:
         return f"{state}: not attainable{within}."
     if not isinstance(rule.metric, Cost):
         return f"{state}: maximise {name_of(rule.metric)}{within}."
-    return f"{state}: give each row the answer of least expected cost{within}{_listed(rule.metric)}."
+    return f"{state}: predict the class with the least expected cost{within}{_listed(rule.metric)}."
 
 
 def _listed(cost: Cost) -> str:
     if not cost.by_names:
         return ""
-    pairs = [f"{answer!r} for {true!r} costs {one}" for (true, answer), one in dict(cost.matrix).items()]  # type: ignore[arg-type]
+    pairs = [f"{answer!r} instead of {true!r} costs {one}" for (true, answer), one in dict(cost.matrix).items()]  # type: ignore[arg-type]
     return "; " + ", ".join(pairs[:MOST_SHOWN]) + (", ..." if len(pairs) > MOST_SHOWN else "")
 
 
@@ -188,29 +189,29 @@ def sentences(rule: DecisionRule) -> list[str]:
     if not rule._decides():
         return []
     assert rule.actions_ is not None
-    how = "did not set the rule" if rule.is_cross_fitted_ else "set the rule"
-    lines = [] if rule.coverage_ is None else [_coverage_sentence(rule, rule.coverage_, how)]
+    rows = "held-out rows" if rule.is_cross_fitted_ else "rows of the fit"
+    lines = [] if rule.coverage_ is None else [_coverage_sentence(rule, rule.coverage_, rows)]
     if rule.money_ is None and rule.coverage_ is None:
         return [
-            f"{name_of(rule.metric)} is {rule.score_:.4f} ({ends(rule.score_interval_)}) on rows that {how}, as one batch.",
-            f"The largest probability within the budget has {rule.baseline_:.4f}: the rule gains {rule.gain_:+.4f} "
-            f"({ends(rule.gain_interval_)}, p = {rule.gain_p_:.2g}).",
+            f"{name_of(rule.metric)} is {rule.score_:.4f} ({ends(rule.score_interval_)}) on {rows}, as one batch.",
+            f"Spending the budget on the largest probabilities gives {rule.baseline_:.4f}; the rule gains "
+            f"{rule.gain_:+.4f} ({ends(rule.gain_interval_)}, p = {rule.gain_p_:.2g}).",
         ]
     if rule.money_ is not None:
-        lines += rule.money_.sentences(f"on {rule.money_.n_rows:,.0f} rows that {how}")
+        lines += rule.money_.sentences(f"on {rule.money_.n_rows:,.0f} {rows}")
         if isinstance(worth := rule.actions_.worth, ExpectedCost) and worth.factor != 1.0:
             default = rule.classes_.tolist()[worth.default]
             lines.append(
-                f"What another answer than {default!r} saves counts {worth.factor:.2f} times: calibration leaves that much."
+                f"The expected savings over {default!r} are multiplied by {worth.factor:.2f} to correct the calibration."
             )
     return lines
 
 
-def _coverage_sentence(rule: DecisionRule, coverage: dict[str, Any], how: str) -> str:
+def _coverage_sentence(rule: DecisionRule, coverage: dict[str, Any], rows: str) -> str:
     """How many rows are answered, how many of them wrongly, and what is promised."""
     (low, high), (least, most) = coverage["interval"], coverage["error_interval"]
     text = (
-        f"{coverage['coverage']:.1%} ({low:.1%} … {high:.1%}) of the rows that {how} are answered, and "
+        f"The rule answers {coverage['coverage']:.1%} ({low:.1%} … {high:.1%}) of the {rows}, and "
         f"{coverage['error']:.2%} ({least:.2%} … {most:.2%}) of these wrongly."
     )
     if rule.confidence is None or rule.abstain is None or rule.refusal_:
@@ -222,8 +223,8 @@ def _coverage_sentence(rule: DecisionRule, coverage: dict[str, Any], how: str) -
 def to_onnx(rule: DecisionRule, dtype: str) -> Any:
     why = "costs of the row" if has_row_costs(rule.metric) else "abstention" if may_abstain(rule) else "the other rows"
     raise ValueError(
-        f"to_onnx writes offsets and thresholds, and the answers of this rule depend on {why}. Call `save`, and "
-        "`DecisionRule.load` where it decides."
+        f"to_onnx writes offsets and thresholds, but the predictions of this rule depend on {why}. Use `save` and "
+        "`DecisionRule.load` instead."
     )
 
 

@@ -29,7 +29,7 @@ _FOUND = (
 
 def save(rule: Any, file: Path, overwrite: bool = False) -> None:
     if not hasattr(rule, "offsets_"):
-        raise ValueError("`save` needs a rule that is fitted: call fit first.")
+        raise ValueError("`save` needs a fitted rule: call fit first.")
     content = rule_to_plain(rule)
     with new_file(file, overwrite) as temporary:
         temporary.write_text(json.dumps(content, indent=1), encoding="utf-8")
@@ -66,7 +66,7 @@ def load(cls: Any, file: Path, metric: Any) -> Any:
     if not known:
         raise ValueError(f"{file} is not a decision rule of metricfit.")
     if found.get("version") != VERSION:
-        raise ValueError(f"{file} was written by another metricfit ({found.get('metricfit')}). Fit the rule again.")
+        raise ValueError(f"{file} was written by another version of metricfit ({found.get('metricfit')}). Fit the rule again.")
     try:
         return rule_from_plain(cls, found, metric)
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -102,7 +102,7 @@ def rule_from_plain(cls: Any, found: dict[str, Any], given: Any) -> Any:
 
 
 def _not_stored(matrix: Any) -> Any:
-    raise ValueError("The metric was a function, which a file cannot hold: pass it to load as `metric`.")
+    raise ValueError("The metric is a function, which a file cannot store: pass it to load as `metric`.")
 
 
 def _plain(value: Any) -> Any:

@@ -29,7 +29,7 @@ def are_many(scores: Any, y: Any) -> bool:
 def fit(rule: DecisionRule, scores: Any, y: Any, weight: Floats, groups: Ints | None) -> None:
     """Tune the thresholds, and judge them on rows that did not set them, against a probability of one half."""
     if passed := [name for name in _OTHERS if getattr(rule, name) is not None]:
-        raise ValueError(f"`{passed[0]}` is for rows with one label each, and these have several. Leave it out.")
+        raise ValueError(f"`{passed[0]}` is for rows with one label each, but these have several. Leave it out.")
     names, table = [str(name) for name in getattr(scores, "columns", ())], as_floats(scores)
     task = ManyLabels.named(rule.metric)
     targets, labels = read_label_table(y, (table.shape[0], table.shape[1]), rule.classes, names)
@@ -77,16 +77,18 @@ def describe(rule: DecisionRule) -> str:
     shown = ", ".join(f"{label!r} {threshold:.3g}" for label, threshold in pairs)
     more = ", ..." if len(rule.classes_) > MOST_SHOWN else ""
     what = "score" if rule.kind_ == "logit" else "probability"
-    least = ", and in every row the label nearest to that" if ManyLabels.named(rule.metric).is_never_empty else ""
-    return f"DecisionRule: maximise {name_of(rule.metric)}; answer a label where its {what} is above {shown}{more}{least}."
+    least = (
+        ". Every row gets at least the label closest to its threshold" if ManyLabels.named(rule.metric).is_never_empty else ""
+    )
+    return f"DecisionRule: maximise {name_of(rule.metric)}; predict a label where its {what} is above {shown}{more}{least}."
 
 
 def sentences(rule: DecisionRule) -> list[str]:
-    how = "did not set" if rule.is_cross_fitted_ else "set"
+    rows = "held-out rows" if rule.is_cross_fitted_ else "the rows of the fit"
     gain = f"{rule.gain_:+.4f} ({ends(rule.gain_interval_)}, p = {rule.gain_p_:.2g})"
     return [
-        f"{name_of(rule.metric)} is {rule.score_:.4f} ({ends(rule.score_interval_)}) on rows that {how} the thresholds.",
-        f"A probability of one half has {rule.baseline_:.4f}: the rule gains {gain}.",
+        f"{name_of(rule.metric)} is {rule.score_:.4f} ({ends(rule.score_interval_)}) on {rows}.",
+        f"Thresholds of one half give {rule.baseline_:.4f}; the rule gains {gain}.",
     ]
 
 

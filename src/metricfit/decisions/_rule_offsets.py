@@ -44,8 +44,8 @@ def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
     _judge(rule, rows)
     if len(rows) > MOST_SEARCHED and (rows.n_classes > 2 or not constraints):
         rule.notes_ += (
-            f"The offsets were searched on about {MOST_SEARCHED:,} of the {len(rows):,} rows, as many of each class as "
-            "possible. The scores above are those of all rows.",
+            f"The search for the offsets used about {MOST_SEARCHED:,} of the {len(rows):,} rows, as many of each class as "
+            "possible. The scores above are for all rows.",
         )
     rule.constraints_ = [_describe_constraint(rule, one, rows, solution) for one in rule._constraints]
     if positive is not None:
@@ -99,7 +99,7 @@ def _offsets_lose(rule: DecisionRule, rows: Rows, plain: Ints, predicted: Ints |
     loss = guard.value(plain) - guard.value(predicted)
     if loss <= CLEARLY * guard.difference_error(predicted, plain):
         return False
-    rule.notes_ += (f"No offsets: on rows that did not set them they lost {loss:.4f} against the largest score.",)
+    rule.notes_ += (f"The rule has no offsets, because they lost {loss:.4f} on held-out rows.",)
     return True
 
 
@@ -155,22 +155,22 @@ def describe(rule: DecisionRule) -> str:
     labels = rule.classes_.tolist()
     if rule._positive is not None:
         what = "score" if rule.kind_ == "logit" else "probability"
-        return f"DecisionRule: {goal}; answer {labels[rule._positive]!r} where its {what} is above {rule.threshold_:.4g}."
+        return f"DecisionRule: {goal}; predict {labels[rule._positive]!r} where its {what} is above {rule.threshold_:.4g}."
     if not rule.offsets_.any():
-        return f"DecisionRule: {goal}; answer the largest score."
+        return f"DecisionRule: {goal}; predict the class with the largest score."
     pairs = list(zip(labels, rule.offsets_, strict=True))[:MOST_SHOWN]
     shifts = ", ".join(f"{label!r} {shift:+.3g}" for label, shift in pairs) + (", ..." if len(labels) > MOST_SHOWN else "")
-    return f"DecisionRule: {goal}; answer the largest score after adding {shifts}."
+    return f"DecisionRule: {goal}; predict the class with the largest score after adding {shifts}."
 
 
 def sentences(rule: DecisionRule) -> list[str]:
     if rule.score_ is None or not rule._decides():
         return []
-    how = "on rows that did not set the offsets" if rule.is_cross_fitted_ else "on the rows that set the offsets"
+    how = "on held-out rows" if rule.is_cross_fitted_ else "on the rows of the fit"
     lines = [f"{name_of(rule.metric)} is {rule.score_:.4f} ({ends(rule.score_interval_)}) {how}."]
     if not rule._constraints:
         gain = f"{rule.gain_:+.4f} ({ends(rule.gain_interval_)}, p = {rule.gain_p_:.2g})"
-        lines.append(f"The largest score has {rule.baseline_:.4f}: the rule gains {gain}.")
+        lines.append(f"Predicting the class with the largest score gives {rule.baseline_:.4f}; the rule gains {gain}.")
     return lines
 
 
@@ -181,9 +181,9 @@ def with_shares(rule: DecisionRule, rows: Rows, shares: Floats, origin: str, int
     parts = [f"{label!r} {share:.3g}" for label, share in zip(rule.classes_.tolist(), shares, strict=True)]
     if intervals is not None:
         parts = [f"{part} ({low:.3g} … {high:.3g})" for part, (low, high) in zip(parts, intervals, strict=True)]
-    note = f"The shares of the classes, {origin}, are {', '.join(parts)}."
+    note = f"Class shares, {origin}: {', '.join(parts)}."
     if _ignores_shares(rule):
-        kept = f"{note} {name_of(rule.metric)} does not depend on them, so the rule stays as it was."
+        kept = f"{note} {name_of(rule.metric)} does not depend on them, so the rule is unchanged."
         new.notes_ = (*rule.notes_, kept)
         return new
     weight = rows.weight * shares[rows.labels] / rule.shares_[rows.labels]
@@ -191,8 +191,8 @@ def with_shares(rule: DecisionRule, rows: Rows, shares: Floats, origin: str, int
     new.confidence = new.score_ = new.curve_ = None
     _solve(new, new._rows)
     new.constraints_ = []
-    lost = " The promise was about the old shares and does not hold for these." if rule.confidence is not None else ""
-    new.notes_ = (*rule.notes_, f"{note} The offsets were solved again.{lost}")
+    lost = " The promise was made for the old shares and does not carry over." if rule.confidence is not None else ""
+    new.notes_ = (*rule.notes_, f"{note} The offsets were computed again.{lost}")
     return new
 
 

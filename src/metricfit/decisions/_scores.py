@@ -260,7 +260,7 @@ def match_columns(
     except ValueError:
         unknown = next(label for label in found.tolist() if label not in columns)
         near = did_you_mean(unknown, map(str, columns))
-        raise ValueError(f"`y` should hold labels of `classes` only, {columns}, got also {unknown!r}.{near}") from None
+        raise ValueError(f"`y` should contain only labels of `classes`, {columns}, got also {unknown!r}.{near}") from None
 
 
 def _columns(found: NDArray[Any], n_classes: int, classes: Iterable[Any] | None, names: list[Any]) -> list[Any]:

@@ -166,7 +166,7 @@ def negative_metric(metric: Metric, matrix: Floats) -> tuple[float, Floats]:
         value = -metric.value(leaf) / metric.unit
         if not value.requires_grad:
             raise ValueError(
-                f"`metric` should be a function of the matrix by torch, {metric} has no gradient. "
+                f"`metric` should be written with torch operations, but {metric} has no gradient. "
                 "To tune offsets without one, pass `smooth=False`."
             )
         (slope,) = torch.autograd.grad(value, leaf)

@@ -87,7 +87,7 @@ def solve(rows: Rows, metric: Metric, constraints: Sequence[ClassConstraint], co
 def check_promise(rows: Rows, constraints: Sequence[ClassConstraint]) -> None:
     """Raise a ValueError for constraints that cannot be promised."""
     if not rows.are_independent:
-        raise ValueError("`confidence` needs independent rows that count alike: leave out `sample_weight` and `groups`.")
+        raise ValueError("`confidence` needs independent rows of equal weight: leave out `sample_weight` and `groups`.")
     several = rows.n_classes > 2
     for one in constraints:
         if one.constraint.share is None and (several or one.constraint.quantity != COST):

@@ -62,7 +62,7 @@ def tune_offsets(
     metric : str, Metric or callable, default="accuracy"
         A name, a metric or a function of the confusion matrix. The positive class is the second one.
     smooth : bool, default=True
-        Maximise the metric under noise on the scores, which follows chance less. False maximises the metric itself.
+        Maximise the metric under noise on the scores, which overfits less. False maximises the metric itself.
     sample_weight : array-like of shape (n_samples,), default=None
         How much each row counts.
     kind : {"auto", "probability", "log_probability", "logit"}, default="auto"
@@ -218,7 +218,7 @@ def _thinned(rows: Ints) -> Ints:
     step = -(-len(rows) // _MOST_PIXELS)
     if step > 1:
         _logger.info(
-            "Pixels: %s of %s, one of every %d, to tune the offsets.", f"{len(rows[::step]):,}", f"{len(rows):,}", step
+            "The search for the offsets uses %s of %s pixels, one in %d.", f"{len(rows[::step]):,}", f"{len(rows):,}", step
         )
     return rows[::step]
 
@@ -294,7 +294,7 @@ def fit_calibrated_offsets(scores: Floats, labels: Ints, metric: Metric, weight:
     """
     if len(labels) > MOST_SEARCHED:
         kept, weight = thin_rows(labels, weight, scores.shape[1], MOST_SEARCHED)
-        _logger.info("The offsets are searched on %s of %s rows.", f"{len(kept):,}", f"{len(labels):,}")
+        _logger.info("The search for the offsets uses %s of %s rows.", f"{len(kept):,}", f"{len(labels):,}")
         scores, labels = scores[kept], labels[kept]
     scale, bias = fit_scale_and_bias(scores, labels, weight)
     if scale == 0.0:

@@ -220,7 +220,7 @@ class DecisionMixin(ClassifierMixin):
 
     @property
     def threshold_(self) -> float:
-        """For two classes, the probability above which :meth:`predict` answers ``classes_[1]``."""
+        """For two classes, the probability above which :meth:`predict` returns ``classes_[1]``."""
         check_is_fitted(self)
         name = type(self).__name__
         if len(self.classes_) != 2:
@@ -260,7 +260,7 @@ class DecisionMixin(ClassifierMixin):
 
     def _check_constraints(self) -> None:
         if self.subject_to is not None and has_row_costs(self.metric):
-            raise ValueError("`subject_to` cannot be kept together with costs per row. Leave one of them out.")
+            raise ValueError("`subject_to` cannot be combined with costs per row. Leave one of them out.")
         check_limits(self.subject_to, self.confidence, self.calibration, self.fallback)
 
     def _fit_rule(
@@ -310,7 +310,7 @@ class DecisionMixin(ClassifierMixin):
         if self.pos_label is None and self.pos_label_ is not None and self.pos_label_ not in (1, True):
             found.append(f"The positive class is {self.pos_label_!r}. Pass pos_label to change this.")
         if self.class_order is None and self.class_order_ and self.class_order_ != sorted(self.class_order_):
-            found.append(f"The order of the classes is {', '.join(map(str, self.class_order_))}, as the labels have it.")
+            found.append(f"The order of the classes is {', '.join(map(str, self.class_order_))}, taken from the labels.")
         return tuple(found)
 
     def _class_indices(self, labels: NDArray[Any]) -> Ints:

@@ -74,9 +74,9 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     model : str, estimator, Network, nn.Module, callable or list, default="auto"
         "auto", "linear", "boosting", "extra_trees", "ensemble", "mlp"; a scikit-learn classifier or Pipeline; a
         :class:`metricfit.Network`, a module, or a function of (number of features, number of classes) that returns a module;
-        or a list of these, which becomes an ensemble. "auto" is the ensemble of the members that can take the data.
+        or a list of these, which becomes an ensemble. "auto" is the ensemble of the members that support the data.
     pos_label : label, default=None
-        The class that "f1", "precision" and similar metrics are about. By default the larger of two numbers, or the rarer of
+        The positive class for "f1", "precision" and similar metrics. By default the larger of two numbers, or the rarer of
         two names.
     class_order : sequence of labels, default=None
         The order of the classes, for metrics that depend on it: "quadratic_kappa", ``Cost`` with a matrix, one beta per class,
@@ -135,7 +135,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     rule_ : DecisionRule
         Only with ``subject_to`` or costs per row.
     notes_ : tuple of str
-        What was decided for you, in sentences.
+        The choices that were made for you, in sentences.
 
     See Also
     --------
@@ -282,7 +282,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
             If a number is so far from those of the fit that the model has no finite score for it. The message names the row.
         """
         if has_row_costs(self.metric):
-            raise ValueError("Scores alone do not decide by costs per row. Call predict(X, costs=frame).")
+            raise ValueError("Costs per row need more than scores: call predict(X, costs=frame).")
         return self._scores_and_probabilities(X)
 
     def _scores_and_probabilities(self, X: Any) -> tuple[Floats, Floats]:  # noqa: N803
@@ -346,7 +346,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | Path, *, model: Any = None, metric: Any = None, trusted: tuple[str, ...] = ()) -> Self:
-        """Read a model that :meth:`save` wrote; it predicts the same to the last bit.
+        """Read a model that :meth:`save` wrote; its predictions are the same, bit for bit.
 
         Models that have a name ("linear", "ensemble", ...) run no code from the folder. skops builds estimators and
         transformers that you passed.
@@ -361,7 +361,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         metric : callable, default=None
             The metric, if it is a function.
         trusted : tuple of str, default=()
-            Types that skops does not know as safe. The error lists them.
+            Types that skops does not consider safe. The error lists them.
 
         Returns
         -------

@@ -83,7 +83,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
     metric : str, Metric or callable, default="accuracy"
         The metric to maximise, as in :class:`MetricClassifier`.
     pos_label : label, default=None
-        The class that "f1", "precision" and similar metrics are about. By default the larger of two numbers, or the rarer of
+        The positive class for "f1", "precision" and similar metrics. By default the larger of two numbers, or the rarer of
         two names.
     class_order : sequence of labels, default=None
         The order of the classes, for metrics that depend on it.
@@ -102,7 +102,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         Decide by the best limit that can be promised if the one in ``subject_to`` cannot. By default ``predict`` raises a
         ``NotAttainableError`` then.
     smooth : bool, default=True
-        Maximise the metric under noise on the scores, which follows chance less than the metric itself.
+        Maximise the metric under noise on the scores, which overfits less than the metric itself.
     cv : int, splitter, list of splits or "prefit", default=5
         The folds of the cross-validated scores. With "prefit", pass rows to :meth:`fit` that the estimator has not seen.
     n_jobs : int, default=None
@@ -284,14 +284,14 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def thresholds_(self) -> Floats:
-        """For several labels per row: a label is answered where its probability, or its score, is above this, (K,)."""
+        """For several labels per row: a label is predicted if its probability, or its score, is above this, (K,)."""
         if not self._has_labels():
             raise AttributeError("OffsetClassifier has thresholds_ for several labels per row only. See offsets_.")
         return self.rule_.thresholds_
 
     @property
     def threshold_(self) -> float:
-        """For two classes, the probability above which :meth:`predict` answers ``classes_[1]``; it may be infinite."""
+        """For two classes, the probability above which :meth:`predict` returns ``classes_[1]``; it may be infinite."""
         if self._has_labels():
             raise AttributeError("OffsetClassifier has one threshold per label here. See thresholds_.")
         threshold = super().threshold_

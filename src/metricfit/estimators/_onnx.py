@@ -120,7 +120,7 @@ def _frame_inputs(graph: OnnxGraph, reader: Any) -> list[str]:
                 f"the fit. {INSTEAD}"
             )
         if name in RESERVED or name in inputs:
-            raise ValueError(f"Column {name!r} needs another name: it would be twice among inputs and outputs of the graph.")
+            raise ValueError(f"Rename column {name!r}: two inputs or outputs of the graph would have this name.")
         is_text = kinds[place] in (CATEGORIES, CODES)
         inputs.append(graph.texts(name) if is_text else graph.numbers(name, 1))
     return inputs

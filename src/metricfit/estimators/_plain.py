@@ -142,7 +142,7 @@ def _taught(encoder: Callable[..., Any], columns: Sequence[tuple[list[Any], list
     for frequent, rare in columns:
         known = [*frequent, *rare]
         check(all(value is None or type(value) is str for value in known), "a category is not a text")
-        check(0 < len(set(known)) == len(known), "a category is there twice")
+        check(0 < len(set(known)) == len(known), "a category occurs twice")
     table = np.empty((max(1, *(len(frequent) for frequent, _ in columns)), n_columns), dtype=object)
     for place, (frequent, rare) in enumerate(columns):
         table[:, place] = _other_than([*frequent, *rare])
@@ -164,7 +164,7 @@ def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
 
 def _restore_words(kept: Mapping[str, Any], n_columns: int, form: str) -> list[Any]:
     words = kept["words"]
-    check(all(type(word) is str for word in words) and 0 < len(set(words)) == len(words), "a word is there twice")
+    check(all(type(word) is str for word in words) and 0 < len(set(words)) == len(words), "a word occurs twice")
     restored = vectorizer(vocabulary=words)
     restored.idf_ = _numbers(kept["idf"], len(words))
     return [restored]

@@ -217,7 +217,7 @@ def _restore_classes(found: Mapping[str, Any]) -> NDArray[Any]:
     values, dtype = found["values"], found["dtype"]
     kinds = {type(value) for value in values}
     check(len(kinds) == 1 and kinds <= {bool, int, float, str}, "the classes should be texts or numbers")
-    check(len(set(values)) == len(values) >= 2, "a class is there twice")
+    check(len(set(values)) == len(values) >= 2, "a class occurs twice")
     if kinds == {str} and dtype.startswith("<U"):
         return np.array(values)
     check(dtype in CLASS_TYPES, f"classes of the type {dtype!r} are not known")

@@ -61,12 +61,12 @@ def build_learner(options: Mapping[str, Any], method: Method | Choice, seed: int
         )
     if isinstance(method, Choice) and method.by_accuracy and (not isinstance(learner, MetricLearner) or learner.refits):
         raise ValueError(
-            f"`{method.name}` is for networks, `model` {learner.name!r} is none. Pass model='mlp', an nn.Module or a function "
-            "that returns one."
+            f"`{method.name}` is for networks, and `model` {learner.name!r} is not one. Pass model='mlp', an nn.Module or a "
+            "function that returns one."
         )
     if isinstance(method, Method) and method.loss != "cross_entropy" and not isinstance(learner, MetricLearner):
         raise ValueError(
-            f"`model` {learner.name!r} is trained by cross-entropy, `method` {method.name!r} is not for it. Pass "
+            f"`model` {learner.name!r} is trained with cross-entropy and does not support `method` {method.name!r}. Pass "
             "method='cross_entropy', 'threshold' or 'auto', or model='linear' or 'mlp', which train every method."
         )
     return learner
@@ -129,7 +129,7 @@ def members_left_out(given: DataFacts) -> dict[str, str]:
     elif given.n_rows < FEWEST_ROWS:
         out = dict.fromkeys(("boosting", "extra_trees"), f"there are fewer than {FEWEST_ROWS} rows to train on")
     if given.sparse:
-        out.setdefault("boosting", "it takes no sparse matrix")
+        out.setdefault("boosting", "it does not support sparse matrices")
     for name, most in MOST_CLASSES.items():
         if given.n_classes > most:
             out.setdefault(name, f"there are more than {most} classes")
@@ -140,7 +140,7 @@ def _automatic(model: str, options: Mapping[str, Any], method: Method | Choice, 
     """The ensemble of the members that can take the data; the linear model where the method is for it alone."""
     linear = _linear(options, seed, given)
     if model == "auto" and isinstance(method, Method) and method.loss != "cross_entropy":
-        return replace(linear, notes=(f"The model is linear: trees are not trained by {method.name}.",))
+        return replace(linear, notes=(f"The model is linear, because trees do not support the method {method.name}.",))
     out = members_left_out(given)
     kept = [_BY_NAME[name](options, seed, given) for name in ("linear", "boosting", "extra_trees") if name not in out]
     notes = tuple(f"{name} is left out: {reason}." for name, reason in out.items())
@@ -224,7 +224,9 @@ def _linear(options: Mapping[str, Any], seed: int, given: DataFacts) -> LinearLe
 
 def _boosting(options: Mapping[str, Any], seed: int, given: DataFacts) -> BoostingLearner:
     if given.sparse:
-        raise ValueError("`model` 'boosting' takes no sparse matrix. Pass a dense one, or model='auto' or 'linear'.")
+        raise ValueError(
+            "`model` 'boosting' does not support sparse matrices. Pass a dense matrix, or model='auto' or 'linear'."
+        )
     return BoostingLearner(seed)
 
 

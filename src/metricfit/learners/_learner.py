@@ -72,7 +72,7 @@ class OutOfTimeError(LeftOutError):
     """A training would not end in time."""
 
     def __init__(self) -> None:
-        super().__init__("it would not have ended in time")
+        super().__init__("it would not have finished in time")
 
 
 @dataclass(frozen=True)

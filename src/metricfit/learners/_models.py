@@ -429,6 +429,6 @@ class Restorer:
         module = self.given.module if isinstance(self.given, Network) else self.given
         if module is None or isinstance(module, str):
             raise NotInFileError(
-                "This model is a user's own network: pass it to load as `model=`, as it was passed to the estimator."
+                "The model contains a custom network: pass it to load as `model=`, as you passed it to the estimator."
             )
         return module

@@ -92,7 +92,7 @@ def two_passes(
     value = loss(scores, labels, *weight)
     value.backward()  # the loss may have parameters of its own
     if scores.grad is None:
-        raise ValueError("`loss` should have a gradient by the scores, got none.")
+        raise ValueError("`loss` should have a gradient with respect to the scores, got none.")
     shares = iter(scores.grad.split([_n_rows(part[0], scores) for part in parts]))
     repeat()
     for index, (inputs, *_) in enumerate(batches):

@@ -326,7 +326,7 @@ def _check_label_layout(target: Tensor, input: Tensor, shape: torch.Size) -> Non
             f"got {target.dtype} of shape {tuple(target.shape)}."
         )
     if target.dtype == torch.bool or target.is_complex():
-        raise TypeError(f"`target` should be of an integer dtype, got {target.dtype}. Try `target.long()`.")
+        raise TypeError(f"`target` should have an integer dtype, got {target.dtype}. Try `target.long()`.")
     if target.shape != shape:
         raise ValueError(
             f"`target` should have shape {tuple(shape)} for `input` of shape {tuple(input.shape)}, got {tuple(target.shape)}."

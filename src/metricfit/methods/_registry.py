@@ -22,13 +22,13 @@ _THRESHOLD = replace(
     _PLAIN,
     name="threshold",
     title="cross-entropy with a tuned threshold",
-    summary="cross-entropy, its threshold or offsets tuned for the metric on held-out rows",
+    summary="cross-entropy, with a threshold or offsets tuned for the metric on held-out rows",
     offsets="tuned",
 )
 _DIRECT = Method(
     "direct",
     "direct training",
-    "metricfit's own: the metric under noise plus a share of cross-entropy, from cross-entropy",
+    "metricfit's method: starts from cross-entropy and trains for the metric under noise plus a share of cross-entropy",
     smoothing=Normal(0.4),  # in logit units, on every score
     many_smoothing=Softmax(0.3),  # about the same width, several times faster
     leak=0.1,

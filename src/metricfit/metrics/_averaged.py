@@ -330,7 +330,7 @@ class Multilabel(CountsMetric):
     def __post_init__(self) -> None:
         if isinstance(self.metric, Averaged) and self.metric.average == "binary":
             raise ValueError(
-                f"`metric` {self.metric} is of one label, and there are several. Choose an average over the labels: "
+                f"`metric` {self.metric} is for one label, but there are several. Choose an average over the labels: "
                 '"macro", "micro" or "weighted", as in "f1_macro".'
             )
 

@@ -207,7 +207,7 @@ def _by_name(name: str) -> Metric:
     if asked in _OF_PROBABILITIES:
         raise ValueError(
             f"`metric` {name!r} judges probabilities, not decisions: it is not a function of one confusion matrix. "
-            "Plain cross-entropy is trained for it."
+            "To train for it, use plain cross-entropy."
         )
     if asked in _OF_NUMBERS:
         raise ValueError(f"`metric` {name!r} is for regression; metricfit trains classifiers.")

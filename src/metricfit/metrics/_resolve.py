@@ -202,7 +202,7 @@ def _order(metric: Metric, classes: NDArray[Any], given: Sequence[Any] | None) -
         order = [label.item() if isinstance(label, np.generic) else label for label in given]
         missing = [label for label in known if label not in order]
         if missing or len(set(order)) < len(order):
-            what = f"it lacks {missing[0]!r}" if missing else "a class is there twice"
+            what = f"it lacks {missing[0]!r}" if missing else "a class occurs twice"
             near = did_you_mean(missing[0], map(str, order)) if missing else ""
             raise ValueError(f"`class_order` should name every class of {known} once, got {order}: {what}.{near}")
         return order

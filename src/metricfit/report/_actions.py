@@ -26,7 +26,9 @@ def action_cards(rule: DecisionRule) -> list[tuple[str, str, str]]:
     if found is not None:
         per, saved = PER / found.n_rows, found.savings[0]
         cards.append(("Cost per 1,000", money(per * found.total), _ends(found.interval, per)))
-        cards.append(("Saved per 1,000", money(per * saved.total), f"{_ends(saved.interval, per)}, against {saved.against}"))
+        cards.append(
+            ("Saved per 1,000", money(per * saved.total), f"{_ends(saved.interval, per)}, compared with {saved.against}")
+        )
     if rule.coverage_ is not None:
         for what, name, ends in (("Answered", "coverage", "interval"), ("Wrong of these", "error", "error_interval")):
             low, high = rule.coverage_[ends]

@@ -91,7 +91,7 @@ def find_files(given: str | Path | Sequence[str | Path]) -> list[Path]:
         elif Path(one).is_dir():
             matches = sorted(Path(one).glob("*.parquet"))
             if not matches:
-                raise UsageError(f"Folder {one} has no file *.parquet.")
+                raise UsageError(f"Folder {one} has no *.parquet files.")
             found += matches
         else:
             found.append(Path(one))
@@ -147,7 +147,9 @@ def open_files(
 def _parquet_layout(path: Path) -> Layout:
     layout = data.layout_of(path)
     if layout.format != "parquet":
-        raise DataError(f"{path} is no Parquet file. Several files are read in parts, which needs Parquet: convert it first.")
+        raise DataError(
+            f"{path} is not a Parquet file. Several files are read in parts, which needs Parquet. Convert it first."
+        )
     return layout
 
 

@@ -23,7 +23,7 @@ __all__ = ["covers", "disable", "kernels", "message_if_slow"]
 _logger = logging.getLogger("metricfit")
 _off = threading.local()
 SLOW = 2.0  # seconds before a message; reading the cache takes one
-_COMPILING = "metricfit: compiling its fast kernels, once; `python -m metricfit.warmup` does it ahead of time"
+_COMPILING = "metricfit: compiling the fast kernels (only once); `python -m metricfit.warmup` compiles them ahead of time"
 
 
 @contextlib.contextmanager
