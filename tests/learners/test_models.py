@@ -10,7 +10,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, TimeSeriesSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -331,3 +331,22 @@ def test_a_single_tree_model_of_scikit_learn_reads_columns():
     fitted = fit(HistGradientBoostingClassifier(max_iter=10), table(200), cv=2)
     assert fitted.forms_ == ["columns"]
     assert fit(SVC(), table(200), cv=2).forms_ == ["matrix"]
+
+
+@pytest.mark.parametrize("model", ["boosting", "ensemble"])
+def test_a_fold_whose_held_out_rows_have_only_unseen_classes(model, tmp_path):
+    """A class may be in a single group."""
+    X, _ = make_classification(200, 5, random_state=0)  # noqa: N806
+    groups = np.arange(200) // 20
+    y = np.where(groups == 5, 2, X[:, 0] > 0.0)
+    classifier = mf.MetricClassifier("mcc", model=model, cv=10, random_state=0).fit(X, y, groups=groups)
+    assert (classifier.predict(X) == y)[groups != 5].mean() > 0.9
+    classifier.save(tmp_path / "model")
+    assert (mf.MetricClassifier.load(tmp_path / "model").predict_proba(X) == classifier.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("model", ["linear", "boosting"])
+def test_a_fold_with_one_class_to_train_on(model):
+    X, y = make_classification(100, 5, random_state=0)  # noqa: N806
+    with pytest.raises(ValueError, match="`cv` should leave at least two classes in every training fold, got one class"):
+        mf.MetricClassifier("mcc", model=model, cv=TimeSeriesSplit(2)).fit(X, np.sort(y))

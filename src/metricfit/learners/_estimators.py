@@ -113,8 +113,10 @@ class BoostingLearner(Learner):
 
 
 def _boost(learner: BoostingLearner, fold: Fold, start: None) -> EstimatorModel:
-    rows, test = _without_empty_columns(fold.rows), fold.held_out
-    stops, few = test is not None, len(fold.rows.labels) < FEW_ROWS
+    rows, few = _without_empty_columns(fold.rows), len(fold.rows.labels) < FEW_ROWS
+    rows.check_classes()
+    held_out = {} if fold.held_out is None else _held_out(rows, fold.held_out)
+    stops = bool(held_out)
     estimator = HistGradientBoostingClassifier(
         **{"max_iter": MAX_ROUNDS if stops and not few else FEW_ROUNDS, **dict(learner.options)},
         min_samples_leaf=1 if few else 20,
@@ -123,7 +125,7 @@ def _boost(learner: BoostingLearner, fold: Fold, start: None) -> EstimatorModel:
         n_iter_no_change=PATIENCE,
         random_state=learner.seed,
     )
-    return fit_estimator(estimator, learner.name, rows, learner.seed, **(_held_out(rows, test) if test is not None else {}))
+    return fit_estimator(estimator, learner.name, rows, learner.seed, **held_out)
 
 
 def _without_empty_columns(rows: TrainingRows) -> TrainingRows:
@@ -133,9 +135,11 @@ def _without_empty_columns(rows: TrainingRows) -> TrainingRows:
 
 
 def _held_out(rows: TrainingRows, test: TrainingRows) -> dict[str, object]:
-    """The rows to stop by; only those of classes that the training rows have."""
+    """The rows to stop by; only those of classes that the training rows have. Without any, the fold does not stop early."""
     seen = np.unique(rows.labels)
     known = np.isin(test.labels, seen)
+    if not known.any():
+        return {}
     part = test if known.all() else test.take(np.flatnonzero(known))
     return {
         "X_val": part.features,
@@ -146,8 +150,10 @@ def _held_out(rows: TrainingRows, test: TrainingRows) -> dict[str, object]:
 
 def _with_equal_rounds(models: Sequence[EstimatorModel]) -> list[EstimatorModel]:
     """The median of the folds' best rounds for all of them, so that no fold is fitted to its own held-out rows."""
-    best = [int(np.argmax(model.estimator.validation_score_)) for model in models]
-    n_rounds = max(1, int(np.median(best)))
+    scores = [model.estimator.validation_score_ for model in models if model.estimator.early_stopping]
+    if not scores:
+        return list(models)
+    n_rounds = max(1, int(np.median([int(np.argmax(one)) for one in scores])))
     cut = []
     for model in models:
         estimator = copy.copy(model.estimator)

@@ -102,8 +102,7 @@ def _fit_cross_entropy(
     solver = LogisticRegression(solver="newton-cholesky" if newton else "lbfgs", warm_start=True, max_iter=MAX_STEPS)
     if start is not None and start.weight.shape == (rows.features.shape[1], n_columns):
         solver.coef_, solver.intercept_ = start.weight.T.copy(), start.intercept.copy()
-    if len(np.unique(rows.labels)) < 2:
-        raise ValueError("`cv` should leave at least two classes in every training fold, got one class.")
+    rows.check_classes()
     if rows.in_blocks:
         zero = LinearModel(np.zeros((rows.features.shape[1], n_columns)), np.zeros(n_columns), np.zeros(n_classes))
         return fit_path(rows, Cs, zero, newton)

@@ -133,6 +133,11 @@ class TrainingRows:
         """The share of each row in the mean of cross-entropy."""
         return self.training_weight / self.total_weight
 
+    def check_classes(self) -> None:
+        """Raise a ValueError for the training rows of a fold that have one class."""
+        if len(np.unique(self.labels)) < 2:
+            raise ValueError("`cv` should leave at least two classes in every training fold, got one class.")
+
     def take(self, index: Ints) -> TrainingRows:
         return replace(self, features=take_rows(self.features, index), labels=self.labels[index], weight=self.weight[index])
 
