@@ -350,3 +350,15 @@ def test_a_fold_with_one_class_to_train_on(model):
     X, y = make_classification(100, 5, random_state=0)  # noqa: N806
     with pytest.raises(ValueError, match="`cv` should leave at least two classes in every training fold, got one class"):
         mf.MetricClassifier("mcc", model=model, cv=TimeSeriesSplit(2)).fit(X, np.sort(y))
+
+
+def test_an_ensemble_with_a_single_split():
+    """The head and the offsets are judged by folds of its held-out rows."""
+    X, y = table(600)  # noqa: N806
+    split = np.arange(400), np.random.default_rng(0).permutation(np.arange(400, 600))
+    classifier = fit("ensemble", (X, y), cv=[split])
+    found = {row["candidate"]: row["metric"] for row in classifier.candidates_}
+    assert found["cross_entropy"] > found["boosting, threshold"] - 0.1  # 0.4 less if scores went to other rows
+    assert classifier.score(X, y) > found["threshold"] > 0.7
+    with pytest.raises(ValueError, match="`cv` should hold out two rows or more of at least two classes for an ensemble"):
+        fit("ensemble", (X, y), cv=[(np.arange(400), np.array([401]))])
