@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from metricfit import DecisionRule
+from metricfit.decisions._actions import FACTORS, Calibration, ExpectedCost
 from metricfit.decisions._row_costs import Money, RowCosts
 from metricfit.decisions._solve import Rows
-from metricfit.decisions._values import FACTORS, Calibration, ExpectedCost
 from metricfit.metrics import Cost
 
 pd = pytest.importorskip("pandas")

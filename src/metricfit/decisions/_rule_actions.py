@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from metricfit._checks import check_number
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._abstain import CoverageCurve, read_limit, shares_of
-from metricfit.decisions._actions import NO_ANSWER, Plan, take_costs
+from metricfit.decisions._actions import NO_ANSWER, ExpectedCost, Plan, take_costs
 from metricfit.decisions._budget import Budget
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._intervals import ends
@@ -19,7 +19,6 @@ from metricfit.decisions._promise import promise_in_words
 from metricfit.decisions._row_costs import RowCosts, cost_columns, has_row_costs
 from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._solve import Rows
-from metricfit.decisions._values import ExpectedCost
 from metricfit.metrics import Cost, name_of
 
 if TYPE_CHECKING:
