@@ -8,12 +8,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 from scipy.special import log_softmax, softmax
-from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import metricfit as mf
 from metricfit import metrics
@@ -58,22 +53,15 @@ def test_every_form_of_the_scores_gives_the_same_decisions(k, metric):
         assert (decided == expected).mean() > (0.97 if "digits" in name else 0.999), name
 
 
-@pytest.mark.parametrize("name", ["breast cancer", "digits"])
-@pytest.mark.parametrize("model", ["linear", "trees"])
-def test_real_scores_in_every_form(name, model):
-    """Tuned on one half of the rows that the model has not seen, judged on the other."""
-    features, target = load_breast_cancer(return_X_y=True) if name == "breast cancer" else load_digits(return_X_y=True)
-    target = target if name == "breast cancer" else np.where(target < 3, target, 3)
-    steps = LogisticRegression(C=0.01), HistGradientBoostingClassifier(max_iter=15, random_state=0)
-    fitted = make_pipeline(StandardScaler(), steps[model == "trees"]).fit(features[::3], target[::3])
-    new = np.arange(len(target)) % 3 > 0
-    scores, truth = np.log(fitted.predict_proba(features[new])), target[new]
-    p, others = forms(scores)
-    expected = f1_score(truth[1::2], mf.decide(p[1::2], mf.tune_offsets(p[::2], truth[::2], "f1_macro")), average="macro")
-    for form, values in others.items():
-        known, unknown = (values.iloc[::2], values.iloc[1::2]) if form == "frame" else (values[::2], values[1::2])
-        decided = mf.decide(unknown, mf.tune_offsets(known, truth[::2], "f1_macro"))
-        assert f1_score(truth[1::2], decided, average="macro") == pytest.approx(expected, abs=0.015), form
+def test_what_does_not_fit_the_scores_is_said():
+    for arguments, message in (
+        (([[1.0, 2.0]], [0, 1], "f1"), r"`y` should have shape \(1,\)"),
+        (([[1.0, 2.0, 3.0]], [2], "f1"), "is for two classes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            mf.tune_offsets(*arguments)
+    with pytest.raises(ValueError, match=r"`offsets` should have shape \(3,\)"):
+        mf.decide([[0.2, 0.3, 0.5]], [0.0, 1.0])
 
 
 def test_one_column_of_percentages_is_refused():

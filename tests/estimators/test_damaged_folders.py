@@ -64,7 +64,7 @@ def change_arrays(folder, **changed):
 class TestAccidents:
     """A file that is not the one that was saved is always noticed."""
 
-    @of("linear", "mlp", "extra_trees", "frame", "own")
+    @of("linear", "own")
     def test_a_flipped_bit(self, folder):
         right, random = MetricClassifier.load(folder), np.random.default_rng(0)
         for file in sorted(folder.iterdir()):
@@ -83,7 +83,7 @@ class TestAccidents:
             file.write_bytes(content)
         MetricClassifier.load(folder)
 
-    @of("linear", "mlp", "boosting", "frame", "own")
+    @of("linear", "own")
     @pytest.mark.parametrize("damage", ["missing", "truncated", "empty"])
     @pytest.mark.parametrize("sealed", [True, False])
     def test_a_file_that_is_not_whole(self, folder, damage, sealed):
@@ -132,7 +132,7 @@ class Payload:
 
 
 class TestNoCode:
-    @of("linear", "mlp", "boosting", "frame", "own")
+    @of("linear", "own")
     def test_a_pickle_is_not_opened(self, folder, tmp_path):
         for file in sorted(folder.iterdir()):
             content = file.read_bytes()

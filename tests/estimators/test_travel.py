@@ -137,13 +137,6 @@ def test_groups_are_for_the_rule_of_constraints_and_not_for_promises():
         mf.OffsetClassifier(LogisticRegression(), "recall", confidence=0.9, **options).fit(FEATURES, Y, groups=GROUPS)
 
 
-@pytest.mark.usefixtures("routing")
-def test_groups_are_routed_to_offsets():
-    classifier = mf.OffsetClassifier(LogisticRegression(), "f1", cv=GroupKFold(4)).set_fit_request(groups=True)
-    scores = cross_validate(classifier, FEATURES, Y, cv=GroupKFold(4), params={"groups": GROUPS})["test_score"]
-    assert np.isfinite(scores).all()
-
-
 @pytest.mark.slow
 def test_mlflow_keeps_and_serves_them(fitted, tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow", reason="pip install 'metricfit[howto]'")

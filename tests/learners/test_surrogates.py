@@ -22,10 +22,9 @@ def rows_of(k, n=40, class_weight=None, seed=0):
     return TrainingRows(np.zeros((n, 1)), np.arange(n) % k, random.uniform(0.5, 2.0, n), weight), random
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.1, 1.0])
-@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "f1_macro", "mcc", "kappa", "cost"])
+@pytest.mark.parametrize(("alpha", "weighted"), [(0.0, False), (0.1, True)])
+@pytest.mark.parametrize("metric", ["accuracy", "f1_macro", "kappa", "cost"])
 @pytest.mark.parametrize(("smoothing", "k"), [(Normal(0.4), 2), (Softmax(0.3), 2), (Softmax(0.3), 5)])
-@pytest.mark.parametrize("weighted", [False, True])
 def test_a_fast_surrogate_is_the_loss_of_the_module(smoothing, k, metric, alpha, weighted):
     """To 1e-10: value, gradient by the scores, gradient by the offsets."""
     rows, random = rows_of(k, class_weight=np.arange(1.0, k + 1.0) if weighted else None)
