@@ -4,8 +4,10 @@ import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
+from torch.utils.data import DataLoader, TensorDataset
 
 import metricfit as mf
+from metricfit.training import Batches
 
 LOSSES = [
     mf.MetricLoss("f1_macro"),
@@ -259,3 +261,17 @@ def test_running_statistics_travel_with_the_state():
     assert_close(fresh.running, loss.running)
     fresh.load_state_dict(mf.MetricLoss("mcc", memory=0.9).state_dict())
     assert fresh.running is None
+
+
+def test_accumulated_batches_come_in_the_same_order_twice():
+    """Batches draws another order each time; a loader of torch repeats its own, because torch's random state is restored."""
+    x, y = torch.randn(60, 4), torch.arange(60) % 3
+    model, loss, gradients = nn.Linear(4, 3), mf.MetricLoss("f1_macro"), []
+    batches = Batches(x, y, size=20)
+    for same in (list(batches), DataLoader(TensorDataset(x, y), batch_size=20, shuffle=True)):
+        model.zero_grad()
+        mf.accumulate_gradients(model, loss, same)
+        gradients.append(model.weight.grad.clone())
+    assert torch.allclose(*gradients, rtol=1e-4, atol=1e-6)
+    with pytest.raises(ValueError, match=r"`batches` should come in the same order twice, got other labels. Try `list"):
+        mf.accumulate_gradients(model, loss, batches)

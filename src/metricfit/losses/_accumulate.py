@@ -95,7 +95,9 @@ def two_passes(
         raise ValueError("`loss` should have a gradient with respect to the scores, got none.")
     shares = iter(scores.grad.split([_n_rows(part[0], scores) for part in parts]))
     repeat()
-    for index, (inputs, *_) in enumerate(batches):
+    for index, (part, (inputs, target, *_)) in enumerate(zip(parts, batches, strict=True)):
+        if target is not part[1] and not torch.equal(target, part[1]):
+            raise ValueError("`batches` should come in the same order twice, got other labels. Try `list(batches)`.")
         with no_sync() if index < len(parts) - 1 else contextlib.nullcontext():
             again = scores_of(inputs)
             share = next(shares)
