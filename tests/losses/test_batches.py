@@ -171,7 +171,7 @@ def test_what_two_passes_cannot_do_is_said():
         mf.accumulate_gradients(model, mf.MetricLoss(), iter([(x, y)]))
     with pytest.raises(ValueError, match=r"`batches` should hold at least one batch"):
         mf.accumulate_gradients(model, mf.MetricLoss(), [])
-    with pytest.raises(ValueError, match=r"`loss` should have a gradient by the scores, got none"):
+    with pytest.raises(ValueError, match=r"`loss` should have a gradient with respect to the scores, got none"):
         mf.accumulate_gradients(model, lambda scores, labels: torch.ones((), requires_grad=True), [(x, y)])
 
 
