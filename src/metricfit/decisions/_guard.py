@@ -43,13 +43,13 @@ class Guard:
         """Standard error of the difference of two metrics."""
         return self._error(self._influence(one) - self._influence(other))
 
-    def choose(self, predictions: dict[str, Ints], caution: float = CAUTION) -> tuple[str, dict[str, str]]:
+    def choose(self, predictions: dict[str, Ints]) -> tuple[str, dict[str, str]]:
         """The chosen candidate, and why each was chosen or rejected."""
         names = list(predictions)
         chosen, reasons = names[0], {names[0]: "kept until a candidate beats it"}
         for name in names[1:]:
             gain = self.value(predictions[name]) - self.value(predictions[chosen])
-            needed = caution * self.difference_error(predictions[name], predictions[chosen])
+            needed = CAUTION * self.difference_error(predictions[name], predictions[chosen])
             if gain > max(needed, 0.0):
                 reasons[chosen] = f"beaten by {name}"
                 chosen, reasons[name] = name, f"beats {chosen} by {gain:.4f}, more than the {needed:.4f} needed"

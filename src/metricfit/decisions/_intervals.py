@@ -20,23 +20,23 @@ PSEUDO_ROWS = 4.0  # two hits and two misses (Agresti and Coull, 1998)
 Interval = tuple[float, float]
 
 
-def binomial_interval(hits: Floats | float, trials: Floats | float, level: float = LEVEL) -> tuple[Floats, Floats]:
-    """The exact interval of Clopper and Pearson for a share of which ``hits`` of ``trials`` were drawn.
+def binomial_interval(hits: Floats | float, trials: Floats | float) -> tuple[Floats, Floats]:
+    """The exact 95 % interval of Clopper and Pearson for a share of which ``hits`` of ``trials`` were drawn.
 
     >>> low, high = binomial_interval(8, 10)
     >>> round(float(low), 3), round(float(high), 3)
     (0.444, 0.975)
     """
-    hits, trials, tail = np.asarray(hits, np.float64), np.asarray(trials, np.float64), 0.5 * (1.0 - level)
+    hits, trials, tail = np.asarray(hits, np.float64), np.asarray(trials, np.float64), 0.5 * (1.0 - LEVEL)
     misses = trials - hits
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-300), misses + 1.0, tail), 0.0)
     high = np.where(misses > 0, betaincinv(hits + 1.0, np.maximum(misses, 1e-300), 1.0 - tail), 1.0)
     return low, high
 
 
-def share_interval(share: Share, matrix: Floats, index: int, level: float = LEVEL) -> Interval:
+def share_interval(share: Share, matrix: Floats, index: int) -> Interval:
     """The exact interval of a share of rows."""
-    low, high = binomial_interval(*share.counts(matrix, index), level)
+    low, high = binomial_interval(*share.counts(matrix, index))
     return float(share.value(low)), float(share.value(high))
 
 
@@ -47,7 +47,6 @@ def metric_interval(
     weight: Floats,
     n_classes: int,
     groups: Ints | None = None,
-    level: float = LEVEL,
 ) -> Interval:
     """The interval of a metric of decisions: exact where the metric is a share of rows, else by the delta method.
 
@@ -58,12 +57,12 @@ def metric_interval(
     share, index = as_share(metric)
     matrix = hard_confusion(predicted, labels, weight, n_classes)
     if share is not None and groups is None and (weight == 1.0).all():
-        return share_interval(share, matrix, index, level)
+        return share_interval(share, matrix, index)
     mean = float(weight.mean())
     pseudo = pseudo_rows(matrix) * mean
     (value, slope) = (found[0] for found in values_and_slopes(metric, (matrix + pseudo)[None]))
     squares = _sum_of_squares(weight * slope[labels, predicted], groups) + mean * float((pseudo * slope**2).sum())
-    low, high = bounded_interval(value, np.sqrt(squares), metric.bounds, level)
+    low, high = bounded_interval(value, np.sqrt(squares), metric.bounds)
     exact = float(np.nan_to_num(metric_values(metric, matrix), nan=value))
     return min(float(low), exact), max(float(high), exact)
 
@@ -155,13 +154,11 @@ def values_and_slopes(metric: Metric, matrices: Floats) -> tuple[Floats, Floats]
     return values.detach().nan_to_num().numpy(), slopes.nan_to_num().numpy()
 
 
-def bounded_interval(
-    value: Floats | float, error: Floats | float, bounds: tuple[float, float], level: float = LEVEL
-) -> tuple[Floats, Floats]:
+def bounded_interval(value: Floats | float, error: Floats | float, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
     """The normal interval of the logit of the value's position between its bounds."""
     start, width = bounds[0], (bounds[1] - bounds[0]) or 1.0
     position = np.clip((np.asarray(value) - start) / width, 1e-12, 1.0 - 1e-12)
-    step = ndtri(0.5 + 0.5 * level) * np.asarray(error) / (width * position * (1.0 - position))
+    step = ndtri(0.5 + 0.5 * LEVEL) * np.asarray(error) / (width * position * (1.0 - position))
     low, high = (start + width * expit(logit(position) + side * step) for side in (-1.0, 1.0))
     return np.minimum(low, value), np.maximum(high, value)
 

@@ -56,7 +56,7 @@ class FitData:
         known[self.used] = self.labels
         if isinstance(cv, int | np.integer):
             cv = StratifiedGroupKFold(max(count_folds(cv, self.labels), 2), shuffle=True, random_state=self.seed)
-        return replace(found, cv=read_splits(cv, known, np.asarray(groups)), groups=numbers[self.used])
+        return replace(found, cv=read_splits(cv, known, groups), groups=numbers[self.used])
 
     def take(self, part: Part) -> FitData:
         """The rows that a part trains on."""
@@ -210,7 +210,8 @@ def read_splits(cv: Any, labels: Ints, groups: Any = None) -> list[tuple[Ints, I
 def _iterate(cv: Any, labels: Ints, groups: Any) -> Iterable[Any]:
     if isinstance(cv, Iterable) and not isinstance(cv, str) and not hasattr(cv, "split"):
         return cv  # scikit-learn would take an empty one
-    return check_cv(cv, labels, classifier=True).split(np.empty((len(labels), 1)), labels, groups)
+    names = None if groups is None else np.asarray(groups)
+    return check_cv(cv, labels, classifier=True).split(np.empty((len(labels), 1)), labels, names)
 
 
 def _row_numbers(rows: Any, part: str, index: int, n_rows: int) -> Ints:

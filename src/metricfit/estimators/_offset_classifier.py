@@ -221,7 +221,9 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
                 raise ValueError(f"OffsetClassifier needs at least two classes, got one class: {self.classes_[0]!r}.")
             splits = self._splits(labels, groups)
             rows = np.concatenate([test for _, test in splits])
-            models, parts = self._fit_folds(X, labels_given, weights, splits)
+            keeps = self.confidence is not None or self.calibration is not None  # the models, which are going to predict
+            known = self.estimator, X, labels_given, weights, self.classes_, keeps
+            models, parts = zip(*parallel(_fit_fold, known, splits, self.n_jobs), strict=True)
             scores = np.concatenate(parts)
             if self.calibration is not None:
                 (self.estimator_,) = models
@@ -265,18 +267,6 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError("`smooth` should stay True with `subject_to` and costs per row, which need no noise.")
         if self.calibration is not None and isinstance(self.cv, str) and self.cv == "prefit":
             raise ValueError("`calibration` holds rows out of training: leave it out with cv='prefit'.")
-
-    def _fit_folds(
-        self, features: Any, y: NDArray[Any], weight: Floats | None, splits: Sequence[tuple[Any, Any]]
-    ) -> tuple[list[Any], list[Floats]]:
-        """The scores of the held-out rows of every split; and the models, if they are going to predict."""
-        models, scores = list[Any](), list[Floats]()
-        keeps = self.confidence is not None or self.calibration is not None
-        data = self.estimator, features, y, weight, self.classes_, keeps
-        for model, part in parallel(_fit_fold, data, splits, self.n_jobs):
-            models.append(model)
-            scores.append(part)
-        return models, scores
 
     def _for_rule(self, scores: Floats) -> Floats:
         """Probabilities where the estimator has them, so that the rule can be used with those of ``predict_proba``."""

@@ -169,6 +169,7 @@ def spread_classes(scores: Floats, seen: Ints, n_classes: int) -> Floats:
 
 
 LEAST = 1e-9  # probability of a mean
+BLOCK_ROWS = 4096  # that a network scores at a time
 LEAST_LOG = float(np.log(1e-4))  # log-probability that a head reads: trees say 0 and 1 too easily
 
 
@@ -375,9 +376,9 @@ def build_module(model: Any, n_features: int, n_classes: int, hidden_layer_sizes
     return module
 
 
-def _blocks(features: Any, size: int = 4096) -> Iterator[Tensor]:
-    for start in range(0, features.shape[0], size):
-        yield as_tensor(features[start : start + size])
+def _blocks(features: Any) -> Iterator[Tensor]:
+    for start in range(0, features.shape[0], BLOCK_ROWS):
+        yield as_tensor(features[start : start + BLOCK_ROWS])
 
 
 def as_tensor(features: Any) -> Tensor:
