@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import listed, quoted
+from metricfit._score_names import OF_NO_CLASS, match_names
 from metricfit.cli._options import split_names
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-PREFIX = r"p|prob|proba|probability|score|logit|log_?p|log_?prob|log_?proba"
-_OF_A_CLASS = re.compile(rf"(?P<prefix>{PREFIX})(?:[ _.:=(\[-]+(?P<label>.+?)[)\]]*|(?P<number>\d+))", re.IGNORECASE)
-_OF_NO_CLASS = re.compile(rf"(y_|predict_)?({PREFIX}|scores|prediction)", re.IGNORECASE)
 _OF_A_TARGET = re.compile(r"(?:y|is|has|label|target|true)[ _.:-]+(.+)", re.IGNORECASE)
 _ZERO_OR_ONE = {"0": 0, "1": 1, "false": 0, "true": 1}
 MOST_SHOWN = 10  # columns in a message
@@ -67,7 +65,7 @@ def find_score_columns(
     >>> find_score_columns(["id", "proba_1"], [0, 1]).label
     1
     """
-    whole, parts = _match_names(passed or names, classes) if header else ([], {})
+    whole, parts = match_names(passed or names, classes) if header else ([], {})
     if len(set(whole)) > 1:
         sets = " and ".join(listed(found, 3) for found in whole)
         raise UsageError(f"Several columns could be the scores of each class: {sets}. Pass --scores {','.join(whole[0])}.")
@@ -79,7 +77,7 @@ def find_score_columns(
         if len(parts) == 1:
             ((name, label),) = parts.items()
             return ScoreColumns((name,), tuple(classes), label)
-        of_none = names if len(names) == 1 else [name for name in names if _OF_NO_CLASS.fullmatch(name)]
+        of_none = names if len(names) == 1 else [name for name in names if OF_NO_CLASS.fullmatch(name)]
         if len(of_none) == 1 and not parts:
             return ScoreColumns((of_none[0],), tuple(classes))
     missing = [label for label in classes if label not in parts.values()]
@@ -93,23 +91,6 @@ def find_score_columns(
         f"Class {quoted(missing[0])} has no column of scores; found {listed(list(parts), 5)}. "
         f"Pass --scores with a column for each of the {len(classes)} classes."
     )
-
-
-def _match_names(names: Sequence[str], classes: Sequence[Any]) -> tuple[list[tuple[str, ...]], dict[str, Any]]:
-    """The sets of columns that have all classes, with one prefix each; and the class of every column that names one."""
-    groups: dict[str, dict[str, str]] = {}
-    for name in names:
-        groups.setdefault("", {})[name.strip().lower()] = name
-        if found := _OF_A_CLASS.fullmatch(name.strip()):
-            label = found["label"] or found["number"]
-            groups.setdefault(found["prefix"].lower(), {})[label.strip().lower()] = name
-    whole, parts = [], dict[str, Any]()
-    for group in groups.values():
-        matched = {label: group[str(label).lower()] for label in classes if str(label).lower() in group}
-        parts |= {name: label for label, name in matched.items()}
-        if len(set(matched.values())) == len(classes):
-            whole.append(tuple(matched[label] for label in classes))
-    return whole, parts
 
 
 def _in_order(passed: Sequence[str], classes: Sequence[Any], order: Sequence[Any], parts: Mapping[str, Any]) -> ScoreColumns:

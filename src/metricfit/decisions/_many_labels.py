@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from metricfit import metrics
+from metricfit._score_names import column_names, labels_of_names
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._intervals import Judgement, Z, bounded_interval, values_and_slopes
 from metricfit.decisions._tuning import tune_offsets
@@ -164,7 +165,7 @@ def read_label_table(
     """Targets (n, K) of 0 and 1, and the names of the labels; from such a table, or from lists of labels."""
     if are_lists(y):
         found = sorted({label for row in y for label in row})
-        known = list(classes) if classes is not None else list(names) if set(found) <= set(names) else found
+        known = list(classes) if classes is not None else _named(found, names, shape[1])
         if len(known) != shape[1] or (unknown := [label for label in found if label not in known]):
             what = repr(unknown[0]) if len(known) == shape[1] else f"{len(known)} labels"
             raise ValueError(
@@ -179,9 +180,20 @@ def read_label_table(
     if not np.isin(table, (0, 1)).all():
         raise ValueError("`y` of several labels per row should be 0 and 1, one for each score, got other values.")
     known = list(classes if classes is not None else names) or list(range(shape[1]))
+    of_targets = list(map(str, column_names(y)))
+    if classes is None and len(of_targets) == len(names) and (said := labels_of_names(names, of_targets)) is not None:
+        known, table = said, table[:, [of_targets.index(label) for label in said]]
     if len(known) != shape[1]:
         raise ValueError(f"`classes` should name {shape[1]} labels, one per column of scores, got {len(known)}.")
     return table.astype(np.int64), known
+
+
+def _named(found: list[Any], names: Sequence[Any], n_labels: int) -> list[Any]:
+    """The labels of the columns, by their names if these say them."""
+    if set(found) <= set(names):
+        return list(names)
+    said = labels_of_names(names, found) if len(names) == n_labels else None
+    return found if said is None else said
 
 
 def are_lists(y: Any) -> bool:

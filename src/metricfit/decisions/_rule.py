@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from metricfit import metrics
+from metricfit._score_names import column_names, in_order_of, match_names
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import _rule_actions, _rule_file, _rule_labels, _rule_offsets
 from metricfit.decisions._abstain import CoverageCurve
@@ -78,8 +79,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     class_order : sequence of labels, default=None
         The order of the classes, for metrics that depend on it.
     classes : sequence of labels, default=None
-        The labels of the columns of scores. By default the column names of a data frame that has all labels, or 0 ... k - 1,
-        or the sorted labels.
+        The labels of the columns of scores. By default what the column names of a data frame say, such as "fraud", "p_fraud"
+        or "proba_1", or 0 ... k - 1, or the sorted labels.
     kind : {"auto", "probability", "log_probability", "logit"}, default="auto"
         What the scores are.
     fallback : {"best"}, default=None
@@ -164,6 +165,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     coverage_: dict[str, Any] | None = None
     coverage_curve_: CoverageCurve | None = None
     has_lists_: bool | None = None  # of several labels per row: whether answers are lists of labels
+    _about: Any = None  # the class that the name of a single column says
     _constraints: tuple[ClassConstraint, ...] = ()
     _rows: Rows | None = None  # of the fit, for another prevalence
 
@@ -249,7 +251,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         scores : array-like, data frame or tensor
-            Scores in the layout of the fit.
+            Scores in the layout of the fit. The columns of a data frame are found by their names.
         costs : data frame or dict of arrays, default=None
             The columns that a ``Cost`` names, for these rows.
 
@@ -497,9 +499,11 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         read = read_scores(scores, self.kind)
         if self.kind == "auto":
             check_percentages(read)
-        self.columns_ = tuple(map(str, getattr(scores, "columns", ())))
-        labels, columns = match_columns(y, read.values.shape, self.classes, getattr(scores, "columns", ()))
-        self.classes_, self.kind_, self.is_single_ = np.array(columns), read.kind, read.is_single
+        names = column_names(scores)
+        labels, columns = match_columns(y, read.values.shape, self.classes, names)
+        self.columns_, self.classes_ = tuple(map(str, names)), np.array(columns)
+        self.kind_, self.is_single_ = read.kind, read.is_single
+        self._about = self._named_class(names or [getattr(scores, "name", None)]) if read.is_single else None
         counts = np.bincount(labels, minlength=len(columns))
         self.metric_, self.notes_ = self._resolve(counts), (f"Scores: {read.sentence}",)
         self._positive = self._find_positive(counts)
@@ -508,18 +512,30 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         index = None if groups is None else check_groups(groups, len(labels))
         return Rows(self._in_order(read.values), labels, weight, index)
 
+    def _named_class(self, names: Sequence[Any]) -> Any:
+        """The class that the name of a single column says it is about, if it does."""
+        for name, label in match_names([name for name in names if isinstance(name, str)], self.classes_.tolist())[1].items():
+            if self.pos_label not in (None, label):
+                raise ValueError(
+                    f"`pos_label` is {self.pos_label!r}, but the only column of scores, {name!r}, belongs to {label!r}. Pass "
+                    f"a column of {self.pos_label!r}."
+                )
+            return label
+        return None
+
     def _resolve(self, counts: Ints) -> Metric:
         if has_row_costs(self.metric):
             return self.metric  # by the names of the classes
         metric = self.metric if _rule_actions.rank_of(self) is None else str(self.metric).split("@")[0]
-        return resolve_metric(metric, None, self.pos_label, self.classes_, self.class_order, counts).metric
+        positive = self.pos_label if self._about is None else self._about
+        return resolve_metric(metric, None, positive, self.classes_, self.class_order, counts).metric
 
     def _read_new(self, scores: Any) -> Floats:
         """New scores, read as those of the fit were."""
         kind = self.kind_ if self.kind == "auto" else self.kind
         if self.kind == "auto" and kind == "probability" and not self.is_single_:
             kind = "auto"  # probabilities or percentages: the sum of a row tells
-        read = read_scores(scores, kind)
+        read = read_scores(in_order_of(scores, self.columns_, self.classes_.tolist()), kind)
         if (read.kind, read.is_single, read.values.shape[1]) != (self.kind_, self.is_single_, len(self.classes_)):
             columns = "one column" if self.is_single_ else f"{len(self.classes_)} columns"
             raise ValueError(f"`scores` should be {_KINDS[self.kind_]} in {columns}, as in the fit, got {read.sentence}")
@@ -536,6 +552,9 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
             return None
         if self.pos_label is not None:
             return known.index(self.pos_label)
+        if self._about is not None:
+            self.notes_ += (f"The positive class is {self._about!r}, by the name of the column.",)
+            return known.index(self._about)
         index, why = positive_of(self.classes_, counts)
         self.notes_ += (f"The positive class is {known[index]!r}, {why}.",)
         return index

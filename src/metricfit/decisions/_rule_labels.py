@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
+from metricfit._score_names import column_names, in_order_of
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._intervals import ends
 from metricfit.decisions._many_labels import ManyLabels, are_lists, read_label_table
@@ -30,7 +31,7 @@ def fit(rule: DecisionRule, scores: Any, y: Any, weight: Floats, groups: Ints | 
     """Tune the thresholds, and judge them on rows that did not set them, against a probability of one half."""
     if passed := [name for name in _OTHERS if getattr(rule, name) is not None]:
         raise ValueError(f"`{passed[0]}` is for rows with one label each, but these have several. Leave it out.")
-    names, table = [str(name) for name in getattr(scores, "columns", ())], as_floats(scores)
+    names, table = [str(name) for name in column_names(scores)], as_floats(scores)
     task = ManyLabels.named(rule.metric)
     targets, labels = read_label_table(y, (table.shape[0], table.shape[1]), rule.classes, names)
     logits, read = read_label_logits(table, rule.kind)
@@ -48,7 +49,7 @@ def fit(rule: DecisionRule, scores: Any, y: Any, weight: Floats, groups: Ints | 
 
 def values(rule: DecisionRule, scores: Any, costs: Any) -> Floats:
     """The logits with their offsets, (n, K)."""
-    table = as_floats(scores)
+    table = as_floats(in_order_of(scores, rule.columns_, rule.classes_.tolist()))
     if table.ndim != 2 or table.shape[1] != len(rule.classes_):
         raise ValueError(f"`scores` should have {len(rule.classes_)} columns, one per label, got shape {table.shape}.")
     return read_label_logits(table, rule.kind_ if rule.kind == "auto" else rule.kind)[0] + rule.offsets_

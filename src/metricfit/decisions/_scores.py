@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricfit._checks import check_option, is_missing
 from metricfit._printable import did_you_mean
+from metricfit._score_names import labels_of_names
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._hard import row_blocks
 
@@ -234,8 +235,8 @@ def check_weight(weight: ArrayLike | None, n_rows: int) -> Floats:
 def read_labels(y: Any, shape: tuple[int, ...], classes: Iterable[Any] | None = None, names: Iterable[Any] = ()) -> Ints:
     """The column of every label (n,), for scores of shape (n, k).
 
-    Columns are ``classes`` if they are given; or the ``names`` of columns if all labels are among them; or their indices if
-    the labels are whole numbers 0 ... k - 1; or else the k distinct labels, sorted.
+    Columns are ``classes`` if they are given; or what the ``names`` of the columns say, as ``fraud`` and ``p_fraud`` do; or
+    their indices if the labels are whole numbers 0 ... k - 1; or else the k distinct labels, sorted.
 
     >>> read_labels(["yes", "no", "yes"], (3, 2)).tolist()
     [1, 0, 1]
@@ -268,8 +269,11 @@ def _columns(found: NDArray[Any], n_classes: int, classes: Iterable[Any] | None,
     if classes is not None:
         return check_classes(classes, n_classes).tolist()
     known = found.tolist()
-    if all(label in names for label in known):
-        return names
+    if len(names) == n_classes:
+        if all(label in names for label in known):
+            return names
+        if (said := labels_of_names(names, known)) is not None:
+            return said
     if found.dtype.kind in "iufb" and all(label in range(n_classes) for label in known):
         return list(range(n_classes))
     if len(known) == n_classes:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricfit import metrics
+from metricfit._score_names import column_names
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._calibration import MOST_SEARCHED, NEVER, fit_scale_and_bias, thin_rows
 from metricfit.decisions._hard import largest_class
@@ -111,7 +112,7 @@ def tune_offsets(
     >>> tune_offsets(scores, [0, 0, 1, 1], "f1", smooth=False)      # class 1 if its score is less than 0.8 behind
     array([-0.4,  0.4])
     """
-    names = getattr(scores, "columns", ())
+    names = column_names(scores)
     if has_label_table(scores, y):
         return _tune_labels(as_floats(scores), as_array(y), metrics.get(metric), smooth, sample_weight, kind, ignore_index)
     scores, y, sample_weight = _as_rows(scores, y, sample_weight, ignore_index)
