@@ -1,8 +1,8 @@
-"""Fraud in money: answer each payment by what it would cost, and then with a team that can look at fifty of them.
+"""Fraud in money: decide on each payment by its cost, then with a team that can review fifty payments.
 
     python examples/fraud_money.py
 
-The payments are drawn, so that you can see what happens. Half of them set the rules, and the others judge them.
+The payments are simulated. Half of them set the rules, and the other half evaluates them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 import metricfit as mf
 
-REVIEW = 25.0  # what it costs to look at a payment that was fine
+REVIEW = 25.0  # the cost of reviewing a payment that was fine
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
-"""Decide by the probabilities of a model that is not ours: a random forest of scikit-learn that finds the digit eight.
+"""Tune the decision of a model from another library: a random forest of scikit-learn that finds the digit eight.
 
     python examples/other_model.py
 
-A quarter of the rows trains the forest, three eighths set the rule, and the others judge it. A promise is about many such
-draws, so this is done twenty times. Takes some seconds.
+A quarter of the rows trains the forest, three eighths set the rule, and the rest evaluates it. A promise concerns many such
+draws, so the script repeats this twenty times. It takes a few seconds.
 """
 
 from __future__ import annotations

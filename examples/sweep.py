@@ -1,14 +1,14 @@
-"""A sweep by Optuna over options of `MetricLoss` and of a small network: which have the best F1? Do they beat cross-entropy?
+"""Sweep options of `MetricLoss` and of a small network with Optuna. Which reach the best F1? Do they beat cross-entropy?
 
     python examples/sweep.py [--trials 40] [--processes 2] [--storage sweep.log]
 
-The table is made by scikit-learn: 2,000 rows for the trials, 6 % of them positive, and 20,000 test rows that no trial uses.
-There are two studies with the same number of trials. One may choose any loss, the other has cross-entropy only. So no study is
-better because of more trials. Every trial tunes its threshold, because cross-entropy needs that.
+scikit-learn generates the table: 2,000 rows for the trials, 6 % of them positive, and 20,000 test rows that no trial uses.
+There are two studies with the same number of trials, which makes the comparison fair. One may choose any loss, the other uses
+cross-entropy only. Every trial tunes its threshold, because cross-entropy needs that.
 
 Both studies are in one file, which all processes share. If a process is killed, the others continue, and its trials are run
-again. The same command continues what is in the file; with more `--trials` it adds the missing ones. Run one command at a time
-per file. Progress is on stderr, the result on stdout.
+again. The same command resumes the studies in the file. With more `--trials` it adds the missing ones. Run one command at a time
+per file. Progress goes to stderr, the result to stdout.
 """
 
 from __future__ import annotations

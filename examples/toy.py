@@ -1,4 +1,4 @@
-"""The toy examples of the EXACT paper and of its critique, trained from scratch: the papers' numbers beside ours.
+"""The toy examples of the EXACT paper and of its critique, trained from scratch: the papers' numbers next to ours.
 
     python examples/toy.py [--out build/toys]
 
@@ -8,7 +8,7 @@ One line, f(x) = weight x + bias, predicts class +1 if f(x) >= 0, so it has one 
 - toy 1, free weight (https://kexue.fm/archives/9098): with a learned weight, both losses solve toy 1 too.
 - toy 2 (the paper's appendix E): a learned weight and one outlier. Accuracy ignores the outlier, the other losses do not.
 
-Prints one table and draws the paper's figures 1, 3, 4 and 10. Takes half a minute.
+The script prints one table and draws the paper's figures 1, 3, 4 and 10. It takes half a minute.
 """
 
 from __future__ import annotations
