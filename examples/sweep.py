@@ -7,8 +7,8 @@ There are two studies with the same number of trials, which makes the comparison
 cross-entropy only. Every trial tunes its threshold, because cross-entropy needs that.
 
 Both studies are in one file, which all processes share. If a process is killed, the others continue, and its trials are run
-again. The same command resumes the studies in the file. With more `--trials` it adds the missing ones. Run one command at a time
-per file. Progress goes to stderr, the result to stdout.
+again. The same command resumes the studies in the file. With more `--trials` it adds the missing ones. Run one command at
+a time per file. Progress goes to stderr, the result to stdout.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def version_problem(here: Mapping[str, str | None], there: Mapping[str, str | No
     for name, version in here.items():
         other = there.get(name)
         if _public(name, version) != _public(name, other):
-            return f"has {f'{name} {other}' if other else f'no {name}'}, and {version or 'none'} is here"
+            return f"has {f'{name} {other}' if other else f'no {name}'}, but {version or 'none'} is installed here"
     return ""
 
 

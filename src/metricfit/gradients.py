@@ -25,8 +25,8 @@ class GradientNormalizer(nn.Module):
     momentum : float, default=0.9
         Factor of the running mean at each step.
     floor : float, default=0.0
-        The smallest divisor. Without a floor a vanishing gradient is blown up to a norm near 1; with one it stays small and
-        training comes to rest. The paper does not mention it; the code of its authors (github tinkoff-ai/exact) has 0.01.
+        The smallest divisor. Without a floor, a vanishing gradient is scaled up to a norm near 1. With one, it stays small
+        and training comes to a halt. The paper does not mention it. Its authors' code (github tinkoff-ai/exact) uses 0.01.
 
     References
     ----------

@@ -289,7 +289,7 @@ def same(columns):
             doubled,
             (),
             1,
-            "scores.csv: The scores may be probabilities or not: they lie between 0 and 1, but their rows sum to 0.75 ... 0.999. "
+            "scores.csv: The scores are ambiguous: they lie between 0 and 1, but their rows sum to 0.75 ... 0.999. "
             "Pass --kind probability to take their logarithm (as for a sigmoid per class), or --kind logit to use them as "
             "they are.",
         ),

@@ -220,7 +220,7 @@ class TestTestFile:
         assert found.test[0].num_rows == len(found.test[1]) == 52
         warning = (
             "28 of 80 rows of new.csv are rows of the training file, with the same label. They are left out: scores come from "
-            "the other 52 rows. Pass --keep-shared to include them. 2 more have the features of such a row and another label."
+            "the other 52 rows. Pass --keep-shared to include them. 2 more rows have the features of a training row but another label."
         )
         assert found.profile.warnings[-1] == warning  # and so in the report and in --json
         assert f"Warning: {warning}" in capsys.readouterr().err
@@ -305,7 +305,7 @@ class TestRareClasses:
             (
                 {"level": lambda old: np.where(np.arange(120) < 3, "odd", old)},  # the rows of one customer
                 {"group": "customer"},
-                r"Class 'odd' \(3 rows\) occurs in one value of --group only.*--merge-rare 4",
+                r"Class 'odd' \(3 rows\) occurs in only one value of --group.*--merge-rare 4",
             ),
             (
                 {"customer": np.where(np.arange(120) % 2, "a", "b")},

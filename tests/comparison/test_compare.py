@@ -157,7 +157,7 @@ def test_a_choice_not_to_train_gets_no_credit(outliers):
     assert few.verdict.answer == "no"
     assert "The automatic choice mostly did not train for f1" in few.verdict.about_method
     alone = dataclasses.replace(outliers, results={REFERENCE: outliers.reference})
-    assert "No method was compared that trains for f1" in alone.verdict.about_method
+    assert "None of the compared methods trains for f1" in alone.verdict.about_method
     assert alone.choice is alone.reference
 
 

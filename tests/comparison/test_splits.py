@@ -102,7 +102,7 @@ def test_plain_folds_say_where_they_are_fewer():
         ({"groups": np.arange(119)}, r"`groups` should have one entry per row, shape \(120,\), got \(119,\)"),
         ({"groups": [None, *range(119)]}, "a group for every row, got 1 missing value"),
         ({"groups": np.repeat([0.0, np.nan], 60)}, "a group for every row, got 60 missing values"),
-        ({"groups": np.where(data()[1] == "bad", 0, np.arange(120) % 2)}, "Class 'bad' occurs in one group only"),
+        ({"groups": np.where(data()[1] == "bad", 0, np.arange(120) % 2)}, "Class 'bad' occurs in only one group"),
         ({"time": np.zeros(120)}, "at least two moments, got the same for all rows"),
         ({"time": np.zeros((120, 2))}, "`time` should have one entry per row"),
         ({"time": np.r_[np.nan, np.arange(119.0)]}, "a time for every row, got 1 missing value. Drop these rows first"),

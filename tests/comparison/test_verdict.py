@@ -151,7 +151,7 @@ def test_a_test_set_has_no_splits_and_no_repeats():
     assert folds.verdict.answer == "perhaps"
     assert "Run more repeats to decide" in folds.verdict.about_method
     once = replace(folds, is_test_set=True).verdict
-    assert "Judge them on more rows to decide" in once.about_method
+    assert "Evaluate them on more rows to decide" in once.about_method
     assert "repeat" not in once.sentence
     constant = Difference(0.1, 0.1, 0.1, 1.0)
     assert difference_in_words(constant, folds) == "+0.1000 (the same on every split)"

@@ -143,7 +143,7 @@ def test_json_of_mixed_types_is_text(read, reread, monkeypatch):
         ('[{"a": 1}, 2]', "element 2 is a JSON int"),
         ('[{"a": 1}', "is not valid JSON"),
         ("{}\n{}\n", "has no columns"),
-        (lines([{"x": 1, "t": "t", "y": "a"}, {"x": 1, "t": ["t"], "y": "b"}]), "row 2, column 't' holds a list, expected"),
+        (lines([{"x": 1, "t": "t", "y": "a"}, {"x": 1, "t": ["t"], "y": "b"}]), "row 2, column 't' contains a list, expected"),
     ],
 )
 def test_bad_json(read, content, message):

@@ -72,7 +72,7 @@ class TestConstraints:
             assert keeps(predicted)
             assert (predicted == y).mean() == pytest.approx(max(values))
         else:
-            with pytest.raises(NotAttainableError, match="Not attainable: no decision about these 25 rows keeps"):
+            with pytest.raises(NotAttainableError, match="Not attainable: no decision on these 25 rows keeps"):
                 rule.predict(scores)
 
     @pytest.mark.parametrize("seed", range(10))

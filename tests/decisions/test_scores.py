@@ -80,7 +80,7 @@ def test_zeros():
 def test_probabilities_that_do_not_sum_to_one_are_refused():
     """A sigmoid per class, or similarities: both lie between 0 and 1."""
     sigmoids = 1.0 / (1.0 + np.exp(-LOGITS))
-    with pytest.raises(ValueError, match=r"may be probabilities or not: they lie between 0 and 1.* Pass kind='probability'"):
+    with pytest.raises(ValueError, match=r"`scores` are ambiguous: they lie between 0 and 1.* Pass kind='probability'"):
         read_scores(sigmoids)
     np.testing.assert_allclose(read_scores(sigmoids, "probability").values, np.log(sigmoids))
     np.testing.assert_array_equal(read_scores(sigmoids, "logit").values, sigmoids)

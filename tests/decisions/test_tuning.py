@@ -66,7 +66,7 @@ def test_what_does_not_fit_the_scores_is_said():
 
 def test_one_column_of_percentages_is_refused():
     scores, labels = logits(100, 2)
-    with pytest.raises(ValueError, match=r"may be percentages or not: .* Divide percentages by 100, or pass kind='logit'"):
+    with pytest.raises(ValueError, match=r"`scores` are ambiguous: .* Divide percentages by 100, or pass kind='logit'"):
         mf.tune_offsets(100.0 * softmax(scores, 1)[:, 1], labels, "f1")
     assert mf.tune_offsets(100.0 * softmax(scores, 1)[:, 1], labels, "f1", kind="logit")[0] > 0.0
 

@@ -31,7 +31,7 @@ def saved(tmp_path_factory):
     for name, model, data in (("linear", "linear", numbers), ("mlp", network, numbers), ("frame", "linear", frame)):
         MetricClassifier(model=model, method="cross_entropy", random_state=0).fit(data, labels).save(folder / name)
     own = MetricClassifier(model="linear", method="cross_entropy", preprocess=StandardScaler()).fit(numbers, labels)
-    with pytest.warns(UserWarning, match="cannot hold preprocess"):
+    with pytest.warns(UserWarning, match="cannot store preprocess"):
         own.save(folder / "own")
     fit("extra_trees", 3)[0].save(folder / "extra_trees")
     boosting = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5, categorical_features=[0])

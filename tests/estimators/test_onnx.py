@@ -210,7 +210,7 @@ def test_a_class_that_a_fold_has_not_seen():
 def test_errors_say_what_to_do():
     features, y = array(2, 300, gaps=0.0)
     table = pd.DataFrame({"when": pd.date_range("2024-01-01", periods=300), "size": features[:, 0]})
-    with pytest.raises(ValueError, match=r"Column 'when' holds dates.*Make numbers or categories of it before the fit"):
+    with pytest.raises(ValueError, match=r"Column 'when' contains dates.*Convert it to numbers or categories before the fit"):
         mf.MetricClassifier("f1", model="linear", C=1.0, random_state=0).fit(table, y).to_onnx()
     named = pd.DataFrame({"label": features[:, 0]})
     with pytest.raises(ValueError, match="Rename column 'label'"):

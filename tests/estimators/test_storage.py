@@ -273,7 +273,7 @@ class Odd(QuantileTransformer):
 def test_a_transformer_of_your_own(tmp_path):
     features, target = load_iris(return_X_y=True)
     estimator = MetricClassifier(preprocess=Odd(n_quantiles=20), method="threshold", random_state=0).fit(features, target)
-    with pytest.warns(UserWarning, match="cannot hold preprocess: after loading"):
+    with pytest.warns(UserWarning, match="cannot store preprocess: after loading"):
         estimator.save(tmp_path / "model")
     with pytest.raises(ValueError, match=r"types tests\.estimators\.test_storage\.Odd\. If you trust these"):
         MetricClassifier.load(tmp_path / "model")

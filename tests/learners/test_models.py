@@ -282,7 +282,7 @@ def test_weights_reach_trees_and_are_refused_where_they_cannot():
             features, target, sample_weight=weight
         )
         assert (plain.predict_proba(features) != weighted.predict_proba(features)).any()
-    with pytest.raises(ValueError, match="`model` KNeighborsClassifier takes no sample_weight"):
+    with pytest.raises(ValueError, match="`model` KNeighborsClassifier does not support sample_weight"):
         mf.MetricClassifier(model=KNeighborsClassifier()).fit(features, target, sample_weight=weight)
 
 

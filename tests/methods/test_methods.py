@@ -79,7 +79,7 @@ def test_a_method_of_your_own_needs_no_registration(tmp_path):
     features, target = blobs()
     fitted = mf.MetricClassifier("f1", method=MADE_UP, random_state=0).fit(features, target)
     assert clone(fitted).method.name == "made_up"
-    with pytest.warns(UserWarning, match="A model file cannot hold method"):
+    with pytest.warns(UserWarning, match="A model file cannot store method"):
         fitted.save(tmp_path / "model")
     loaded = mf.MetricClassifier.load(tmp_path / "model")
     assert (loaded.chosen_, loaded.method_.papers) == ("made_up", MADE_UP.papers)

@@ -198,7 +198,7 @@ class TestSave:
         trainer, batches = trained()
         content = file.read_bytes()
         batches.state_dict = lambda: {"order": order}
-        with pytest.raises(TypeError, match=r"A checkpoint should hold tensors, numbers, .* got (numpy|pathlib)"):
+        with pytest.raises(TypeError, match=r"A checkpoint should contain tensors, numbers, .* got (numpy|pathlib)"):
             trainer.save(file, batches)
         assert file.read_bytes() == content
         assert list(file.parent.iterdir()) == [file]

@@ -117,7 +117,7 @@ class DecideOptions:
             "--pos-label",
             "--positive",
             help="Positive class of two. A single column of scores belongs to it.",
-            show_default="the class of a single column; else the larger of two numbers, the rarer of two names",
+            show_default="the class of a single column; else the larger of two numbers, or the rarer of two names",
         ),
     ] = None
     classes: Annotated[
@@ -154,10 +154,11 @@ class DecideOptions:
 
 
 def decide(options: DecideOptions) -> None:
-    """Find the best decision by the scores of any classifier: no features, no training.
+    """Find the best decision from the scores of any classifier.
 
-    The rows should be new to the classifier. An offset for each class, a threshold for two classes, is fitted to the metric
-    and the constraints, and judged on rows that did not set it. `metricfit predict rule.json new_scores.csv` applies it.
+    The rows should be new to the classifier. Nothing is trained. The command fits an offset for each class, or a threshold
+    for two classes, to the metric and the constraints, and evaluates it on held-out rows. `metricfit predict rule.json
+    new_scores.csv` applies it.
     """
     from metricfit._files import check_free, new_file
 

@@ -88,8 +88,8 @@ def fit(options: FitOptions) -> None:
     """Fit a model and write it to a folder, with a report.
 
     By default the model is an ensemble of a linear model and trees, fitted to all rows. Its score in the report comes from
-    cross-validation of the same recipe, and other contenders stand next to it. Several Parquet files, or one with --stream,
-    are read in parts: the model is linear, or of boosted trees with --model xgboost, and there is no report.
+    cross-validation, and the report shows other models for comparison. Several Parquet files, or one with --stream, are read
+    in parts. The model is then linear, or boosted trees with --model xgboost, and no report is written.
     """
     if options.stream or reads_in_parts(options.data):
         fit_in_parts(options)

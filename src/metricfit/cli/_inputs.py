@@ -268,7 +268,11 @@ def _leave_out_shared(
         say(f"{path.name}: {n_shared:,} rows equal a training row. Training rows repeat just as often, so these rows count.")
     if not n_shared or shared.by_chance:
         return (features, labels), ""
-    more = f" {shared.n_other_label:,} more have the features of such a row and another label." if shared.n_other_label else ""
+    more = (
+        f" {shared.n_other_label:,} more rows have the features of a training row but another label."
+        if shared.n_other_label
+        else ""
+    )
     found = f"{n_shared:,} of {n_rows:,} rows of {path.name} are rows of the training file, with the same label"
     if keep_shared:
         return (features, labels), f"{found}. They count because of --keep-shared, so scores are too optimistic.{more}"
@@ -314,7 +318,7 @@ def check_splits(
         for label, n_rows in zip(classes.tolist(), counts.tolist(), strict=True):
             if len(np.unique(groups[labels == label])) < 2:
                 raise DataError(
-                    f"Class {quoted(label)} ({n_rows:,} rows) occurs in one value of --group only, so it is missing from "
+                    f"Class {quoted(label)} ({n_rows:,} rows) occurs in only one value of --group, so it is missing from "
                     f"training if that is held out. {_help_rare(n_rows + 1)}, or leave out --group."
                 )
     most = int(counts.min()) if groups is None else len(np.unique(groups))  # folds that the data allow

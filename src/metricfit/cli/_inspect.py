@@ -19,7 +19,10 @@ def inspect(
     model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote.", show_default=False)],
     as_json: options.AsJson = False,
 ) -> None:
-    """Show the contents of a model: metric, costs, columns, classes, scores. It reads descriptions only, so it is fast."""
+    """Show the contents of a saved model.
+
+    The command reads only the descriptions of the model, which is fast.
+    """
     described, table, scores = _read(model)
     try:
         found = _contents(described, table, scores)

@@ -145,7 +145,10 @@ def metrics(as_json: AsJson = False) -> None:
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the two reports.")] = Path("metricfit-demo"), jobs: Jobs = 1
 ) -> None:
-    """Answer two questions with data that ship with the package, and write a report of each."""
+    """Answer two questions with data from the package.
+
+    The command compares models on two tables and writes a report of each.
+    """
     for number, (question, data, options) in enumerate(QUESTIONS, 1):
         with as_file(files("metricfit.cli") / "examples" / data) as path:
             report = out / f"{path.stem}.html"

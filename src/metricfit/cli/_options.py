@@ -116,7 +116,7 @@ class TableOptions:
         str | None,
         typer.Option(
             help="Positive class for f1, precision and similar metrics.",
-            show_default="the larger of two numbers, the rarer of two names",
+            show_default="the larger of two numbers, or the rarer of two names",
         ),
     ] = None
     classes: Annotated[

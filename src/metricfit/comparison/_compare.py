@@ -89,7 +89,7 @@ def compare(
     metric : str, Metric or callable, default="accuracy"
         A name, a metric or a function of the confusion matrix.
     models : list of str or dict, default=None
-        Names as in :class:`MetricClassifier`; by default "linear", "boosting" and "ensemble", if they can take the data. Or a
+        Names as in :class:`MetricClassifier`; by default "linear", "boosting" and "ensemble", if they support the data. Or a
         dictionary of your models, ``{"mine": LGBMClassifier()}``, which are compared with the default ones. A constant answer
         and the linear model are always included.
     methods : sequence of str or Method, default=None
@@ -102,7 +102,7 @@ def compare(
     n_splits : int, default=5
         Number of folds, or of forward splits by ``time``; at most the number of rows of the rarest class.
     n_repeats : int, default=2
-        How often the cross-validation is repeated.
+        Number of repeats of the cross-validation.
     n_jobs : int, default=None
         Number of splits in parallel; it does not change the result. None means 1 unless ``joblib.parallel_config`` says
         otherwise: with ``backend="dask"`` it uses all workers of a cluster (docs/howto/clusters.md).
@@ -128,7 +128,7 @@ def compare(
         Promise, with this probability, that the limits hold. A split whose rule cannot promise them counts as a metric of 0,
         or as the highest cost.
     calibration : float, default=None
-        Share of the rows that set the rule and train nothing.
+        Share of the rows that are kept out of training to set the rule.
     time_limit : float, default=None
         Seconds for each fit of the ensemble, as in :class:`MetricClassifier`.
     progress : Progress, default=None

@@ -27,7 +27,7 @@ MODELS_IN_WORDS = {  # in a sentence, and in a glossary
     ENSEMBLE: ("the ensemble", "linear, boosting and extra_trees, with a logistic head on their out-of-fold probabilities"),
     "auto": (
         "the automatic model",
-        "what MetricClassifier takes by itself: the ensemble of the members that can take the data",
+        "the default of MetricClassifier: the ensemble of the members that support the data",
     ),
 }
 CONSTANT = Method(

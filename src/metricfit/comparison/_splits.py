@@ -92,7 +92,7 @@ def plan_groups(labels: Ints, classes: NDArray[Any], groups: ArrayLike, n_splits
     for index, label in enumerate(classes.tolist()):
         if len(np.unique(codes[labels == index])) < 2:
             raise ValueError(
-                f"Class {quote(label)} occurs in one group only: it is missing from training when that group is held out. "
+                f"Class {quote(label)} occurs in only one group: it is missing from training when that group is held out. "
                 "Merge the class with others (--merge-rare) or leave its rows out, or do without groups."
             )
     splits, notes, most = list[Split](), list[str](), min(n_splits, n_groups, int(np.bincount(labels).max()))

@@ -291,7 +291,7 @@ def _method_verdict(comparison: Comparison) -> tuple[str, str]:
     if possibly_better:
         best = min(possibly_better, key=lambda one: one.difference.p)
         gain = difference_in_words(best.difference, comparison)
-        more = "Judge them on more rows" if comparison.is_test_set else "Run more repeats"
+        more = "Evaluate them on more rows" if comparison.is_test_set else "Run more repeats"
         words = f"{scores(best)}, but that may be chance: {gain}. {more} to decide; until then use {enough}."
         return "perhaps", f"Linear model: perhaps. {words}"
     if plain is None:
@@ -301,7 +301,7 @@ def _method_verdict(comparison: Comparison) -> tuple[str, str]:
         no = f"Linear model: plain cross-entropy is enough: it reaches {score_text(measure, plain.estimate.mean)}. {threshold}"
     if not trained:
         choice = any(isinstance(one.method, Choice) for one in linear)
-        reason = "The automatic choice mostly did not train" if choice else "No method was compared that trains"
+        reason = "The automatic choice mostly did not train" if choice else "None of the compared methods trains"
         return "no", f"{no} {reason} for {metric}."
     best = highest_of(trained)
     if not gains:

@@ -90,7 +90,7 @@ def read_objects(path: Path, compressed: bool, encoding: str, keys: Sequence[str
             if isinstance(cell := row.get(key), dict | list):
                 what = "an object" if isinstance(cell, dict) else "a list"
                 raise DataError(
-                    f"{path}, row {number}, column {quoted(key)} holds {what}, expected a number, text, true or "
+                    f"{path}, row {number}, column {quoted(key)} contains {what}, expected a number, text, true or "
                     f"false. Pass --drop {quoted(key)}, or write one column for each of its values."
                 )
     return [column_of([row.get(key) for row in rows]) for key in keys]

@@ -84,8 +84,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     kind : {"auto", "probability", "log_probability", "logit"}, default="auto"
         What the scores are.
     fallback : {"best"}, default=None
-        Decide by the best limit that can be promised if the one in ``subject_to`` cannot. By default :meth:`predict` raises an
-        error then.
+        Decide by the best limit that can be promised if the one in ``subject_to`` cannot. By default, :meth:`predict`
+        then raises an error.
     budget : dict, default=None
         How often a class may be predicted in each call of :meth:`predict`: ``{"fraud": 200}`` rows, or a share,
         ``{"fraud": 0.02}``.

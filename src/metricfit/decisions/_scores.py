@@ -109,7 +109,7 @@ def check_percentages(read: ScoreTable) -> None:
     low, high = read.values[:, 1].min(), read.values[:, 1].max()
     if low >= 0.0 and 1.0 < high <= 100.0:
         raise ValueError(
-            f"`scores` may be percentages or not: one column with values {low:.3g} ... {high:.3g}. "
+            f"`scores` are ambiguous: one column with values {low:.3g} ... {high:.3g}. "
             "Divide percentages by 100, or pass kind='logit' to use the scores as they are."
         )
 
@@ -215,7 +215,7 @@ def _check_doubt(table: Floats) -> None:
     else:
         return
     raise ValueError(
-        f"`scores` may be probabilities or not: {problem}. Pass kind='probability' to take their logarithm (as for a sigmoid "
+        f"`scores` are ambiguous: {problem}. Pass kind='probability' to take their logarithm (as for a sigmoid "
         "per class), or kind='logit' to use them as they are."
     )
 

@@ -129,8 +129,8 @@ def _solve_on_rows(rows: Rows, metric: Metric, constraints: Sequence[ClassConstr
     missed = [one for one in constraints if one.violations(matrix) > 0.0]
     if not missed:
         return Solution(offsets)
-    parts = "; ".join(f"{one.constraint} (the closest has {float(one.values(matrix)):.3g})" for one in missed)
-    return Solution(offsets, f"Not attainable: no decision about these {len(rows):,} rows keeps {parts}.")
+    parts = "; ".join(f"{one.constraint} (the best value is {float(one.values(matrix)):.3g})" for one in missed)
+    return Solution(offsets, f"Not attainable: no decision on these {len(rows):,} rows keeps {parts}.")
 
 
 def _solve_with_promise(rows: Rows, metric: Metric, constraints: Sequence[ClassConstraint], confidence: float) -> Solution:

@@ -144,8 +144,8 @@ def decide(scores: ArrayLike, offsets: ArrayLike, *, kind: str = "auto", classes
     offsets : array-like of shape (n_classes,) or (n_labels, 2)
         The offsets.
     kind : {"auto", "probability", "log_probability", "logit"}, default="auto"
-        What the scores are. Pass it if you decide on a few rows at a time, which tell less about their kind, or if you passed
-        it to :func:`tune_offsets`. A single row of logits such as [0.3, 0.7] looks like probabilities.
+        What the scores are. Pass it if you decide on a few rows at a time, because their kind is hard to tell, or if you
+        passed it to :func:`tune_offsets`. A single row of logits such as [0.3, 0.7] looks like probabilities.
     classes : sequence of labels, default=None
         The labels of the columns.
 

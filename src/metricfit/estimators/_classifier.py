@@ -88,11 +88,11 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     confidence : float, default=None
         Promise, with this probability, that the limits hold in the population the rows came from.
     calibration : float, default=None
-        Share of the rows that set the rule and train nothing, which makes the promise exact. None sets the rule out of fold: a
-        fit takes ``cv`` times as long, and the promise is approximate.
+        Share of the rows that are kept out of training to set the rule, which makes the promise exact. None sets the rule
+        out of fold: a fit takes ``cv`` times as long, and the promise is approximate.
     fallback : {"best"}, default=None
-        Decide by the best limit that can be promised if the one in ``subject_to`` cannot. By default ``predict`` raises a
-        ``NotAttainableError`` then.
+        Decide by the best limit that can be promised if the one in ``subject_to`` cannot. By default, ``predict`` then raises
+        a ``NotAttainableError``.
     class_weight : "balanced" or dict, default=None
         Weights of the classes in cross-entropy and hinge, never in the metric.
     cv : int, splitter or list of splits, default=5
@@ -356,7 +356,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         folder : str or Path
             The folder.
         model : estimator, nn.Module, callable or list, default=None
-            What a file cannot hold, as you passed it to the estimator: a custom module, or the list that contains it. Pass
+            A custom module, or the list that contains it, as you passed it to the estimator. A file cannot store it. Pass
             your estimator here to fit the loaded classifier again.
         metric : callable, default=None
             The metric, if it is a function.

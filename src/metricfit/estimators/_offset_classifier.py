@@ -93,14 +93,14 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         Limits on the decision, such as ``"precision >= 0.9"``. A :class:`metricfit.DecisionRule`, ``rule_``, then finds the
         offsets, and ``rule_.summary()`` says how well the limits are kept.
     confidence : float, default=None
-        Promise, with this probability, that the limits hold. The mean of the fold models predicts then, and the promise is
+        Promise, with this probability, that the limits hold. The mean of the fold models then predicts, and the promise is
         approximate because only the fold models were tested. It is exact with ``calibration``, or with ``cv="prefit"`` and
         rows that the estimator has not seen.
     calibration : float, default=None
-        Share of the rows that set the rule and train nothing, such as 0.25.
+        Share of the rows that are kept out of training to set the rule, such as 0.25.
     fallback : {"best"}, default=None
-        Decide by the best limit that can be promised if the one in ``subject_to`` cannot. By default ``predict`` raises a
-        ``NotAttainableError`` then.
+        Decide by the best limit that can be promised if the one in ``subject_to`` cannot. By default, ``predict`` then raises
+        a ``NotAttainableError``.
     smooth : bool, default=True
         Maximise the metric under noise on the scores, which overfits less than the metric itself.
     cv : int, splitter, list of splits or "prefit", default=5

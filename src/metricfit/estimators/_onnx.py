@@ -116,8 +116,8 @@ def _frame_inputs(graph: OnnxGraph, reader: Any) -> list[str]:
     for place, name in enumerate(reader.columns):
         if kinds[place] in (DATES, TEXT):
             raise ValueError(
-                f"Column {name!r} holds {kinds[place]}, which to_onnx cannot read. Make numbers or categories of it before "
-                f"the fit. {INSTEAD}"
+                f"Column {name!r} contains {kinds[place]}, which to_onnx does not support. Convert it to numbers or "
+                f"categories before the fit. {INSTEAD}"
             )
         if name in RESERVED or name in inputs:
             raise ValueError(f"Rename column {name!r}: two inputs or outputs of the graph would have this name.")

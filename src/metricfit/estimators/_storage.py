@@ -70,8 +70,8 @@ class UntrustedError(ValueError):
     def __init__(self, folder: Path, types: Collection[str], trusted: Collection[str]) -> None:
         self.types = tuple(sorted({*types, *trusted}))
         super().__init__(
-            f"{folder} holds objects of the types {', '.join(sorted(types))}. If you trust these types and the author of the "
-            f"folder, pass trusted={self.types!r}."
+            f"{folder} contains objects of the types {', '.join(sorted(types))}. If you trust these types and the author of "
+            f"the folder, pass trusted={self.types!r}."
         )
 
 
@@ -241,7 +241,9 @@ def _restore_metric(plain: Any, given: Any, classes: NDArray[Any], order: list[A
 
 
 def _not_stored(matrix: Tensor) -> Tensor:
-    raise ValueError("The metric was a function, which a model file cannot hold: pass it to load as `metric=` to score.")
+    raise ValueError(
+        "The metric is a function, which a model file cannot store. To use `score`, pass it to load as `metric=`."
+    )
 
 
 def _describe_params(estimator: Any) -> dict[str, Any]:
@@ -256,7 +258,7 @@ def _describe_params(estimator: Any) -> dict[str, Any]:
             if name != "metric":  # a function, which the user passes again
                 left_out.append(name)
     if left_out:
-        warnings.warn(f"A model file cannot hold {', '.join(left_out)}: after loading these are defaults.", stacklevel=5)
+        warnings.warn(f"A model file cannot store {', '.join(left_out)}: after loading, these are defaults.", stacklevel=5)
     return params
 
 

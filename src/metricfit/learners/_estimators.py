@@ -70,7 +70,7 @@ def fit_estimator(estimator: Any, name: str, rows: TrainingRows, seed: int, **op
     weighted = {} if (rows.training_weight == 1.0).all() else {"sample_weight": rows.training_weight}
     if weighted and not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
-            f"`model` {name} takes no sample_weight, but weights of rows or classes were given. "
+            f"`model` {name} does not support sample_weight, but weights of rows or classes were passed. "
             "Leave `sample_weight` and `class_weight` out, or pass another model."
         )
     estimator.fit(as_input(estimator, rows.features), labels, **weighted, **options)

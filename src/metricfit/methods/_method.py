@@ -38,7 +38,7 @@ class NetworkTraining:
     max_epochs : int, default=200
         Maximum number of epochs, unless :class:`metricfit.Network` says otherwise.
     last_learning_rate : float, default=None
-        Where the learning rate falls to over all epochs, geometrically. None keeps it.
+        The last learning rate, to which it falls geometrically over all epochs. None keeps it constant.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Method:
     smoothing : Smoothing, default=None
         The smoothing of the metric, as in :class:`metricfit.MetricLoss`; by default the softmax.
     many_smoothing : Smoothing, default=None
-        The smoothing for more than two classes, if it is another.
+        The smoothing for more than two classes, if it differs.
     link : str or Link, default="linear"
         The link, as in :class:`metricfit.MetricLoss`.
     margin : float, default=None

@@ -227,7 +227,7 @@ def register(method: Method | Choice) -> None:
 
 
 def is_registered(method: Method | Choice) -> bool:
-    """Whether its name stands for this very method.
+    """Whether a method of this name is registered, and it is this one.
 
     Parameters
     ----------

@@ -201,7 +201,7 @@ class Metric(ABC):
 
 
 class CountsMetric(Metric):
-    """Base class of metrics that need only the counts per class, not which class is taken for which.
+    """Base class of metrics that need only the counts per class, not which classes are confused.
 
     The time of a fit then grows with the number of classes and not with its square. A subclass defines :meth:`of_counts`.
 
@@ -306,7 +306,7 @@ class Custom(Metric):
         except TypeError as error:
             raise TypeError(
                 f"`metric` should be a function of one argument, the confusion matrix: a tensor (k, k), rows are true "
-                f"classes. {self.name} takes others: {error}. A function of (y_true, y_pred) has to be written for the matrix."
+                f"classes. {self.name} takes others: {error}. Rewrite a function of (y_true, y_pred) to take the matrix."
             ) from error
         except ValueError:  # a function without a signature
             pass

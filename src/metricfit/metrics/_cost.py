@@ -20,7 +20,7 @@ Names = tuple[Any, Any]  # (true, predicted)
 
 @dataclass(frozen=True)
 class Cost(Metric):
-    r"""Minus the mean cost of an answer.
+    r"""Minus the mean cost of a prediction.
 
     .. math:: -\sum_{cj} C_{cj} K_{cj} / \sum C
 
@@ -31,11 +31,11 @@ class Cost(Metric):
     ----------
     matrix : array-like of shape (k, k) or dict
         Costs by class index, or by name with the keys (true, predicted). A matrix belongs to an order of the classes; names do
-        not need one. A right answer costs nothing unless the dictionary says otherwise. An entry of the dictionary may also be
-        the name of a column, or an array with one cost per row, for :class:`metricfit.DecisionRule`. Such costs cannot be
-        trained for.
+        not need one. A correct prediction costs nothing unless the dictionary says otherwise. An entry of the dictionary may
+        also be the name of a column, or an array with one cost per row, for :class:`metricfit.DecisionRule`. You cannot train
+        for such costs.
     otherwise : float, default=None
-        The cost of every wrong answer that the dictionary does not name.
+        The cost of every wrong prediction that the dictionary does not name.
 
     Examples
     --------

@@ -22,7 +22,7 @@ def metric_to_plain(metric: Metric) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        The type and its fields; None for a function, which a file cannot hold.
+        The type and its fields; None for a function, which a file cannot store.
 
     Examples
     --------

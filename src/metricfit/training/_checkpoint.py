@@ -92,7 +92,7 @@ def _check_can_be_loaded(file: Path) -> None:
     """Raise a TypeError now rather than at the load, if the state of a loss or of batches has objects that are no data."""
     if unsafe := torch.serialization.get_unsafe_globals_in_checkpoint(file):
         raise TypeError(
-            f"A checkpoint should hold tensors, numbers, texts, lists and dictionaries, got {', '.join(sorted(unsafe))}. "
+            f"A checkpoint should contain tensors, numbers, texts, lists and dictionaries, got {', '.join(sorted(unsafe))}. "
             "Convert them in `state_dict`, such as a number of numpy by `float()`."
         )
 
