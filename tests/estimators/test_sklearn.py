@@ -177,6 +177,22 @@ class TestOffsetClassifier:
         tuned = OffsetClassifier(base, metric, smooth=smooth, random_state=0).fit(features, np.array(["no", "yes"])[target])
         above = tuned.predict_proba(features)[:, 1] > tuned.threshold_
         assert (above == (tuned.predict(features) == "yes")).all()
+        assert tuned.positive_ == "yes"
+
+    def test_threshold_is_about_the_positive_class(self):
+        """Which sorts first here. A rule for the same scores has the same meaning."""
+        features, target = make_classification(400, 6, weights=[0.8], flip_y=0.1, random_state=0)
+        names = np.array(["good", "bad"])[target]
+        limited = OffsetClassifier(LogisticRegression(), "f1", subject_to="recall >= 0.5", random_state=0)
+        for model in (OffsetClassifier(LogisticRegression(), "f1", random_state=0), linear("f1", random_state=0), limited):
+            model.fit(features, names)
+            assert model.positive_ == "bad"
+            assert model.threshold_ < 0.5
+            above = model.predict_proba(features)[:, 0] > model.threshold_
+            assert (above == (model.predict(features) == "bad")).all()
+        assert limited.threshold_ == pytest.approx(limited.rule_.threshold_)
+        assert linear("mcc", pos_label="bad", random_state=0).fit(features, names).positive_ == "bad"
+        assert linear("mcc", random_state=0).fit(features, names).positive_ == "good"
 
     def test_threshold_of_known_offsets(self):
         features, target = data()

@@ -168,7 +168,7 @@ def test_a_deadline_extrapolates_from_the_share_that_is_done():
 def test_only_the_ensemble_takes_a_time_limit(rows):
     with pytest.raises(ValueError, match=r"`time_limit` is for the ensemble.*'linear'"):
         mf.MetricClassifier(model="linear", time_limit=5).fit(rows.features, rows.labels)
-    with pytest.raises(ValueError, match="`time_limit` should be a positive number of seconds, got 0"):
+    with pytest.raises(ValueError, match="`time_limit` should be greater than 0, got 0"):
         mf.MetricClassifier(time_limit=0).fit(rows.features, rows.labels)
 
 

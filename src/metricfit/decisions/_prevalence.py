@@ -67,6 +67,9 @@ def _recalibrated(rows: Rows, new: Floats) -> Iterator[Floats]:
 
 def complete_shares(given: Mapping[Any, float], shares: Floats, classes: list[Any]) -> Floats:
     """The shares of all classes, where those that are not given keep the proportions of ``shares``."""
+    if not isinstance(given, Mapping):
+        example = {classes[int(shares.argmin())]: 0.01}
+        raise TypeError(f"`shares` should be a dict of classes and their shares, such as {example}, got {given!r}.")
     given = {label: float(share) for label, share in given.items()}
     if unknown := [label for label in given if label not in classes]:
         raise ValueError(f"`shares` should name classes of the rule, {classes}, got {unknown[0]!r}.")

@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from metricfit import metrics
 from metricfit._score_names import column_names, in_order_of, match_names
@@ -270,6 +271,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
 
     def check_attainable(self) -> None:
         """Raise a :class:`NotAttainableError` if :meth:`predict` would."""
+        check_is_fitted(self, "offsets_")
         if not self._decides():
             raise NotAttainableError(f"{self.refusal_} Pass fallback='best' to decide by the best that can be promised.")
 
@@ -292,6 +294,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         float
             The metric; larger is better.
         """
+        check_is_fitted(self, "offsets_")
         return self._way.score(self, scores, y, check_weight(sample_weight, len(scores)), costs)
 
     def decision_function(self, scores: Any, *, costs: Any = None) -> Floats:
@@ -309,6 +312,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes) or (n_samples,)
             For two classes one column: the sum of ``classes_[1]`` minus that of ``classes_[0]``.
         """
+        check_is_fitted(self, "offsets_")
         found = self._way.values(self, scores, costs)
         return found[:, 1] - found[:, 0] if len(self.classes_) == 2 and self.has_lists_ is None else found
 
@@ -568,6 +572,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
 
     def _rows_for(self, name: str) -> Rows:
         """The rows to solve offsets with again."""
+        check_is_fitted(self, "offsets_")
         if self._rows is None:
             raise ValueError(
                 f"`{name}` is for rules of offsets, with one label per row. Fit the rule again: to rows like the new "

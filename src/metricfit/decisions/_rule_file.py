@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metricfit._description import MOST_BYTES, parse_json
-from metricfit._files import new_file, read_regular
+from metricfit._files import check_free, new_file, read_regular
 from metricfit.decisions._actions import Actions
 from metricfit.decisions._constraints import read_constraints, resolve_constraints
 from metricfit.decisions._row_costs import Money
@@ -30,6 +30,7 @@ _FOUND = (
 def save(rule: Any, file: Path, overwrite: bool = False) -> None:
     if not hasattr(rule, "offsets_"):
         raise ValueError("`save` needs a fitted rule: call fit first.")
+    check_free(file, "pass overwrite=True", overwrite)
     content = rule_to_plain(rule)
     with new_file(file, overwrite) as temporary:
         temporary.write_text(json.dumps(content, indent=1), encoding="utf-8")

@@ -17,10 +17,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
 from metricfit._checks import is_missing
+from metricfit._score_names import column_names
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import (
     Constraint,
     DecisionRule,
+    cost_columns,
     hard_confusion,
     has_row_costs,
     metric_values,
@@ -35,6 +37,12 @@ def check_target(y: Any, warn: bool = False) -> NDArray[Any]:
     """Labels (n,) of one type without gaps, for which an estimator can find classes."""
     if isinstance(y, list | tuple):
         _check_one_type(y)  # before numpy makes a text of every label
+    shape = tuple[int, ...](getattr(y, "shape", ()))
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"`y` should have one label per row, got shape {shape}. For several labels per row, as a table of 0 and 1, "
+            "use OffsetClassifier."
+        )
     labels = column_or_1d(y, warn=warn)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains NaN or infinity.")
@@ -93,6 +101,14 @@ def check_limits(subject_to: Any, confidence: Any, calibration: Any, fallback: A
         raise ValueError(f"`calibration` should be a share of the rows such as 0.25, got {calibration!r}.")
     else:
         read_constraints(subject_to)
+
+
+def fit_costs(metric: Any, costs: Any, X: Any, n_rows: int) -> dict[str, Floats]:  # noqa: N803
+    """The columns of costs that the metric names; the error for missing ones says if they are among the features."""
+    missing = set(metric.columns) - set(metric.arrays) if costs is None and has_row_costs(metric) else set()
+    if missing and missing <= set(column_names(X)):
+        raise ValueError(f"`costs` should have the column {min(missing)!r}. X has it: pass fit(X, y, costs=X).")
+    return cost_columns(metric, costs, n_rows)
 
 
 def _check_one_type(labels: Iterable[Any]) -> None:
@@ -220,14 +236,26 @@ class DecisionMixin(ClassifierMixin):
 
     @property
     def threshold_(self) -> float:
-        """For two classes, the probability above which :meth:`predict` returns ``classes_[1]``."""
+        """For two classes, the probability of :attr:`positive_` above which :meth:`predict` returns it."""
         check_is_fitted(self)
+        if self._asks_rule():
+            return self.rule_.threshold_  # an error that says what decides instead
         name = type(self).__name__
         if len(self.classes_) != 2:
             raise AttributeError(f"{name} has a threshold_ for two classes only, got {len(self.classes_)}. See offsets_.")
         if not hasattr(self, "predict_proba"):
             raise AttributeError(f"{name} has no threshold_: its estimator has no predict_proba. See decision_function.")
-        return float(expit((self.offsets_[0] - self.offsets_[1]) / getattr(self, "temperature_", 1.0)))
+        index = self.classes_.tolist().index(self.positive_)
+        return float(expit((self.offsets_[1 - index] - self.offsets_[index]) / getattr(self, "temperature_", 1.0)))
+
+    @property
+    def positive_(self) -> Any:
+        """The positive class of two, ``classes_[1]`` if the metric has none; None for more classes."""
+        check_is_fitted(self)
+        if hasattr(self, "rule_"):
+            return self.rule_.positive_
+        label = self.pos_label if self.pos_label_ is None else self.pos_label_
+        return None if len(self.classes_) != 2 else self.classes_.tolist()[1] if label is None else label
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, costs: Any = None) -> float:  # noqa: N803
         """Metric of the predictions.

@@ -21,8 +21,8 @@ from metricfit._checks import check_option
 from metricfit._progress import Progress, bar_or_lines
 from metricfit._table import Table
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import Constraint, cost_columns, has_row_costs, log_probabilities
-from metricfit.estimators._base import DecisionMixin, check_target, check_weight, class_weights, weight_notes
+from metricfit.decisions import Constraint, has_row_costs, log_probabilities
+from metricfit.estimators._base import DecisionMixin, check_target, check_weight, class_weights, fit_costs, weight_notes
 from metricfit.estimators._folds import (
     FitData,
     Part,
@@ -129,7 +129,8 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     candidates_ : table
         Every candidate with its metric on held-out rows.
     offsets_ : ndarray of shape (n_classes,)
-        Added to the scores in :meth:`predict`. ``threshold_`` is the same decision for two classes.
+        Added to the scores in :meth:`predict`. For two classes, ``threshold_`` is the same
+        decision: the probability of ``positive_``, the positive class, above which it is predicted.
     temperature_ : float
         Divides the scores in :meth:`predict_proba`.
     rule_ : DecisionRule
@@ -407,7 +408,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         check_option(self.smoothing, "smoothing", SMOOTHINGS)
         order = order_of(y) if self.class_order is None else self.class_order
         table = self._table(*self._training_data(X, y, sample_weight), order)
-        return table.with_columns(groups, cost_columns(self.metric, costs, len(table.used)))
+        return table.with_columns(groups, fit_costs(self.metric, costs, X, len(table.used)))
 
     def _table(self, data: Any, labels: Any, weight: Any, used: NDArray[np.bool_], order: Sequence[Any] | None) -> FitData:
         seed = check_random_state(self.random_state).randint(2**31)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_regressor
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.metaestimators import available_if
@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from metricfit import metrics
 from metricfit._parallel import parallel
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import LEAST_PROBABILITY, Constraint, check_groups, cost_columns, fit_calibrated_offsets, fit_offsets
+from metricfit.decisions import LEAST_PROBABILITY, Constraint, check_groups, fit_calibrated_offsets, fit_offsets
 from metricfit.estimators import _offset_labels
-from metricfit.estimators._base import DecisionMixin, check_target, check_weight, fit_weighted
+from metricfit.estimators._base import DecisionMixin, check_target, check_weight, fit_costs, fit_weighted
 from metricfit.estimators._folds import calibration_splits, check_cv_argument, count_folds, read_splits
 from metricfit.learners import class_scores, spread_classes
 from metricfit.metrics import order_of
@@ -115,7 +115,8 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         The sorted labels.
     offsets_ : ndarray of shape (n_classes,)
-        One number per class. ``threshold_`` is the same decision for two classes.
+        One number per class. For two classes, ``threshold_`` is the same decision: the probability of ``positive_``, the
+        positive class, above which it is predicted.
     rule_ : DecisionRule
         Only with ``subject_to``, costs per row or several labels.
 
@@ -200,6 +201,8 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if hasattr(self.estimator, "__sklearn_tags__") and is_regressor(self.estimator):
+            raise TypeError(f"`estimator` should be a classifier, got the regressor {self.estimator!r}.")
         if _offset_labels.are_many(y):
             self.estimator_, self.rule_ = _offset_labels.fit(self, X, y, sample_weight, groups)
             self.classes_, self.offsets_ = self.rule_.classes_, self.rule_.offsets_
@@ -209,7 +212,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         X, labels_given = indexable(X, check_target(y, warn=True))  # noqa: N806
         numbers = None if groups is None else check_groups(groups, len(labels_given))
         weight = check_weight(sample_weight, len(labels_given))
-        weights, amounts = None if sample_weight is None else weight, cost_columns(self.metric, costs, len(labels_given))
+        weights, amounts = None if sample_weight is None else weight, fit_costs(self.metric, costs, X, len(labels_given))
         if isinstance(self.cv, str) and self.cv == "prefit":
             check_is_fitted(self.estimator)
             self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
@@ -281,7 +284,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def threshold_(self) -> float:
-        """For two classes, the probability above which :meth:`predict` returns ``classes_[1]``; it may be infinite."""
+        """For two classes, the probability of ``positive_`` above which :meth:`predict` returns it; it may be infinite."""
         if self._has_labels():
             raise AttributeError("OffsetClassifier has one threshold per label here. See thresholds_.")
         threshold = super().threshold_

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.utils import get_tags
 from torch import nn
 
-from metricfit._checks import check_option
+from metricfit._checks import check_number, check_option
 from metricfit._extras import require
 from metricfit.learners._ensemble import EnsembleLearner
 from metricfit.learners._estimators import (
@@ -51,8 +51,8 @@ class DataFacts:
 
 def build_learner(options: Mapping[str, Any], method: Method | Choice, seed: int, given: DataFacts) -> Learner:
     """The learner for the options of ``MetricClassifier``."""
-    if (seconds := options["time_limit"]) is not None and not seconds > 0.0:
-        raise ValueError(f"`time_limit` should be a positive number of seconds, got {seconds!r}.")
+    if (seconds := options["time_limit"]) is not None:
+        check_number(seconds, "time_limit", 0.0, open_low=True)
     learner = _build(options["model"], options, method, seed, given)
     if seconds is not None and not isinstance(learner, TimedEnsembleLearner):
         raise ValueError(
