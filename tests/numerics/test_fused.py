@@ -16,7 +16,7 @@ from metricfit.numerics import _race, fused
 from metricfit.smoothing import Normal
 
 SPREADS = [0.01, 0.1, 1.0, 3.0, 5.0, 10.0, 30.0]
-CLASSES = [2, 3, 5, 10, 16, 17, 100, 1000, 10_000]
+CLASSES = [2, 3, 5, 10, 16, 17, 24, 25, 100, 1000, 10_000]
 
 
 def batch(k, spread, kind, n=24):
@@ -25,8 +25,13 @@ def batch(k, spread, kind, n=24):
     labels = torch.randint(k, (n,), generator=random)
     if kind != "random":
         labels = scores.argmax(1)
+    rows = torch.arange(n)
     if kind == "tied":
-        scores[torch.arange(n), (labels + 1) % k] = scores.amax(1)
+        scores[rows, (labels + 1) % k] = scores.amax(1)
+    elif kind == "ahead":
+        scores[rows, labels] += torch.linspace(0.0, 12.0, n)
+    elif kind == "behind":
+        scores[rows, labels] -= torch.linspace(0.0, 40.0, n)
     return scores, labels
 
 
@@ -36,7 +41,7 @@ def log_p_and_gradient(scores, labels, **options):
     return log_p.detach(), torch.autograd.grad(log_p.sum(), scores)[0]
 
 
-@pytest.mark.parametrize("kind", ["random", "leading", "tied"])
+@pytest.mark.parametrize("kind", ["random", "leading", "tied", "ahead", "behind"])
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("k", CLASSES)
 def test_label(k, spread, kind):
@@ -50,7 +55,23 @@ def test_label(k, spread, kind):
     assert ((gradient - exact_gradient).abs() <= tolerance).all()
 
 
-@pytest.mark.parametrize("k", [3, 10, 16, 17, 100])
+@pytest.mark.parametrize("k", [2, 7, 40])
+def test_a_row_does_not_depend_on_the_others(k):
+    """Rows go in blocks; those far apart, ignored or certain leave theirs."""
+    random = torch.Generator().manual_seed(k)
+    scores = torch.randn(2500, k, generator=random) * torch.tensor([0.1, 1.0, 30.0])[torch.arange(2500) % 3, None]
+    labels = torch.randint(k, (2500,), generator=random)
+    scores[::7, 0] += 40.0
+    log_p, gradient = log_p_and_gradient(scores, labels)
+    order = torch.randperm(2500, generator=random)
+    again = log_p_and_gradient(scores[order], labels[order])
+    assert_close(again[0], log_p[order], rtol=1e-6, atol=1e-7)
+    assert_close(again[1], gradient[order], rtol=1e-5, atol=1e-7)
+    few = order[:3]
+    assert_close(log_p_and_gradient(scores[few], labels[few])[0], log_p[few], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("k", [3, 10, 16, 17, 24, 100])
 def test_the_small_gradient_of_a_label_ahead_of_one_rival(k):
     ahead = torch.linspace(-20.0, 16.0, 145)
     scores = torch.full((145, k), -500.0)
@@ -97,7 +118,7 @@ def test_margins_and_scales(k):
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_the_whole_loss(link, margin, normalize, reduction):
-    for k, ignore_index in ((2, -100), (7, 3), (40, -100)):
+    for k, ignore_index in ((2, -100), (7, 3), (21, 3), (40, -100)):
         scores, labels = batch(k, 1.5, "random")
         loss = mf.ExactLoss(0.6, margin, normalize, link, ignore_index=ignore_index, reduction=reduction)
         scores.requires_grad_()

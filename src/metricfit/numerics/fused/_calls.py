@@ -15,13 +15,11 @@ from metricfit.numerics.fused import _kernels
 from metricfit.numerics.fused._compile import compile_kernel
 from metricfit.numerics.fused._job import COUNT, NO_LINK, SIGNATURE, SPREAD, Job, run
 from metricfit.numerics.fused._lattice import LOG_CDF, RATIO
-from metricfit.numerics.fused._plain_rows import FEW, FEW_LOG_CDF, FEW_RATIO
 
 _SHARE = 2**11  # scores per thread: for fewer, another thread does not pay
 _ROW = 8  # fixed cost of a row, in scores
 _NO_LABEL = -(2**62)
 _TABLES = {"log_cdf": LOG_CDF.ctypes.data, "ratio": RATIO.ctypes.data}
-_FEW_TABLES = {"log_cdf": FEW_LOG_CDF.ctypes.data, "ratio": FEW_RATIO.ctypes.data}
 _EPS = torch.finfo(torch.float32).eps
 _LEAST, _LARGEST = 1e-12, 1e15  # of scores and scales whose products and quotients are float32 numbers
 _LEAST_SCALE = torch.finfo(torch.float32).tiny ** 0.4  # as in ``Smoothing``
@@ -38,7 +36,7 @@ def log_win(
     )
     job = Job(
         **_row_fields(scores, by_scores),
-        **_tables(scores),
+        **_TABLES,
         labels=labels.data_ptr(),
         ignore_index=_NO_LABEL,
         scale=scale.data_ptr(),
@@ -100,7 +98,7 @@ def hits_loss(
     log_p_and_by_scale = torch.empty(2 * n_rows)
     job = Job(
         **_row_fields(scores, gradient),
-        **_tables(scores),
+        **_TABLES,
         labels=labels.data_ptr(),
         ignore_index=ignore_index,
         link=link[0],
@@ -153,13 +151,9 @@ def _row_fields(scores: Tensor, by_scores: Tensor) -> dict[str, int]:
     }
 
 
-def _tables(scores: Tensor) -> dict[str, int]:
-    return _FEW_TABLES if scores.shape[1] <= FEW else _TABLES
-
-
 def _run_label_kernels(job: Job) -> tuple[float, float]:
     """Compute log p of all rows; returns the totals of their losses and of scores times gradient."""
-    loss, dot, left_over, *_ = _run(_kernels.label_few if job.n_classes <= FEW else _kernels.label_many, job)
+    loss, dot, left_over, *_ = _run(_kernels.label, job)
     if left_over:
         more_loss, more_dot, *_ = _run(_kernels.label_exact, job)
         loss, dot = loss + more_loss, dot + more_dot

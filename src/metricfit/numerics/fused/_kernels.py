@@ -24,9 +24,12 @@ from metricfit.numerics.fused._job import (
     pointer_to,
     row_arrays,
 )
-from metricfit.numerics.fused._lattice import TABLE
+from metricfit.numerics.fused._lanes import FEW, log_win_in_lanes
+from metricfit.numerics.fused._lattice import TABLE, fill
 from metricfit.numerics.fused._lattice_rows import log_win, win_all
-from metricfit.numerics.fused._plain_rows import EXACT_ORDER, log_win_exact, log_win_few
+from metricfit.numerics.fused._plain_rows import EXACT_ORDER, log_win_exact
+
+CHUNK = 2048  # rows whose gradients stay in the cache until their link
 
 
 def stages(pointer):
@@ -40,26 +43,25 @@ def stages(pointer):
         add_spread(by_scores, scores, labels, job.ignore_index, job.shift, job.pull, lo, hi)
 
 
-def label_few(pointer):
-    """The label's probability among few classes, and its loss."""
+def label(pointer):
+    """The label's probability, and its loss."""
     job = carray(pointer, 1)[0]
     lo, hi, part = own_rows(job)
-    totals = own_totals(job, part)
-    totals[2] = log_win_few(job, lo, hi)
-    link_rows(job, lo, hi, totals)
-
-
-def label_many(pointer):
-    """The label's probability among many classes, and its loss."""
-    job = carray(pointer, 1)[0]
-    lo, hi, part = own_rows(job)
-    totals = own_totals(job, part)
-    totals[2] = log_win(job, lo, hi)
-    link_rows(job, lo, hi, totals)
+    log_p, totals = row_arrays(job)[3], own_totals(job, part)
+    for start in range(lo, hi, CHUNK):
+        stop = min(start + CHUNK, hi)
+        fill(log_p, start, stop, LEFT_OVER)
+        left_over = stop - start
+        if job.n_classes <= FEW:
+            left_over = log_win_in_lanes(job, start, stop)
+        if left_over:
+            left_over = log_win(job, start, stop)
+        totals[2] += left_over
+        link_rows(job, start, stop, totals)
 
 
 def label_exact(pointer):
-    """The rows that ``label_few`` and ``label_many`` leave over."""
+    """The rows that ``label`` leaves over."""
     job = carray(pointer, 1)[0]
     lo, hi, part = own_rows(job)
     scores, labels, scale, log_p, by_scores, by_scale = row_arrays(job)
@@ -86,7 +88,7 @@ def all_classes(pointer):
     win_all(incoming, scores, scale, job.with_gradient != 0, by_scores, by_scale, log_cdf, ratio, lo, hi)
 
 
-ALL = (stages, label_few, label_many, label_exact, all_classes)
+ALL = (stages, label, label_exact, all_classes)
 
 
 @njit(**INNER)

@@ -101,9 +101,9 @@ def write_gradient(coefficients, slots, deltas, row, origin, least, factor, out)
 
 @njit(**INNER)
 def log_win(job, lo, hi):
-    r"""log p, and with a gradient its derivatives by the scores and by the scale, for rows ``lo`` to ``hi``.
+    r"""log p, and with a gradient its derivatives by the scores and by the scale, of the rows marked by ``LEFT_OVER``.
 
-    Returns the number of rows outside the table; they are marked by ``LEFT_OVER``.
+    Returns the number of rows outside the table; they stay marked.
     """
     scores, labels, scale, log_p, by_scores, by_scale = row_arrays(job)
     log_cdf = carray(pointer_to(job.log_cdf), TABLE, np.float64)
@@ -117,6 +117,8 @@ def log_win(job, lo, hi):
     logs, weights, weights32 = np.empty(MAX_NODES), np.empty(MAX_NODES), np.empty(MAX_NODES, np.float32)
     left_over = 0
     for n in range(lo, hi):
+        if log_p[n] != LEFT_OVER:
+            continue
         row, label, sigma = scores[n], labels[n], np.float64(scale[n * job.scale_step])
         out = by_scores[n] if with_gradient else by_scores[0]
         done, top = finish_easy_row(n, row, label, sigma, margin, ignored, with_gradient, log_p, by_scale, out)
@@ -135,7 +137,6 @@ def log_win(job, lo, hi):
             n_bins = occupied_slots(sums, n_slots, bins)
             level, first, start, stop, largest = place_nodes(log_cdf, sums, bins, n_bins, first_bin, top, n_classes, logs)
         if level < 0:
-            log_p[n] = LEFT_OVER
             left_over += 1
             continue
         n_nodes = stop - start
