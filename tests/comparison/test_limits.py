@@ -11,7 +11,7 @@ from scipy.stats import beta
 from sklearn.metrics import precision_score, recall_score
 
 import metricfit as mf
-from metricfit.comparison import Kept, Limits
+from metricfit.comparison import Kept, Limits, MetricWords
 from metricfit.metrics import Cost, resolve_metric
 from tests.comparison.made import around, compare_scores
 
@@ -118,8 +118,9 @@ def test_a_refused_split_has_the_highest_cost():
     metric = resolve_metric(Cost({("bad", "good"): 5, ("good", "bad"): 1}), None, None, classes, None, counts)
     limits = Limits.read("recall >= 0.9", 0.9, None, metric, None, classes, counts)
     assert limits.refused_score == -5.0
-    assert "A split whose rule refuses counts as 5." in limits.sentence("cost")
-    assert "The promise is approximate" in limits.sentence("cost")
+    words = MetricWords("minus cost", metric.metric)
+    assert "A split whose rule refuses counts as 5." in limits.sentence(words)
+    assert "The promise is approximate" in limits.sentence(words)
 
 
 def limited(refused=None, **scores):

@@ -15,7 +15,7 @@ from metricfit.report._confusion import gain
 from metricfit.report._page import _cards, _lead
 from metricfit.report._strips import effects, forest
 from metricfit.report._svg import Strip, axis
-from metricfit.report._words import MINUS, MetricWords, marks, score, visible
+from metricfit.report._words import MINUS, PageWords, marks, score, visible
 from tests.comparison.made import around, compare_scores
 from tests.report.conftest import bare
 
@@ -75,7 +75,7 @@ def test_contenders_in_words(two):
 
 
 def lead(comparison):
-    return _lead(comparison, MetricWords.of(comparison))
+    return _lead(comparison, PageWords.of(comparison))
 
 
 def test_the_lead_names_scores():
@@ -99,7 +99,7 @@ def test_headlines_are_short_and_have_no_p_values(two, four):
 def test_cards_and_rows_are_about_the_fitted_model(two):
     """The issue: the report of `fit` was about the best contender, whatever was fitted."""
     fitted = two.about("ensemble, cross_entropy")
-    card = _cards(fitted, MetricWords.of(fitted))[0]
+    card = _cards(fitted, PageWords.of(fitted))[0]
     assert card == ("This model", score(fitted.main.estimate.mean), "ensemble, cross_entropy")
     assert gain(fitted).result is fitted.results["ensemble, cross_entropy"]
     assert fitted.choice is fitted.main

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from metricfit.comparison._words import score_in_words
 from metricfit.estimators import MetricClassifier
 from metricfit.metrics import Cost
 from metricfit.report import page
@@ -75,7 +74,7 @@ def test_a_cost_is_a_positive_number_and_a_gain_is_a_saving(two):
     assert '<td class="score">0.5600</td>' in section(text, "comparison")
     assert "The dot is the mean saving per case, compared with" in section(text, "comparison")
     assert "<b>0.5600</b>" in section(text, "summary")
-    assert score_in_words("minus cost", costly.measure, -0.56) == "cost 0.56 per case"
+    assert costly.metric_words.sentence(-0.56) == "cost 0.56 per case"
 
 
 def test_without_a_verdict_on_methods_there_is_no_empty_card(two):

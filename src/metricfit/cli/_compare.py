@@ -141,16 +141,13 @@ def _comparison_table(comparison: Comparison, width: int) -> RichTable:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from metricfit.comparison import metric_title, shown_estimate
-
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("model", overflow="fold")
     if comparison.limits is not None:
         return _limits_table(comparison, comparison.limits, table)
     table.add_column("method", overflow="fold", min_width=len("cross_entropy"))  # long models leave methods in one line
     against = "vs linear threshold" if width >= WIDE else "vs linear\nthreshold"
-    metric = metric_title(comparison.metric, comparison.measure)
-    for heading in (shorten(metric, MAX_HEAD), against, "p (Holm)", "fit, s"):
+    for heading in (shorten(comparison.metric_words.title, MAX_HEAD), against, "p (Holm)", "fit, s"):
         table.add_column(Text(heading), justify="right", no_wrap=True)
     for result in comparison.results.values():
         other = result.difference
@@ -158,7 +155,7 @@ def _comparison_table(comparison: Comparison, width: int) -> RichTable:
         if result is comparison.reference:
             cells = ["", ""]
         names = shorten(result.contender.model, MAX_LETTERS), _method(comparison, result)
-        score = _with_interval(shown_estimate(comparison.measure, result.estimate))
+        score = _with_interval(comparison.metric_words.shown_estimate(result.estimate))
         table.add_row(*map(_plain, (*names, score, *cells, f"{result.seconds:.2f}")))
     return table
 
@@ -167,16 +164,16 @@ def _limits_table(comparison: Comparison, limits: Limits, table: RichTable) -> R
     """With constraints: the metric, every constrained quantity, the splits that kept the limits, and those that refused."""
     from rich.text import Text
 
-    from metricfit.comparison import TRIVIAL, metric_title, shown_estimate
+    from metricfit.comparison import TRIVIAL
 
-    metric = shorten(metric_title(comparison.metric, comparison.measure), MAX_HEAD)
+    metric = shorten(comparison.metric_words.title, MAX_HEAD)
     for heading in (metric, *(shorten(name, MAX_HEAD) for name in limits.names), "kept", "refused", "fit, s"):
         table.add_column(Text(heading), justify="right", no_wrap=True)
     for result in comparison.results.values():
         kept, model = result.kept, result.contender.model
         assert kept is not None
         name = shorten(comparison.constant_title if model == TRIVIAL else model, MAX_LETTERS)
-        score = _with_interval(shown_estimate(comparison.measure, result.estimate))
+        score = _with_interval(comparison.metric_words.shown_estimate(result.estimate))
         values = ["-" if one["value"] is None else _value(one["value"], *one["interval"]) for one in kept.values]
         counts = f"{kept.n_kept}/{len(kept.by_split)}", str(kept.n_refused)
         table.add_row(*map(_plain, (name, score, *values, *counts, f"{result.seconds:.2f}")))

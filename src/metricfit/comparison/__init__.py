@@ -8,7 +8,7 @@ from metricfit.comparison._result import Comparison, Result
 from metricfit.comparison._splits import INNER_FOLDS, check_training_classes, folds_of_groups, plan_time
 from metricfit.comparison._statistics import BETTER, CHANCE, FEWEST_SCORES, UNKNOWN, WORSE, Difference, Estimate
 from metricfit.comparison._verdict import Verdict, better_metric
-from metricfit.comparison._words import Numbers, metric_title, p_in_words, shown_estimate, shown_score
+from metricfit.comparison._words import MetricWords, p_in_words
 
 __all__ = [
     "BETTER",
@@ -27,7 +27,7 @@ __all__ = [
     "InterruptedComparison",
     "Kept",
     "Limits",
-    "Numbers",
+    "MetricWords",
     "Result",
     "Verdict",
     "better_metric",
@@ -36,9 +36,6 @@ __all__ = [
     "fit_options",
     "folds_of_groups",
     "method_of_fit",
-    "metric_title",
     "p_in_words",
     "plan_time",
-    "shown_estimate",
-    "shown_score",
 ]

@@ -25,7 +25,7 @@ from metricfit.comparison._verdict import (
     name_and_score,
     too_few,
 )
-from metricfit.comparison._words import metric_title, plural, score_in_words, score_text, shown_estimate, shown_score
+from metricfit.comparison._words import MetricWords, plural
 from metricfit.decisions import DecisionRule, promise_in_words
 from metricfit.estimators import check_limits
 from metricfit.metrics import Cost, Resolved, positive_of
@@ -99,12 +99,11 @@ class Limits:
         confidence = self.rule.confidence
         return " and ".join(self.names) + ("" if confidence is None else f" with confidence {confidence:g}")
 
-    def sentence(self, metric: str) -> str:
+    def sentence(self, words: MetricWords) -> str:
         """What is compared, and what is promised."""
-        measure, names = self.metric.metric, " and ".join(self.names)
-        refused = f"{shown_score(measure, self.refused_score):g}"
+        names, refused = " and ".join(self.names), f"{words.shown(self.refused_score):g}"
         text = (
-            f"Compared: {metric_title(metric, measure)} on held-out rows, by the best rule of each model that keeps "
+            f"Compared: {words.title} on held-out rows, by the best rule of each model that keeps "
             f"{self.in_words}. Models are trained with cross-entropy; methods that train for the metric are left out. A split "
             f"whose rule refuses counts as {refused}. Kept counts the splits whose test rows keep the limit too."
         )
@@ -116,12 +115,12 @@ class Limits:
             return f"{text} The promise is exact, because rows that train nothing set the rule."
         return f"{text} The promise is approximate: out-of-fold scores set the rule, and the mean of the fold models predicts."
 
-    def as_json(self, metric: str) -> dict[str, Any]:
+    def as_json(self, words: MetricWords) -> dict[str, Any]:
         return {
             "subject_to": " and ".join(self.names),
             "confidence": self.rule.confidence,
             "calibration": self.calibration,
-            "promise": self.sentence(metric),
+            "promise": self.sentence(words),
         }
 
 
@@ -182,7 +181,7 @@ def find_limited_verdict(comparison: Comparison) -> Verdict:
     """The best objective among the models that can keep the limits, or the subject's."""
     limits = comparison.limits
     assert limits is not None
-    promise = limits.sentence(comparison.metric)
+    promise = limits.sentence(comparison.metric_words)
     able = [one for one in comparison.models if one.kept is not None and one.kept.is_usual]
     best = highest_of(able or comparison.models)
     if comparison.subject is not None:
@@ -196,7 +195,7 @@ def find_limited_verdict(comparison: Comparison) -> Verdict:
     constant = comparison.results[comparison.constant_name]
     is_rival = constant.kept is not None and constant.kept.is_usual
     if is_rival and not any(map(beats_constant, able)):
-        answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
+        answer = f"{comparison.constant_in_words} ({comparison.metric_words.text(constant.estimate.mean)})"
         gain = difference_in_words(best.above_constant, comparison)
         headline = f"No model is shown to beat a constant answer, {comparison.constant_title}, subject to {limits.in_words}."
         words += f" It is not shown to beat {answer}: {gain}."
@@ -234,7 +233,7 @@ def _about_subject(comparison: Comparison, subject: Result, able: Sequence[Resul
     assert subject.kept is not None
     better = [one for one in able if one.above_subject.evidence == BETTER]
     best = highest_of(better) if better else subject
-    score = shown_estimate(comparison.measure, subject.estimate)
+    score = comparison.metric_words.shown_estimate(subject.estimate)
     interval = f" (95 % interval {score.low:.4f} to {score.high:.4f})" if score.known else ""
     held_out = "on rows that neither the model nor its tuning saw"
     words = f"{name_and_score(subject, comparison)}{interval} {held_out}; {subject.kept.in_words}."
@@ -263,4 +262,4 @@ def _described(result: Result, comparison: Comparison) -> str:
 
 
 def _score(result: Result, comparison: Comparison) -> str:
-    return score_in_words(comparison.metric, comparison.measure, result.estimate.mean)
+    return comparison.metric_words.sentence(result.estimate.mean)

@@ -31,7 +31,7 @@ from metricfit.comparison._statistics import (
     resample_scores,
 )
 from metricfit.comparison._verdict import Verdict, find_verdict, list_warnings
-from metricfit.comparison._words import quote
+from metricfit.comparison._words import MetricWords, quote
 from metricfit.methods import Choice, Method
 from metricfit.metrics import Metric
 
@@ -113,6 +113,10 @@ class Comparison:
         results = {one: replace(result, above_subject=found[one]) for one, result in self.results.items()}
         comparison = replace(self, subject=name, results=results)
         return replace(comparison, warnings=list_warnings(comparison))
+
+    @cached_property
+    def metric_words(self) -> MetricWords:
+        return MetricWords(self.metric, self.measure)
 
     @property
     def reference(self) -> Result:
@@ -214,7 +218,7 @@ class Comparison:
                 }
                 for row, result in zip(self.table, self.results.values(), strict=True)
             ],
-            **({} if self.limits is None else {"limits": self.limits.as_json(self.metric)}),
+            **({} if self.limits is None else {"limits": self.limits.as_json(self.metric_words)}),
             "effects": [asdict(effect) for effect in self.effects],
             "notes": list(self.notes),
             "warnings": list(self.warnings),

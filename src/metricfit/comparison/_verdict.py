@@ -30,14 +30,10 @@ from metricfit.comparison._statistics import (
 )
 from metricfit.comparison._words import (
     join_labels,
-    metric_title,
     number_word,
     p_in_words,
     plural,
     quote,
-    score_in_words,
-    score_text,
-    shown_estimate,
 )
 from metricfit.decisions import hard_confusion
 from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice
@@ -135,7 +131,7 @@ def too_few(comparison: Comparison) -> Verdict:
         fitted = f"{name_and_score(comparison.results[comparison.subject], comparison)}, is the fitted model."
         words = f"{few}. {advice} {fitted} Best: {name_and_score(best, comparison)}."
     elif best is not base:
-        words += f" The reference {base.contender.name} has {score_text(comparison.measure, base.estimate.mean)}."
+        words += f" The reference {base.contender.name} has {comparison.metric_words.text(base.estimate.mean)}."
     return Verdict("none", "none", best.contender.name, None, f"{few}.", words)
 
 
@@ -157,7 +153,7 @@ def _useless_metric(comparison: Comparison) -> Verdict:
 def _nothing_beats_constant(comparison: Comparison) -> Verdict:
     """No model is shown to be better than a constant answer."""
     constant, best = comparison.results[comparison.constant_name], highest_of(comparison.models)
-    answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
+    answer = f"{comparison.constant_in_words} ({comparison.metric_words.text(constant.estimate.mean)})"
     words, gain = f"No model is shown to beat {answer}.", difference_in_words(best.above_constant, comparison)
     if max(result.above_constant.high for result in comparison.models) <= comparison.margin:
         words = f"No model beats {answer} by more than {comparison.margin:.2g}."
@@ -209,7 +205,7 @@ def _not_enough_data(unclear: Sequence[Result], comparison: Comparison) -> str:
     one, others = highest_of(unclear), len(unclear) - 1
     difference = f"the difference is {interval_in_words(one.behind_best, comparison)}"
     more = f" The same holds for {number_word(others)} more."
-    named = f"{one.contender.name} ({score_text(comparison.measure, one.estimate.mean)})"
+    named = f"{one.contender.name} ({comparison.metric_words.text(one.estimate.mean)})"
     words = f" Not enough data to tell whether {named} is as good: {difference}."
     return words + (more if others else "")
 
@@ -230,8 +226,8 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     """The score of one contender, which is fitted, and whether another one is shown to be better."""
     score, constant = subject.estimate, comparison.results[comparison.constant_name]
     short = capital(subject.contender.in_words)
-    named = f"{short}: {score_in_words(comparison.metric, comparison.measure, score.mean)}"
-    shown = shown_estimate(comparison.measure, score)
+    named = f"{short}: {comparison.metric_words.sentence(score.mean)}"
+    shown = comparison.metric_words.shown_estimate(score)
     interval = f"95 % interval {shown.low:.4f} to {shown.high:.4f}"
     words = f"{name_and_score(subject, comparison)} ({interval}), on rows that neither the model nor its tuning saw."
     others = [one for one in comparison.models if one is not subject]
@@ -252,7 +248,7 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
         words += " No other contender has a better score."
     if not beats_constant(subject):
         gain = difference_in_words(subject.above_constant, comparison)
-        answer = f"{comparison.constant_in_words} ({score_text(comparison.measure, constant.estimate.mean)})"
+        answer = f"{comparison.constant_in_words} ({comparison.metric_words.text(constant.estimate.mean)})"
         words += f" It is not shown to beat {answer}: {gain}."
         answer = f"a constant answer, {comparison.constant_title}"
         status, headline = "constant", f"The data do not show {subject.contender.in_words} to beat {answer}."
@@ -264,30 +260,24 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
 
 def _method_verdict(comparison: Comparison) -> tuple[str, str]:
     """The answer, and the sentences for it. A method that beats the threshold is preferred if it is the automatic choice."""
-    metric, measure = metric_title(comparison.metric, comparison.measure), comparison.measure
-    baseline = score_text(measure, comparison.reference.estimate.mean)
+    metric = comparison.metric_words
+    baseline = metric.text(comparison.reference.estimate.mean)
     linear = [one for one in comparison.models if one.contender.model == LINEAR and one.method.name != BASELINE]
     trained = [one for one in linear if one.trained_for_metric]
     gains = [one for one in trained if one.difference.mean > 0.0]
     better = [one for one in gains if one.difference.evidence == BETTER]
     possibly_better = [one for one in gains if one.difference.p < WEAK_LEVEL]
     plain = next((one for one in linear if one.method.name == CROSS_ENTROPY and one.difference.mean >= 0.0), None)
-    enough = (
-        f"a tuned threshold, {baseline}"
-        if plain is None
-        else f"plain cross-entropy, {score_text(measure, plain.estimate.mean)}"
-    )
+    enough = f"a tuned threshold, {baseline}" if plain is None else f"plain cross-entropy, {metric.text(plain.estimate.mean)}"
 
     def scores(best: Result) -> str:
-        return (
-            f"{capital(best.method.title)} reaches {score_text(measure, best.estimate.mean)} and a tuned threshold {baseline}"
-        )
+        return f"{capital(best.method.title)} reaches {metric.text(best.estimate.mean)} and a tuned threshold {baseline}"
 
     if better:
         best = next((one for one in better if isinstance(one.method, Choice)), highest_of(better))
         gain = difference_in_words(best.difference, comparison)
-        also = "" if plain is None else f" Plain cross-entropy has {score_text(measure, plain.estimate.mean)}."
-        return "yes", f"Linear model: yes, training for {metric} helps. {scores(best)}: {gain}.{also}"
+        also = "" if plain is None else f" Plain cross-entropy has {metric.text(plain.estimate.mean)}."
+        return "yes", f"Linear model: yes, training for {metric.title} helps. {scores(best)}: {gain}.{also}"
     if possibly_better:
         best = min(possibly_better, key=lambda one: one.difference.p)
         gain = difference_in_words(best.difference, comparison)
@@ -298,18 +288,18 @@ def _method_verdict(comparison: Comparison) -> tuple[str, str]:
         no = f"Linear model: a tuned threshold is enough: it reaches {baseline}."
     else:
         threshold = f"A tuned threshold has {baseline}{' too' if plain.difference.mean == 0.0 else ''}."
-        no = f"Linear model: plain cross-entropy is enough: it reaches {score_text(measure, plain.estimate.mean)}. {threshold}"
+        no = f"Linear model: plain cross-entropy is enough: it reaches {metric.text(plain.estimate.mean)}. {threshold}"
     if not trained:
         choice = any(isinstance(one.method, Choice) for one in linear)
         reason = "The automatic choice mostly did not train" if choice else "None of the compared methods trains"
-        return "no", f"{no} {reason} for {metric}."
+        return "no", f"{no} {reason} for {metric.title}."
     best = highest_of(trained)
     if not gains:
-        behind = f"No method trained for {metric} is ahead of that; the best of them, {best.method.title}, has"
-        return "no", f"{no} {behind} {score_text(measure, best.estimate.mean)}."
+        behind = f"No method trained for {metric.title} is ahead of that; the best of them, {best.method.title}, has"
+        return "no", f"{no} {behind} {metric.text(best.estimate.mean)}."
     gain = difference_in_words(best.difference, comparison)
-    ahead = f"{capital(best.method.title)}, trained for {metric}, is ahead of the tuned threshold with"
-    return "no", f"{no} {ahead} {score_text(measure, best.estimate.mean)}, but not beyond chance: {gain}."
+    ahead = f"{capital(best.method.title)}, trained for {metric.title}, is ahead of the tuned threshold with"
+    return "no", f"{no} {ahead} {metric.text(best.estimate.mean)}, but not beyond chance: {gain}."
 
 
 def difference_in_words(difference: Difference, comparison: Comparison) -> str:
@@ -322,8 +312,7 @@ def difference_in_words(difference: Difference, comparison: Comparison) -> str:
 
 def interval_in_words(difference: Difference, comparison: Comparison) -> str:
     """A difference with its interval; of costs it is a saving, since positive is better."""
-    is_cost = isinstance(comparison.measure, Cost)
-    mean = f"a saving of {difference.mean:+.4f} per case" if is_cost else f"{difference.mean:+.4f}"
+    mean = f"a saving of {difference.mean:+.4f} per case" if comparison.metric_words.is_cost else f"{difference.mean:+.4f}"
     if difference.is_constant:
         return f"{mean} ({'on all resampled rows' if comparison.is_test_set else 'the same on every split'})"
     return f"{mean} (95 % interval {difference.low:+.4f} to {difference.high:+.4f})"
@@ -339,7 +328,7 @@ def highest_of(results: Sequence[Result]) -> Result:
 
 
 def name_and_score(result: Result, comparison: Comparison) -> str:
-    return f"{result.contender.name}, {score_text(comparison.measure, result.estimate.mean)}"
+    return f"{result.contender.name}, {comparison.metric_words.text(result.estimate.mean)}"
 
 
 def capital(words: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from metricfit._printable import shorten
@@ -68,44 +68,51 @@ def p_in_words(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
-def metric_title(metric: str, measure: Metric) -> str:
-    """The metric as a person reads it: costs are "cost per case" and not "minus cost".
+@dataclass(frozen=True)
+class MetricWords:
+    """How a metric and its scores are shown. A cost is a positive number, and a gain in it is a saving.
 
-    >>> metric_title("minus cost", Cost([[0.0, 1.0], [5.0, 0.0]]))
-    'cost per case'
+    >>> words = MetricWords("minus cost", Cost([[0.0, 1.0], [5.0, 0.0]]))
+    >>> words.title, words.shown(-0.56), words.text(-0.56), words.sentence(-0.56)
+    ('cost per case', 0.56, '0.5600', 'cost 0.56 per case')
     """
-    return "cost per case" if isinstance(measure, Cost) else metric
 
+    name: str
+    measure: Metric
 
-def shown_score(measure: Metric, value: Numbers) -> Numbers:
-    """The score as a person reads it: a cost is positive. Differences stay as they are, for a gain is a saving.
+    @property
+    def is_cost(self) -> bool:
+        return isinstance(self.measure, Cost)
 
-    >>> shown_score(Cost([[0.0, 1.0], [5.0, 0.0]]), -0.56)
-    0.56
-    """
-    return 0.0 - value if isinstance(measure, Cost) else value
+    @property
+    def title(self) -> str:
+        return "cost per case" if self.is_cost else self.name
 
+    @property
+    def gain(self) -> str:
+        """What a positive difference of two contenders is."""
+        return "saving" if self.is_cost else "difference"
 
-def shown_estimate(measure: Metric, estimate: Estimate) -> Estimate:
-    """The estimate as a person reads it: a cost is positive, from its low to its high end."""
-    low, high = sorted((shown_score(measure, estimate.low), shown_score(measure, estimate.high)))
-    return replace(estimate, mean=shown_score(measure, estimate.mean), low=low, high=high)
+    @property
+    def difference(self) -> str:
+        return "saving per case" if self.is_cost else f"difference in {self.title}"
 
+    @property
+    def loss(self) -> str:
+        return "rise of the cost per case" if self.is_cost else f"loss of {self.title}"
 
-def score_text(measure: Metric, value: float) -> str:
-    """
-    >>> score_text(Cost([[0.0, 1.0], [5.0, 0.0]]), -0.56)
-    '0.5600'
-    """
-    return f"{shown_score(measure, value):.4f}"
+    def shown(self, value: Numbers) -> Numbers:
+        """The score as a person reads it. Differences stay as they are, for a gain is a saving."""
+        return 0.0 - value if self.is_cost else value
 
+    def shown_estimate(self, estimate: Estimate) -> Estimate:
+        """The estimate as a person reads it, from its low to its high end."""
+        low, high = sorted((self.shown(estimate.low), self.shown(estimate.high)))
+        return replace(estimate, mean=self.shown(estimate.mean), low=low, high=high)
 
-def score_in_words(metric: str, measure: Metric, value: float) -> str:
-    """The metric and a score in a sentence.
+    def text(self, value: float) -> str:
+        return f"{self.shown(value):.4f}"
 
-    >>> score_in_words("minus cost", Cost([[0.0, 1.0], [5.0, 0.0]]), -0.56)
-    'cost 0.56 per case'
-    """
-    if isinstance(measure, Cost):
-        return f"cost {shown_score(measure, value):.3g} per case"
-    return f"{metric} {score_text(measure, value)}"
+    def sentence(self, value: float) -> str:
+        """The metric and a score, to be read in a sentence."""
+        return f"cost {self.shown(value):.3g} per case" if self.is_cost else f"{self.name} {self.text(value)}"

@@ -19,7 +19,6 @@ from metricfit._typing import Floats, Ints
 from metricfit.comparison import CHANCE, UNKNOWN, Comparison, Difference, Result, p_in_words
 from metricfit.metrics import Cost
 from metricfit.report._figures import confusion
-from metricfit.report._words import MetricWords
 
 BASES = (1_000, 10_000, 100_000, 1_000_000)
 FEWEST = 5  # cases of the rarest class that should be among the cases spoken of
@@ -120,7 +119,7 @@ def gain(comparison: Comparison) -> Gain:
 def _significance(difference: Difference, comparison: Comparison) -> str:
     if difference.evidence == UNKNOWN:
         return "There are too few scores to say whether this is chance."
-    what = f"The {MetricWords.of(comparison).difference}"
+    what = f"The {comparison.metric_words.difference}"
     after = f" (p {p_in_words(difference.p_holm)} after Holm)" if difference.is_tested else ""
     if difference.evidence == CHANCE:
         return f"{what} may be chance{after}, and so may these numbers."

@@ -17,7 +17,7 @@ from metricfit.report._confusion import LEVEL_WORDS, Change, base_of, class_chan
 from metricfit.report._figures import draw_reliability, per_class
 from metricfit.report._page import Run, matrix_values, render
 from metricfit.report._svg import Chart, span
-from metricfit.report._words import N_COLOURS, MetricWords, interval, score
+from metricfit.report._words import N_COLOURS, PageWords, interval, score
 
 if TYPE_CHECKING:
     from metricfit.decisions import DecisionRule, Reliability
@@ -41,7 +41,7 @@ def decision_page(
     if rule.has_lists_ is not None:
         return _labels_page(rule, scores, labels, run, weight)
     before, after = _matrices(rule, labels, scores, weight)
-    metric, base = MetricWords.named(name_of(rule.metric), rule.metric_), base_of(after.sum(1).tolist())
+    metric, base = PageWords(name_of(rule.metric), rule.metric_), base_of(after.sum(1).tolist())
     columns = [*names, NO_ANSWER][: after.shape[1]]
     values: dict[str, Any] = {
         **_common_values(rule, run, len(labels)),
@@ -166,7 +166,7 @@ def _best_range(rule: DecisionRule) -> tuple[float, float] | None:
     return None if rule.curve_ is None or rule.constraints_ else rule.curve_.best
 
 
-def _cards(rule: DecisionRule, metric: MetricWords, n_rows: int, decides: bool) -> list[tuple[str, str, str]]:
+def _cards(rule: DecisionRule, metric: PageWords, n_rows: int, decides: bool) -> list[tuple[str, str, str]]:
     """The key numbers: what, the number, and a few words."""
     cards, best = action_cards(rule) if decides else [], _best_range(rule)
     if rule.coverage_ is not None and rule.money_ is None and decides and not rule.metric_.counts_hits:
@@ -188,7 +188,7 @@ def _cards(rule: DecisionRule, metric: MetricWords, n_rows: int, decides: bool) 
     return [*cards, ("Rows", f"{n_rows:,}", f"{len(rule.classes_):,} classes")]
 
 
-def _curve_figure(rule: DecisionRule, metric: MetricWords, decides: bool) -> Markup:
+def _curve_figure(rule: DecisionRule, metric: PageWords, decides: bool) -> Markup:
     """The metric with its band over thresholds, the range that is about as good as the best, and the rule."""
     curve, best = rule.curve_, _best_range(rule)
     assert curve is not None

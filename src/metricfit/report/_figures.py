@@ -13,10 +13,10 @@ from scipy.stats import spearmanr
 
 from metricfit._printable import shorten
 from metricfit._typing import Floats
-from metricfit.comparison import Comparison, Result
+from metricfit.comparison import Comparison, MetricWords, Result
 from metricfit.decisions import Reliability, hard_confusion, metric_values
 from metricfit.report._svg import Chart, span
-from metricfit.report._words import MetricWords, class_of_interest, compared_lines, plain_line
+from metricfit.report._words import class_of_interest, compared_lines, plain_line
 
 THRESHOLDS = np.linspace(0.0, 1.0, 401)
 SHIFTS = np.linspace(-3.0, 3.0, 61)
@@ -100,7 +100,7 @@ def decision_figure(comparison: Comparison) -> Markup:
 def _threshold_figure(comparison: Comparison) -> Markup:
     """Lines of the reference and the choice. A plain variant has the line of its model, and a dot at one half."""
     lines, label = compared_lines(comparison), class_of_interest(comparison)
-    metric = MetricWords.of(comparison)
+    metric = comparison.metric_words
     drawn = {line.name: metric.shown(threshold_curve(comparison, line.result, label)) for line in lines}
     chart = Chart(
         f"{metric.title} by threshold",
@@ -122,7 +122,7 @@ def _threshold_figure(comparison: Comparison) -> Markup:
 
 def _offset_figure(comparison: Comparison) -> Markup:
     largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MAX_LINES]
-    metric = MetricWords.of(comparison)
+    metric = comparison.metric_words
     drawn = {int(label): metric.shown(offset_curve(comparison, comparison.choice, int(label))) for label in largest}
     chart = Chart(
         f"{metric.title} by the offset of each class",

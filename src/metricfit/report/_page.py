@@ -103,7 +103,7 @@ def _limited_values(
     comparison: Comparison, run: Run, model: MetricClassifier | None, profile: TableProfile | None
 ) -> dict[str, Any]:
     """What the templates show of a comparison with limits."""
-    metric = words.MetricWords.of(comparison)
+    metric = words.PageWords.of(comparison)
     return {
         "comparison": comparison,
         "limits": comparison.limits,
@@ -128,7 +128,7 @@ def _limited_values(
 
 def _values(comparison: Comparison, run: Run, model: MetricClassifier | None, profile: TableProfile | None) -> dict[str, Any]:
     """What the templates show."""
-    results, metric = comparison.results.values(), words.MetricWords.of(comparison)
+    results, metric = comparison.results.values(), words.PageWords.of(comparison)
     reliability, reliability_legend = figures.reliability_figure(comparison)
     return {
         "comparison": comparison,
@@ -171,7 +171,7 @@ def _values(comparison: Comparison, run: Run, model: MetricClassifier | None, pr
     }
 
 
-def _lead(comparison: Comparison, metric: words.MetricWords) -> str:
+def _lead(comparison: Comparison, metric: words.PageWords) -> str:
     """The score of the contender that the headline is about, and of the reference."""
     main, reference, best = comparison.main, comparison.reference, comparison.best
     scores = f"{main.contender.in_words}, {metric.score(main.estimate.mean)}"
@@ -187,7 +187,7 @@ def _lead(comparison: Comparison, metric: words.MetricWords) -> str:
     return f"{lead}."
 
 
-def _cards(comparison: Comparison, metric: words.MetricWords) -> list[tuple[str, str, str]]:
+def _cards(comparison: Comparison, metric: words.PageWords) -> list[tuple[str, str, str]]:
     """The key numbers: what, the number, and a few words."""
     main, best, reference, counted = comparison.main, comparison.best, comparison.reference, "{:,}".format
     constant = comparison.results.get(comparison.constant_name)
@@ -251,7 +251,7 @@ def matrix_values(
 
 def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[dict[str, Any]]:
     """One entry per contender that trained on a surrogate."""
-    colours, metric = words.contender_colours(comparison), words.MetricWords.of(comparison)
+    colours, metric = words.contender_colours(comparison), words.PageWords.of(comparison)
     histories = [
         (name, colours[name], result.method.summary, list(result.history))
         for name, result in comparison.results.items()

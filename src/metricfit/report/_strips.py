@@ -17,7 +17,7 @@ from markupsafe import Markup
 from metricfit._typing import Floats
 from metricfit.comparison import BETTER, CHANCE, TRIVIAL, UNKNOWN, WORSE, Comparison, Result
 from metricfit.report._svg import Strip, axis, span
-from metricfit.report._words import MetricWords, contender_colours, interval, marks, model_colours, score
+from metricfit.report._words import PageWords, contender_colours, interval, marks, model_colours, score
 
 if TYPE_CHECKING:
     from metricfit.estimators import MetricClassifier
@@ -66,7 +66,7 @@ class Forest:
 
 def forest(comparison: Comparison) -> Forest:
     results, colours, words = comparison.results, contender_colours(comparison), marks(comparison)
-    metric = MetricWords.of(comparison)
+    metric = PageWords.of(comparison)
     low, high = _scale(comparison)
     rows: list[Row] = []
     for name, result in results.items():

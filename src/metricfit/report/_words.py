@@ -6,19 +6,8 @@ import math
 from dataclasses import dataclass
 
 from metricfit._printable import printable_lines
-from metricfit.comparison import (
-    Comparison,
-    Difference,
-    Estimate,
-    Numbers,
-    Result,
-    metric_title,
-    p_in_words,
-    shown_estimate,
-    shown_score,
-)
+from metricfit.comparison import Comparison, Difference, Estimate, MetricWords, Result, p_in_words
 from metricfit.methods import CROSS_ENTROPY
-from metricfit.metrics import Cost, Metric
 
 DASH, MINUS = "\u2013", "\u2212"
 N_COLOURS = 12  # in the page's palette
@@ -87,35 +76,18 @@ def money(value: float) -> str:
     return f"{value + 0.0:,.{digits}f}".replace("-", MINUS)
 
 
-@dataclass(frozen=True)
-class MetricWords:
-    """How the page names the metric and writes its scores. A cost is a positive number, and a gain is a saving."""
-
-    title: str  # "f1", or "cost per case"
-    gain: str  # what a positive difference of two contenders is: "difference" or "saving"
-    difference: str  # the same with the metric
-    loss: str
-    measure: Metric
+class PageWords(MetricWords):
+    """The metric, with scores as the page writes them."""
 
     @classmethod
-    def of(cls, comparison: Comparison) -> MetricWords:
-        return cls.named(comparison.metric, comparison.measure)
-
-    @classmethod
-    def named(cls, metric: str, measure: Metric) -> MetricWords:
-        title = metric_title(metric, measure)
-        if isinstance(measure, Cost):
-            return cls(title, "saving", "saving per case", "rise of the cost per case", measure)
-        return cls(title, "difference", f"difference in {title}", f"loss of {title}", measure)
-
-    def shown(self, value: Numbers) -> Numbers:
-        return shown_score(self.measure, value)
+    def of(cls, comparison: Comparison) -> PageWords:
+        return cls(comparison.metric, comparison.measure)
 
     def score(self, value: float | None) -> str:
         return score(None if value is None else self.shown(value))
 
     def interval(self, estimate: Estimate) -> str:
-        shown = shown_estimate(self.measure, estimate)
+        shown = self.shown_estimate(estimate)
         return interval(shown.low, shown.high)
 
 
