@@ -32,7 +32,7 @@ PROFILE = TableProfile(
 
 def bare(comparison):
     """The comparison without all that may be missing."""
-    return replace(comparison, warnings=(), notes=(), order=(), effects=(), positive=None, evaluation="")
+    return replace(comparison, warnings=(), notes=(), order=(), effects=(), positive=None)
 
 
 def annotated(comparison):

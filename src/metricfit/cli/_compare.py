@@ -193,8 +193,7 @@ def _plain(text: str) -> Text:
 
 def _method(comparison: Comparison, result: Result) -> str:
     """The name of the method; of a constant answer what it answers."""
-    is_constant = result.contender.name == comparison.constant_name
-    return comparison.constant_title if is_constant else result.method.name
+    return comparison.constant_title if result is comparison.constant else result.method.name
 
 
 def _about_intervals(comparison: Comparison) -> str:

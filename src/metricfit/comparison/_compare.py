@@ -202,10 +202,10 @@ def compare(
         evaluation=plan.evaluation,
         positive=resolved.positive,
         order=tuple(map(str, resolved.order)),
+        statistics=statistics,
         effects=strongest_effects([run[REFERENCE].coefficients for run in runs[: plan.n_splits]]),
         is_test_set=plan.is_test_set,
         margin=margin_in_units(margin, resolved.metric, statistics.estimate(CONSTANT_NAME).mean),
-        statistics=statistics,
         limits=limits,
     )
     found = replace(found, warnings=list_warnings(found))

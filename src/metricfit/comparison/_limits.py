@@ -192,7 +192,7 @@ def find_limited_verdict(comparison: Comparison) -> Verdict:
         return replace(too_few(comparison), about_method=promise)
     use = f"Use {best.contender.in_words}: {_score(best, comparison)} subject to {limits.in_words}"
     words = f"Best: {_described(best, comparison)}."
-    constant = comparison.results[comparison.constant_name]
+    constant = comparison.constant
     is_rival = constant.kept is not None and constant.kept.is_usual
     if is_rival and not any(map(beats_constant, able)):
         answer = f"{comparison.constant_in_words} ({comparison.metric_words.text(constant.estimate.mean)})"

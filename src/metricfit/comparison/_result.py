@@ -26,8 +26,8 @@ from metricfit.comparison._statistics import (
     Scores,
     SplitScores,
     TestScores,
+    bounds_of,
     differences,
-    limits_of,
     resample_scores,
 )
 from metricfit.comparison._verdict import Verdict, find_verdict, list_warnings
@@ -35,7 +35,7 @@ from metricfit.comparison._words import MetricWords, quote
 from metricfit.methods import Choice, Method
 from metricfit.metrics import Metric
 
-UNKNOWN = Difference(0.0, -math.inf, math.inf, 1.0)
+NOT_COMPARED = Difference(0.0, -math.inf, math.inf, 1.0)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Result:
     history: Table  # of the first split
     chosen: dict[str, int]  # candidate: number of splits on which it was chosen
     importance: Floats | None = None  # (splits of the first repeat, columns)
-    above_subject: Difference = UNKNOWN  # to the subject of the comparison, if there is one
+    above_subject: Difference = NOT_COMPARED  # to the subject of the comparison, if there is one
     kept: Kept | None = None  # with limits
 
     @property
@@ -91,16 +91,16 @@ class Comparison:
     n_splits: int
     n_repeats: int
     seed: int
+    evaluation: str  # how rows were held out, in words
     results: dict[str, Result]
+    statistics: Scores  # of all contenders, for intervals of further differences
     notes: tuple[str, ...] = ()  # what was decided for the user, in sentences
     warnings: tuple[str, ...] = ()  # what may mislead, in sentences
-    evaluation: str = ""  # how rows were held out, in words
     positive: Any = None  # the positive class, for metrics that have one
     order: tuple[str, ...] = ()  # of the classes, for metrics that depend on it
     effects: tuple[Effect, ...] = ()  # of the linear reference, the strongest first
     is_test_set: bool = False  # whether the held-out rows are a test set; then intervals are from a bootstrap over its rows
     margin: float = 0.01  # a contender within this distance of the best is close to it; in units of the metric
-    statistics: Scores | None = None  # of all contenders, for intervals of further differences
     subject: str | None = None  # the contender that the comparison is about, as the model of ``metricfit fit``
     limits: Limits | None = None  # that decisions have to keep
 
@@ -108,7 +108,6 @@ class Comparison:
         """The comparison seen from one contender, which is fitted: the verdict and the report are about it."""
         if name not in self.results:
             raise ValueError(f"`name` should be a contender, one of {', '.join(map(repr, self.results))}; got {name!r}.")
-        assert self.statistics is not None
         found = differences(self.statistics, list(self.results), name)
         results = {one: replace(result, above_subject=found[one]) for one, result in self.results.items()}
         comparison = replace(self, subject=name, results=results)
@@ -161,17 +160,20 @@ class Comparison:
         return CONSTANT_NAME
 
     @property
+    def constant(self) -> Result:
+        """The constant answer."""
+        return self.results[CONSTANT_NAME]
+
+    @property
     def constant_answer(self) -> Any:
-        """The label that the constant answer gives, on most splits; None if it was not compared."""
-        if CONSTANT_NAME not in self.results:
-            return None
-        chosen = self.results[CONSTANT_NAME].chosen
+        """The label that the constant answer gives, on most splits."""
+        chosen = self.constant.chosen
         return self.classes.tolist()[int(max(chosen, key=lambda index: chosen[index]))]
 
     @property
     def constant_title(self) -> str:
         """The constant answer in words: "always 'good'"; "mostly 'good'" if it is not the same on all splits."""
-        chosen = self.results[CONSTANT_NAME].chosen
+        chosen = self.constant.chosen
         return f"{'always' if len(chosen) == 1 else 'mostly'} {quote(self.constant_answer)}"
 
     @cached_property
@@ -182,7 +184,7 @@ class Comparison:
     @property
     def constant_in_words(self) -> str:
         """The constant answer as something to do: "always answering 'good'"."""
-        one = len(self.results[CONSTANT_NAME].chosen) == 1
+        one = len(self.constant.chosen) == 1
         return f"always answering {'' if one else 'one class, mostly '}{quote(self.constant_answer)}"
 
     @property
@@ -362,15 +364,15 @@ def score_statistics(
     seed: int,
 ) -> Scores:
     """Statistics over splits, or over the rows of a test set. Test rows are rows of ``labels``."""
-    scores, limits = {name: [run[name].score for run in runs] for name in runs[0]}, limits_of(measure)
+    scores, bounds = {name: [run[name].score for run in runs] for name in runs[0]}, bounds_of(measure)
     if not plan.is_test_set:
-        return SplitScores(scores, plan.test_share, limits)
+        return SplitScores(scores, plan.test_share, bounds)
     predicted = {name: runs[0][name].held_out.predicted for name in scores}
     resampled = resample_scores(measure, predicted, labels, n_classes, seed)
     resampled |= {
         name: np.full_like(resampled[name], own.score) for name, own in runs[0].items() if own.refusal
     }  # it decides nothing, whatever the rows
-    return TestScores({name: own[0] for name, own in scores.items()}, resampled, limits, len(labels))
+    return TestScores({name: own[0] for name, own in scores.items()}, resampled, bounds, len(labels))
 
 
 def _join_rows(plan: Plan, parts: Sequence[Floats]) -> Floats:

@@ -39,7 +39,7 @@ MOST_NUMBERS = 10_000_000  # in memory at once
 MOST_ANSWERS = 50  # classes that are tried as a constant answer
 BETTER, WORSE, CHANCE, UNKNOWN = "better", "worse", "chance", "unknown"  # what is known of a difference
 
-Limits = tuple[float, float] | None  # the smallest and the largest possible value, if these are known
+Bounds = tuple[float, float] | None  # the smallest and the largest possible value, if these are known
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ class Estimate:
         """Whether there is an interval; with too few scores there is none."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
-    def within(self, limits: Limits) -> Estimate:
-        """The interval cut off at the limits of the metric; the mean stays in it.
+    def within(self, bounds: Bounds) -> Estimate:
+        """The interval cut off at the bounds of the metric; the mean stays in it.
 
         >>> Estimate(0.9, 0.7, 1.1, 0.01).within((0.0, 1.0))
         Estimate(mean=0.9, low=0.7, high=1.0, p=0.01)
         """
-        if limits is None or not self.known:
+        if bounds is None or not self.known:
             return self
-        low, high = min(max(self.low, limits[0]), self.mean), max(min(self.high, limits[1]), self.mean)
+        low, high = min(max(self.low, bounds[0]), self.mean), max(min(self.high, bounds[1]), self.mean)
         return Estimate(self.mean, low, high, self.p)
 
 
@@ -123,30 +123,30 @@ def no_interval(mean: float) -> Estimate:
     return Estimate(mean, -math.inf, math.inf, 1.0)
 
 
-def limits_of(measure: Metric) -> Limits:
-    """The limits of the metric; a user's own function has none unless it says so."""
+def bounds_of(measure: Metric) -> Bounds:
+    """The bounds of the metric; a user's own function has none unless it says so."""
     return None if isinstance(measure, Custom) and measure.limits is None else measure.bounds
 
 
 def margin_in_units(margin: float, measure: Metric, constant: float) -> float:
     """The margin in units of the metric: as it is, or for costs a share of the cost of a constant answer.
 
-    A function without limits may have any unit, too.
+    A function without bounds may have any unit, too.
 
     >>> from metricfit import metrics
     >>> margin_in_units(0.01, metrics.get("f1"), 0.5), margin_in_units(0.01, metrics.Cost([[0, 1], [5, 0]]), -0.5)
     (0.01, 0.005)
     """
-    return margin * abs(constant) if isinstance(measure, Cost) or limits_of(measure) is None else margin
+    return margin * abs(constant) if isinstance(measure, Cost) or bounds_of(measure) is None else margin
 
 
-def difference_limits(limits: Limits) -> Limits:
-    """The limits of a difference of two values.
+def difference_bounds(bounds: Bounds) -> Bounds:
+    """The bounds of a difference of two values.
 
-    >>> difference_limits((0.0, 1.0)), difference_limits((-1.0, 1.0))
+    >>> difference_bounds((0.0, 1.0)), difference_bounds((-1.0, 1.0))
     ((-1.0, 1.0), (-2.0, 2.0))
     """
-    return None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
+    return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
 
 
 def score_of(metric: Metric, predicted: Ints, labels: Ints, n_classes: int) -> float:
@@ -182,14 +182,14 @@ class SplitScores:
 
     scores: Mapping[str, Sequence[float]]
     test_share: float
-    limits: Limits
+    bounds: Bounds
 
     def estimate(self, name: str) -> Estimate:
-        return self._corrected(self.scores[name], LEVEL).within(self.limits)
+        return self._corrected(self.scores[name], LEVEL).within(self.bounds)
 
     def difference(self, name: str, other: str, level: float = LEVEL) -> Estimate:
         paired = [own - base for own, base in zip(self.scores[name], self.scores[other], strict=True)]
-        return self._corrected(paired, level).within(difference_limits(self.limits))
+        return self._corrected(paired, level).within(difference_bounds(self.bounds))
 
     def _corrected(self, values: Sequence[float], level: float) -> Estimate:
         if len(values) < FEWEST_SCORES:
@@ -205,15 +205,15 @@ class TestScores:
 
     scores: Mapping[str, float]
     resampled: Mapping[str, Floats]
-    limits: Limits
+    bounds: Bounds
     n_rows: int
 
     def estimate(self, name: str) -> Estimate:
-        return self._percentiles(self.scores[name], self.resampled[name], LEVEL).within(self.limits)
+        return self._percentiles(self.scores[name], self.resampled[name], LEVEL).within(self.bounds)
 
     def difference(self, name: str, other: str, level: float = LEVEL) -> Estimate:
         value, drawn = self.scores[name] - self.scores[other], self.resampled[name] - self.resampled[other]
-        return self._percentiles(value, drawn, level).within(difference_limits(self.limits))
+        return self._percentiles(value, drawn, level).within(difference_bounds(self.bounds))
 
     def _percentiles(self, value: float, drawn: Floats, level: float) -> Estimate:
         return percentile_estimate(value, drawn, level) if self.n_rows >= FEWEST_TEST_ROWS else no_interval(value)

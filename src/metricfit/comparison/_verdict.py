@@ -25,8 +25,8 @@ from metricfit.comparison._statistics import (
     FEWEST_TEST_ROWS,
     WORSE,
     Difference,
+    bounds_of,
     constant_scores,
-    limits_of,
 )
 from metricfit.comparison._words import (
     join_labels,
@@ -104,11 +104,11 @@ def closeness(difference: Difference, margin: float) -> str:
 
 def is_maximised_by_constant(comparison: Comparison) -> bool:
     """Whether the same answer for all rows has the best possible score, as for recall."""
-    limits = limits_of(comparison.measure)
-    if limits is None:
+    bounds = bounds_of(comparison.measure)
+    if bounds is None:
         return False
     highest = max(constant_scores(comparison.measure, comparison.class_counts).values())
-    return highest >= limits[1] > limits[0]
+    return highest >= bounds[1] > bounds[0]
 
 
 def better_metric(comparison: Comparison) -> str | None:
@@ -152,7 +152,7 @@ def _useless_metric(comparison: Comparison) -> Verdict:
 
 def _nothing_beats_constant(comparison: Comparison) -> Verdict:
     """No model is shown to be better than a constant answer."""
-    constant, best = comparison.results[comparison.constant_name], highest_of(comparison.models)
+    constant, best = comparison.constant, highest_of(comparison.models)
     answer = f"{comparison.constant_in_words} ({comparison.metric_words.text(constant.estimate.mean)})"
     words, gain = f"No model is shown to beat {answer}.", difference_in_words(best.above_constant, comparison)
     if max(result.above_constant.high for result in comparison.models) <= comparison.margin:
@@ -224,7 +224,7 @@ def _against_reference(best: Result, base: Result, comparison: Comparison) -> st
 
 def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     """The score of one contender, which is fitted, and whether another one is shown to be better."""
-    score, constant = subject.estimate, comparison.results[comparison.constant_name]
+    score, constant = subject.estimate, comparison.constant
     short = capital(subject.contender.in_words)
     named = f"{short}: {comparison.metric_words.sentence(score.mean)}"
     shown = comparison.metric_words.shown_estimate(score)

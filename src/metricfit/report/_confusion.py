@@ -88,11 +88,8 @@ class Gain:
 def gain(comparison: Comparison) -> Gain:
     """The main contender compared with the reference and with a constant answer, except with itself."""
     result, positive = comparison.main, comparison.positive_index
-    constant = comparison.results.get(comparison.constant_name)
     base = base_of(np.bincount(comparison.labels, minlength=len(comparison.classes)).tolist())
-    others = [(comparison.reference, result.difference)]
-    if constant is not None:
-        others.append((constant, result.above_constant))
+    others = [(comparison.reference, result.difference), (comparison.constant, result.above_constant)]
     names, after = [str(label) for label in comparison.classes], confusion(comparison, result)
     costs = -comparison.measure.gains.numpy() if isinstance(comparison.measure, Cost) else None
     steps = []

@@ -190,22 +190,18 @@ def _lead(comparison: Comparison, metric: words.PageWords) -> str:
 def _cards(comparison: Comparison, metric: words.PageWords) -> list[tuple[str, str, str]]:
     """The key numbers: what, the number, and a few words."""
     main, best, reference, counted = comparison.main, comparison.best, comparison.reference, "{:,}".format
-    constant = comparison.results.get(comparison.constant_name)
-    n_scores = len(reference.scores)
-    folds = f"{comparison.n_splits} folds, {comparison.n_repeats} {'repeat' if comparison.n_repeats == 1 else 'repeats'}"
     title = "Best" if main is best else "Recommended"
     named = {title if comparison.subject is None else "This model": main, "Reference": reference}
     if main is not best and best is not reference:
         named["Best"] = best
     cards = [(what, metric.score(one.estimate.mean), one.contender.name) for what, one in named.items()]
-    if constant is not None:
-        cards.append(("Constant answer", metric.score(constant.estimate.mean), comparison.constant_title))
     n_columns, n_classes = len(comparison.columns), len(comparison.classes)
     shape = f"{counted(n_columns)} {'column' if n_columns == 1 else 'columns'}, {counted(n_classes)} classes"
     return [
         *cards,
+        ("Constant answer", metric.score(comparison.constant.estimate.mean), comparison.constant_title),
         ("Rows", counted(comparison.n_rows), shape),
-        ("Scores per contender", counted(n_scores), comparison.evaluation or folds),
+        ("Scores per contender", counted(len(reference.scores)), comparison.evaluation),
     ]
 
 
