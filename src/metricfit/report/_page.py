@@ -76,9 +76,29 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
 
     With a model, it also says what the model is and lists its candidates. With a profile, it describes the columns.
     """
+    metric = words.PageWords.of(comparison)
+    values: dict[str, Any] = {
+        "comparison": comparison,
+        "n_classes": len(comparison.classes),
+        "metric": metric.title,
+        "metric_words": metric,
+        "run": run,
+        "profile": profile,
+        "columns": ([], []) if profile is None else open_and_folded(profile),
+        "tone": TONES[comparison.verdict.status],
+        "verdict": comparison.verdict,
+        "decisions": _decisions(comparison),
+        "reference": words.reference_line(comparison),
+        "choice": words.choice_line(comparison),
+        "n_colours": words.N_COLOURS,
+        "sizes": class_sizes(comparison),
+        "max_classes": MAX_CLASSES,
+        "max_folded": MAX_FOLDED,
+    }
     if comparison.limits is not None:
-        return render(LIMITED_SECTIONS, _limited_values(comparison, run, model, profile))
-    return render(SECTIONS, _values(comparison, run, model, profile))
+        rule = [] if model is None else model.rule_.summary().split("\n")
+        return render(LIMITED_SECTIONS, {**values, "limits": comparison.limits, "rule": rule})
+    return render(SECTIONS, {**values, **_sections_values(comparison, metric, model)})
 
 
 def render(sections: Sequence[str], values: Mapping[str, Any]) -> str:
@@ -99,60 +119,17 @@ def render(sections: Sequence[str], values: Mapping[str, Any]) -> str:
     return words.visible(fill("page.html.jinja", style=fill("style.css.jinja"), sections=filled))
 
 
-def _limited_values(
-    comparison: Comparison, run: Run, model: MetricClassifier | None, profile: TableProfile | None
-) -> dict[str, Any]:
-    """What the templates show of a comparison with limits."""
-    metric = words.PageWords.of(comparison)
-    return {
-        "comparison": comparison,
-        "limits": comparison.limits,
-        "n_classes": len(comparison.classes),
-        "metric": metric.title,
-        "metric_words": metric,
-        "run": run,
-        "rule": [] if model is None else model.rule_.summary().split("\n"),
-        "profile": profile,
-        "columns": ([], []) if profile is None else open_and_folded(profile),
-        "tone": TONES[comparison.verdict.status],
-        "verdict": comparison.verdict,
-        "decisions": _decisions(comparison),
-        "reference": words.reference_line(comparison),
-        "choice": words.choice_line(comparison),
-        "n_colours": words.N_COLOURS,
-        "sizes": class_sizes(comparison),
-        "max_classes": MAX_CLASSES,
-        "max_folded": MAX_FOLDED,
-    }
-
-
-def _values(comparison: Comparison, run: Run, model: MetricClassifier | None, profile: TableProfile | None) -> dict[str, Any]:
-    """What the templates show."""
-    results, metric = comparison.results.values(), words.PageWords.of(comparison)
+def _sections_values(comparison: Comparison, metric: words.PageWords, model: MetricClassifier | None) -> dict[str, Any]:
+    """What only the templates of a comparison without limits show."""
+    results = comparison.results.values()
     reliability, reliability_legend = figures.reliability_figure(comparison)
     return {
-        "comparison": comparison,
-        "n_classes": len(comparison.classes),
-        "metric": metric.title,
-        "metric_words": metric,
-        "run": run,
         "model": model,
-        "profile": profile,
-        "columns": ([], []) if profile is None else open_and_folded(profile),
-        "tone": TONES[comparison.verdict.status],
         "lead": _lead(comparison, metric),
-        "verdict": comparison.verdict,
         "cards": _cards(comparison, metric),
-        "decisions": _decisions(comparison),
         "forest": forest(comparison),
         "gain": gain(comparison),
         "review": review(comparison),
-        "reference": words.reference_line(comparison),
-        "choice": words.choice_line(comparison),
-        "n_colours": words.N_COLOURS,
-        "sizes": class_sizes(comparison),
-        "max_classes": MAX_CLASSES,
-        "max_folded": MAX_FOLDED,
         "models": {result.contender.model: result.contender.about_model for result in results},
         "methods": {result.method.name: result.method for result in results},
         "choices": [result for result in results if isinstance(result.method, Choice)],
@@ -163,7 +140,7 @@ def _values(comparison: Comparison, run: Run, model: MetricClassifier | None, pr
         "most_rows": MOST_ROWS,
         "decision_figure": figures.decision_figure(comparison),
         "decision_legend": figures.decision_legend(comparison),
-        "trainings": _trainings(comparison, model),
+        "trainings": _trainings(comparison, metric, model),
         "classes": _classes(comparison),
         "label_shown": words.class_of_interest(comparison),
         "reliability_figure": reliability,
@@ -245,9 +222,9 @@ def matrix_values(
     ]
 
 
-def _trainings(comparison: Comparison, model: MetricClassifier | None) -> list[dict[str, Any]]:
+def _trainings(comparison: Comparison, metric: words.PageWords, model: MetricClassifier | None) -> list[dict[str, Any]]:
     """One entry per contender that trained on a surrogate."""
-    colours, metric = words.contender_colours(comparison), words.PageWords.of(comparison)
+    colours = words.contender_colours(comparison)
     histories = [
         (name, colours[name], result.method.summary, list(result.history))
         for name, result in comparison.results.items()

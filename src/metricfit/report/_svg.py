@@ -30,7 +30,6 @@ class Chart:
     y_label: str = ""
     height: int = 260
     log_y: bool = False
-    y_ticks: bool = True
     x_ticks: bool = True
     description: str = ""  # of what can be seen, for those who cannot
     parts: list[Markup] = field(default_factory=list)
@@ -65,12 +64,11 @@ class Chart:
         ends = [f"{value:.1f}" for value in (self.px(start[0]), self.py(start[1]), self.px(end[0]), self.py(end[1]))]
         self._add('<line class="{}" x1="{}" y1="{}" x2="{}" y2="{}"/>', style, *ends)
 
-    def text(self, x: float, y: float, words: str, style: str = "label", lift: float = 0.0) -> None:
-        self._add('<text class="{}" x="{}" y="{}">{}</text>', style, f"{self.px(x):.1f}", f"{self.py(y) - lift:.1f}", words)
+    def text(self, x: float, y: float, words: str, lift: float = 0.0) -> None:
+        self._add('<text class="label" x="{}" y="{}">{}</text>', f"{self.px(x):.1f}", f"{self.py(y) - lift:.1f}", words)
 
     def px(self, x: float) -> float:
-        left = LEFT if self.y_ticks else RIGHT
-        return left + (WIDTH - left - RIGHT) * _fraction(x, *self.x)
+        return LEFT + (WIDTH - LEFT - RIGHT) * _fraction(x, *self.x)
 
     def py(self, y: float) -> float:
         low, high = self.y
@@ -93,11 +91,10 @@ class Chart:
             x, words = self.px(tick), tick_text(tick)
             style = "end" if x + 3.5 * len(words) > WIDTH else "middle"
             self._add('<text class="tick {}" x="{}" y="{}">{}</text>', style, f"{x:.1f}", floor + 15, words)
-        if self.y_ticks:
-            for tick in log_ticks(*self.y) if self.log_y else ticks(*self.y, most=6 if self.height > 200 else 3):
-                height = f"{self.py(tick):.1f}"
-                self._add('<line class="grid" x1="{}" y1="{}" x2="{}" y2="{}"/>', LEFT, height, WIDTH - RIGHT, height)
-                self._add('<text class="tick end" x="{}" y="{}" dy="4">{}</text>', LEFT - 6, height, tick_text(tick))
+        for tick in log_ticks(*self.y) if self.log_y else ticks(*self.y, most=6 if self.height > 200 else 3):
+            height = f"{self.py(tick):.1f}"
+            self._add('<line class="grid" x1="{}" y1="{}" x2="{}" y2="{}"/>', LEFT, height, WIDTH - RIGHT, height)
+            self._add('<text class="tick end" x="{}" y="{}" dy="4">{}</text>', LEFT - 6, height, tick_text(tick))
         if self.x_label:
             self._add(
                 '<text class="label middle" x="{}" y="{}">{}</text>', (LEFT + WIDTH - RIGHT) / 2, floor + 32, self.x_label
@@ -169,10 +166,10 @@ class Strip:
         self.parts.append(Markup(pattern).format(*values))
 
 
-def axis(low: float, high: float, most: int = 6) -> Markup:
+def axis(low: float, high: float) -> Markup:
     """The numbers below the rows."""
     strip = Strip(low, high, f"scale from {tick_text(low)} to {tick_text(high)}")
-    for tick in ticks(low, high, most):
+    for tick in ticks(low, high):
         share = (tick - low) / (high - low)
         style = "tick start" if share < 0.04 else "tick end" if share > 0.96 else "tick middle"
         strip.words(strip.at(tick), tick_text(tick), style)
