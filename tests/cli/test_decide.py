@@ -349,7 +349,7 @@ def same(columns):
             dict,
             ("--subject-to", "precision >= 0.5", "--confidence", "0.9", "--groups", "id"),
             2,
-            "--confidence needs independent rows of equal weight: leave out --weight and --groups.",
+            "--confidence needs independent rows of equal weight: leave out --weight and --group.",
         ),
         (dict, ("--metric", "f1", "--cost", "a,b=1"), 2, "--cost replaces the metric: pass --cost or --metric, not both."),
         (

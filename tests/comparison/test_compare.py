@@ -132,6 +132,8 @@ def test_a_rare_class_makes_fewer_folds():
         ({"models": {3: GaussianNB()}}, "should give your models new names, got 3"),
         ({"models": {"mine": GaussianNB}}, "got the class GaussianNB: pass GaussianNB()"),
         ({"n_splits": 1}, "`n_splits` should be at least 2"),
+        ({"time_limit": 0}, "`time_limit` should be a positive number of seconds, got 0"),
+        ({"time_limit": 60, "models": ["linear"]}, "`time_limit` is for the ensemble: add it to `models`"),
         ({"metric": "f1x"}, "Did you mean 'f1'"),
         ({"pos_label": 7}, "`pos_label` should be one of"),
         ({"y": np.repeat([0, 1], [59, 1])}, "at least two rows each, got 1 of"),

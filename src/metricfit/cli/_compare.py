@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricfit._errors import PartialError, UsageError
+from metricfit._errors import PartialError
 from metricfit._printable import printable_lines, shorten
 from metricfit.cli._inputs import read_inputs
 from metricfit.cli._options import (
@@ -19,6 +19,7 @@ from metricfit.cli._options import (
     Overwrite,
     TableOptions,
     check_importance,
+    in_options,
     parse_methods,
     parse_models,
     say,
@@ -75,15 +76,11 @@ def compare(options: CompareOptions) -> None:
     The report also shows the data, what the gain means in rows, and which columns each model uses.
     """
     from metricfit._files import check_free, new_file
-    from metricfit.comparison import InterruptedComparison
+    from metricfit.comparison import InterruptedComparison, check_request
 
     models, methods = parse_models(options.models), parse_methods(options.methods)
-    if methods is not None and options.subject_to is not None:
-        raise UsageError(
-            "--methods cannot be combined with --subject-to, which trains every model with cross-entropy. Leave it out."
-        )
-    if options.time_limit is not None and "ensemble" not in (models or ["ensemble"]):
-        raise UsageError("--time-limit is for the ensemble: add it to --models, or leave the limit out.")
+    with in_options():
+        check_request(models=models, methods=methods, subject_to=options.subject_to, time_limit=options.time_limit)
     interrupt: InterruptedComparison | None = None
     if options.report is not None:
         check_free(options.report, "pass --overwrite", options.overwrite)

@@ -135,20 +135,18 @@ def check_options(options: TableOptions) -> None:
         check_metric(options.metric or DEFAULT_METRIC)
     if options.merge_rare and options.drop_rare:
         raise UsageError("--merge-rare and --drop-rare cannot be combined: pass one of them.")
-    if (options.subject_to, options.confidence, options.calibration) != (None, None, None):
-        from metricfit.estimators import check_limits
+    from metricfit.comparison import check_request
 
-        with in_options():
-            check_limits(options.subject_to, options.confidence, options.calibration)
-    if options.confidence is not None and options.group is not None:
-        raise UsageError(
-            "--confidence needs independent rows, but rows of one --group are not independent. Leave out one of the two."
+    with in_options():
+        check_request(
+            groups=options.group,
+            time=options.time,
+            test=options.test,
+            subject_to=options.subject_to,
+            confidence=options.confidence,
+            calibration=options.calibration,
+            time_limit=options.time_limit,
         )
-    if options.time_limit is not None and options.time_limit <= 0.0:
-        raise UsageError(f"--time-limit should be a positive number of seconds, got {options.time_limit:g}.")
-    passed = [name for name in ("group", "time", "test") if getattr(options, name) is not None]
-    if len(passed) > 1:
-        raise UsageError(f"--{passed[0]} and --{passed[1]} cannot be combined: both say which rows are held out.")
 
 
 def _check_limits(options: TableOptions, choice: MetricChoice, table: LabelledTable) -> None:

@@ -1,6 +1,6 @@
 """Compare models and methods on the same cross-validation splits, and decide which are worth their cost."""
 
-from metricfit.comparison._compare import InterruptedComparison, compare
+from metricfit.comparison._compare import InterruptedComparison, check_request, compare
 from metricfit.comparison._contenders import DEFAULT_MODELS, TRIVIAL, Contender, fit_options, method_of_fit
 from metricfit.comparison._features import MOST_ROWS
 from metricfit.comparison._limits import Kept, Limits
@@ -31,6 +31,7 @@ __all__ = [
     "Result",
     "Verdict",
     "better_metric",
+    "check_request",
     "check_training_classes",
     "compare",
     "fit_options",

@@ -15,7 +15,7 @@ from metricfit._checks import check_number
 from metricfit._parallel import count_workers
 from metricfit._progress import Progress
 from metricfit._typing import Ints
-from metricfit.comparison._contenders import CONSTANT_NAME, DEFAULT_MODELS, REFERENCE, list_contenders
+from metricfit.comparison._contenders import CONSTANT_NAME, DEFAULT_MODELS, REFERENCE, TIMED, list_contenders
 from metricfit.comparison._features import strongest_effects
 from metricfit.comparison._limits import Limits
 from metricfit.comparison._result import Comparison, collect_results, score_statistics
@@ -33,7 +33,7 @@ from metricfit.comparison._statistics import margin_in_units
 from metricfit.comparison._verdict import list_warnings
 from metricfit.comparison._words import join_labels
 from metricfit.decisions import Constraint
-from metricfit.estimators import MetricClassifier, check_label_types, check_target
+from metricfit.estimators import MetricClassifier, check_label_types, check_limits, check_target
 from metricfit.learners import DataFacts, members_left_out
 from metricfit.methods import MethodLike
 from metricfit.metrics import MetricLike, name_of, order_of, resolve_metric
@@ -151,6 +151,17 @@ def compare(
     check_number(n_splits, "n_splits", 2)
     check_number(n_repeats, "n_repeats", 1)
     check_number(margin, "margin", 0.0)
+    check_request(
+        models=models,
+        methods=methods,
+        groups=groups,
+        time=time,
+        test=test,
+        subject_to=subject_to,
+        confidence=confidence,
+        calibration=calibration,
+        time_limit=time_limit,
+    )
     target = check_target(y)
     classes, codes = np.unique(target, return_inverse=True)
     labels, counts = codes.astype(np.int64), np.bincount(codes)
@@ -164,8 +175,6 @@ def compare(
     order = order_of(y) if class_order is None else class_order
     resolved = resolve_metric(metric, None, pos_label, classes, order, counts)
     limits = Limits.read(subject_to, confidence, calibration, resolved, pos_label, classes, counts)
-    if limits is not None:
-        _check_with_limits(methods, groups, confidence)
     contenders = list_contenders(models, methods, out, limits is not None, time_limit)
     chosen_for_user = models is None or isinstance(models, Mapping)
     options = {} if limits is None else limits.options
@@ -214,16 +223,36 @@ def compare(
     return found
 
 
-def _check_with_limits(methods: Any, groups: Any, confidence: float | None) -> None:
-    if methods is not None:
+def check_request(
+    *,
+    models: Any = None,
+    methods: Any = None,
+    groups: Any = None,
+    time: Any = None,
+    test: Any = None,
+    subject_to: Any = None,
+    confidence: float | None = None,
+    calibration: float | None = None,
+    time_limit: float | None = None,
+) -> None:
+    """Refuse arguments of :func:`compare` that cannot be combined, before anything is read."""
+    held_out = [name for name, one in (("groups", groups), ("time", time), ("test", test)) if one is not None]
+    if len(held_out) > 1:
+        raise ValueError(f"`{held_out[0]}` and `{held_out[1]}` exclude each other: both say which rows are held out.")
+    check_limits(subject_to, confidence, calibration)
+    if subject_to is not None and methods is not None:
         raise ValueError(
             "`methods` should be left out with `subject_to`: every model is trained with cross-entropy, because the rule "
             "decides by probabilities."
         )
-    if groups is not None and confidence is not None:
+    if confidence is not None and groups is not None:
         raise ValueError(
             "`confidence` needs independent rows, but rows of one group are dependent. Leave out `confidence` or `groups`."
         )
+    if time_limit is not None and not time_limit > 0.0:
+        raise ValueError(f"`time_limit` should be a positive number of seconds, got {time_limit:g}.")
+    if time_limit is not None and isinstance(models, list | tuple) and not TIMED & {*models}:
+        raise ValueError("`time_limit` is for the ensemble: add it to `models`, or leave the limit out.")
 
 
 def _plan(
@@ -237,9 +266,6 @@ def _plan(
     n_test: int | None,
 ) -> Plan:
     """How rows are held out."""
-    given = [name for name, one in (("groups", groups), ("time", time), ("test", n_test)) if one is not None]
-    if len(given) > 1:
-        raise ValueError(f"`{given[0]}` and `{given[1]}` cannot be combined: pass one of them.")
     if n_test is not None:
         return plan_test_set(len(labels), n_test)
     if time is not None:

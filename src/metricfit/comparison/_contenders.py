@@ -125,8 +125,6 @@ def list_contenders(
     for_metric = _methods_in_order(methods)
     plain = [known_methods.get(CROSS_ENTROPY), known_methods.get(BASELINE)]
     found = [Contender(TRIVIAL, CONSTANT, None)]
-    if time_limit is not None and models is not None and not wanted.keys() & TIMED:
-        raise ValueError(f"`time_limit` is for the ensemble, and `models` has {', '.join(wanted)}. Leave one of them out.")
     for name, model in wanted.items():
         all_methods = name == LINEAR or (methods is not None and _is_network(model))
         by_methods = plain[1:] if thresholds_only else for_metric if all_methods else plain

@@ -27,7 +27,6 @@ from metricfit.comparison._verdict import (
 )
 from metricfit.comparison._words import MetricWords, plural
 from metricfit.decisions import DecisionRule, promise_in_words
-from metricfit.estimators import check_limits
 from metricfit.metrics import Cost, Resolved, positive_of
 
 if TYPE_CHECKING:
@@ -55,7 +54,6 @@ class Limits:
         counts: Ints,
     ) -> Limits | None:
         """The limits, or None without any; a ValueError for those that no decision could keep, or that name another class."""
-        check_limits(subject_to, confidence, calibration)
         if subject_to is None:
             return None
         if len(classes) == 2 and (pos_label := metric.positive if metric.positive is not None else pos_label) is None:
