@@ -13,6 +13,7 @@ import typer
 
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import listed, printable, quoted
+from metricfit.cli._metric import check_metric, parse_cost
 from metricfit.cli._options import (
     FORMATS,
     AsJson,
@@ -24,7 +25,6 @@ from metricfit.cli._options import (
     Header,
     Overwrite,
     announced_layout,
-    check_metric,
     file_name,
     find_columns,
     in_options,
@@ -245,7 +245,6 @@ def _read(options: DecideOptions) -> _Inputs:
     import numpy as np
 
     from metricfit import data
-    from metricfit.cli._metric import parse_cost
     from metricfit.cli._score_files import (
         find_classes,
         find_score_columns,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import quoted
-from metricfit.cli._metric import DEFAULT_METRIC, MetricChoice, choose_metric, order_to_keep
-from metricfit.cli._options import TableOptions, announced_layout, check_metric, file_name, find_columns, in_options, say
+from metricfit.cli._metric import DEFAULT_METRIC, MetricChoice, check_metric, choose_metric, order_to_keep
+from metricfit.cli._options import TableOptions, announced_layout, file_name, find_columns, in_options, say
 
 if TYPE_CHECKING:
     import pyarrow as pa

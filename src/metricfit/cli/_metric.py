@@ -36,6 +36,17 @@ class MetricChoice:
     notes: tuple[str, ...] = ()
 
 
+def check_metric(metric: str) -> None:
+    from metricfit import metrics
+
+    try:
+        metrics.get(metric)
+    except ValueError as error:
+        text = str(error).removeprefix("`metric` ")
+        known = f"{metric!r} is not a metric.{did_you_mean(metric, metrics.names())} `metricfit metrics` lists them."
+        raise UsageError(f"--metric {known if text.startswith('should') else text}") from error
+
+
 def choose_metric(
     options: TableOptions, classes: NDArray[Any], counts: NDArray[Any], known_order: Sequence[Any] | None = None
 ) -> MetricChoice:

@@ -12,13 +12,14 @@ from metricfit._description import DamagedError, SavedFiles, check, read_descrip
 from metricfit._errors import DataError, UsageError
 from metricfit._extras import MissingExtraError
 from metricfit._printable import quoted
-from metricfit.cli._options import ignore_warnings
+from metricfit.cli._options import find_layout, ignore_warnings
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from metricfit.cli._predict import PredictOptions
     from metricfit.data import Column, TableSchema
     from metricfit.decisions import DecisionRule
     from metricfit.estimators import MetricClassifier
@@ -185,12 +186,13 @@ def _columns(classifier: MetricClassifier, folder: Path) -> list[Column]:
     return [Column(name, types[index], index) for index, name in enumerate(names)]
 
 
-def open_rule(file: Path, data: Path, delimiter: str | None, encoding: str | None, header: bool | None) -> RuleModel:
-    """The rule in a JSON file as a model; ``data`` has the scores, and tells where their columns are."""
+def open_rule(options: PredictOptions) -> RuleModel:
+    """The rule in a JSON file as a model; the first file of scores tells where their columns are."""
     from metricfit.cli._score_files import ScoreColumns, find_score_columns, score_schema
-    from metricfit.data import Column, TableSchema, layout_of
+    from metricfit.data import Column, TableSchema
     from metricfit.decisions import DecisionRule
 
+    file, data = options.model, options.data[0]
     try:
         rule = DecisionRule.load(file)
     except ValueError as error:
@@ -203,7 +205,7 @@ def open_rule(file: Path, data: Path, delimiter: str | None, encoding: str | Non
             raise UsageError(f"{file} has no column names, because it was fitted to an array. Pass a file instead of stdin.")
         columns = tuple(Column(name, "number", index) for index, name in enumerate((*rule.columns_, *costs)))
         return RuleModel(rule, TableSchema(columns, True, len(columns)))
-    layout = layout_of(data, delimiter=delimiter, encoding=encoding, header=header)
+    layout = find_layout(data, options)
     names, classes = rule.columns_, rule.classes_.tolist()
     for name in costs:
         if name not in layout.names:

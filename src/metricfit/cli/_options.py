@@ -202,17 +202,6 @@ def as_command(function: Callable[[Any], None]) -> Callable[..., None]:
     return command
 
 
-def check_metric(metric: str) -> None:
-    from metricfit import metrics
-
-    try:
-        metrics.get(metric)
-    except ValueError as error:
-        text = str(error).removeprefix("`metric` ")
-        known = f"{metric!r} is not a metric.{did_you_mean(metric, metrics.names())} `metricfit metrics` lists them."
-        raise UsageError(f"--metric {known if text.startswith('should') else text}") from error
-
-
 def as_options(text: str) -> str:
     """A sentence with options instead of the arguments of Python.
 

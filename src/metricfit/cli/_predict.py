@@ -116,12 +116,12 @@ def predict(options: PredictOptions) -> None:
         output_format(options.out)
         if options.out is not None:
             check_free(options.out, "pass --overwrite", options.overwrite)
-    delimiter = parse_delimiter(options.delimiter)
+    parse_delimiter(options.delimiter)
     with workers(options.jobs, options.cluster) as n_jobs:
         if options.model.is_file():
             if options.probabilities:
                 raise UsageError("--probabilities needs a model. A rule uses the scores of your file: --keep copies them.")
-            model: Model | RuleModel = open_rule(options.model, options.data[0], delimiter, options.encoding, options.header)
+            model: Model | RuleModel = open_rule(options)
         else:
             model = open_model(options.model, split_names(options.trusted))
         predictor = Predictor(model, options)
