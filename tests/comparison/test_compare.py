@@ -89,15 +89,15 @@ def test_intervals_stay_within_the_limits_of_the_metric(outliers):
 
 def test_noise_gives_no():
     random = np.random.default_rng(0)
-    found = compare(
-        random.normal(size=(300, 4)), random.integers(0, 2, 300), "balanced_accuracy", models=["linear"], n_repeats=1
-    )
+    options = {"models": ["linear"], "methods": ["leaky", "direct", "auto"], "n_repeats": 1}
+    found = compare(random.normal(size=(300, 4)), random.integers(0, 2, 300), "balanced_accuracy", **options)
     assert found.verdict.answer == "no"
     assert (found.verdict.status, found.verdict.recommended) == ("constant", "trivial, constant")
     assert found.verdict.about_model.startswith("No model is shown to beat always answering ")
     assert found.verdict.about_method == ""
 
 
+@pytest.mark.slow
 def test_the_same_for_any_number_of_jobs():
     features, target = load_breast_cancer(return_X_y=True)
     options = {"models": ["boosting", "ensemble"], "methods": ["auto"], "n_splits": 2, "n_repeats": 1, "importance": True}

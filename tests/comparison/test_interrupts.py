@@ -27,11 +27,16 @@ def data():
     return features, np.where(features[:, 0] + 0.5 * features[:, 1] > 0.3, "yes", "no")
 
 
+@pytest.fixture(scope="module")
+def whole(data):
+    return mf.compare(*data, "accuracy", **OPTIONS)
+
+
 @pytest.mark.parametrize(("n_done", "n_held_out"), [(1, 30), (2, 60), (3, 90), (5, 90)])
-def test_the_finished_splits_are_those_of_the_whole_comparison(data, n_done, n_held_out):
+def test_the_finished_splits_are_those_of_the_whole_comparison(data, whole, n_done, n_held_out):
     with pytest.raises(InterruptedComparison, match=f"^Interrupted after {n_done} of 6 splits$") as caught:
         mf.compare(*data, "accuracy", **OPTIONS, progress=StopAt(n_done + 1))
-    partial, whole = caught.value.partial, mf.compare(*data, "accuracy", **OPTIONS)
+    partial = caught.value.partial
     for name, result in partial.results.items():
         assert result.scores == whole.results[name].scores[:n_done]
         assert len(result.held_out.scores) == len(partial.labels) == n_held_out

@@ -58,7 +58,7 @@ def test_a_method_that_takes_most_of_the_time_is_named():
 
 @pytest.fixture
 def small_trial(monkeypatch):
-    monkeypatch.setattr(_run, "TRIAL_ROWS", 100)
+    monkeypatch.setattr(_run, "TRIAL_ROWS", 50)
     monkeypatch.setattr(_run, "cpu_count", lambda: 1)
 
 
@@ -66,19 +66,19 @@ OPTIONS = {"models": ["linear"], "methods": ["threshold", "hinge"], "n_splits": 
 
 
 def test_a_trial_is_announced_and_changes_no_result(small_trial, monkeypatch):
-    """Nine splits of 400 training rows, from a clock that ticks once for each of three contenders on 100 rows."""
-    features, target = made(600)
+    """Nine splits of 200 training rows, from a clock that ticks once for each of three contenders on 50 rows."""
+    features, target = made(300)
     progress, ticks = Announcement(), count()
     monkeypatch.setattr(_run, "clock", lambda: float(next(ticks)))
     found = mf.compare(features, target, "f1_macro", **OPTIONS, progress=progress)
-    assert progress.text == "9 splits: about 68 s (measured on 100 rows)."  # 9 * 3 * (0.5 + 0.5 * 4),
+    assert progress.text == "9 splits: about 68 s (measured on 50 rows)."  # 9 * 3 * (0.5 + 0.5 * 4),
     plain = mf.compare(features, target, "f1_macro", **OPTIONS)
     assert [one.scores for one in found.results.values()] == [one.scores for one in plain.results.values()]
 
 
 def test_a_small_table_is_not_tried(small_trial):
     progress = Announcement()
-    mf.compare(*made(300), "f1_macro", **OPTIONS, progress=progress)  # 200 training rows, less than three times 100
+    mf.compare(*made(150), "f1_macro", **OPTIONS, progress=progress)  # 100 training rows, less than three times 50
     assert progress.text == ""
 
 
