@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from metricfit._printable import printable
+from metricfit._printable import printable, shorten
 from metricfit._typing import Floats
 from metricfit.data import TYPE_NAMES, Column, NumberStyle, decode, find_numbers, type_name
 from metricfit.estimators import DATES, MAX_CATEGORIES, MIN_FREQUENCY, NUMBERS, TEXT, kind_of
@@ -171,25 +171,20 @@ def examples(column: TableColumn) -> tuple[str, ...]:
     found = column.values.slice(0, FIRST_ROWS).drop_null().unique()
     if len(found) < min(N_EXAMPLES, column.n_distinct):
         found = column.values.drop_null().unique()
-    return tuple(_show(value) for value in found.slice(0, N_EXAMPLES).to_pylist())
+    return tuple(show_example(value) for value in found.slice(0, N_EXAMPLES).to_pylist())
 
 
-def shorten(text: str) -> str:
-    """At most 20 printable characters.
+def show_example(value: Any) -> str:
+    """At most 20 printable characters; whole numbers and dates without a fraction or a time of day.
 
-    >>> shorten("a long remark about everything")
-    'a long remark about…'
+    >>> show_example("a long remark about everything"), show_example(3.0)
+    ('a long remark about…', '3')
     """
-    shown = printable(text[: LONGEST_EXAMPLE + 1])
-    return shown if len(shown) <= LONGEST_EXAMPLE else shown[: LONGEST_EXAMPLE - 1] + "…"
-
-
-def _show(value: Any) -> str:
     if isinstance(value, float | int) and not isinstance(value, bool):
         return str(int(value)) if abs(value) < 1e15 and value == int(value) else f"{value:.10g}"
-    if isinstance(value, datetime.datetime):
-        return shorten(str(value.date()) if value.time() == datetime.time() else str(value))
-    return shorten(str(value))
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        value = value.date()
+    return shorten(printable(str(value)[: LONGEST_EXAMPLE + 1]), LONGEST_EXAMPLE)
 
 
 def _encode(values: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:

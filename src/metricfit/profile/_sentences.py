@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricfit._printable import printable
-from metricfit.profile._column import MOSTLY, TableColumn, shorten
+from metricfit.profile._column import MOSTLY, TableColumn, show_example
 from metricfit.profile._leaks import Copies
 from metricfit.profile._subjects import LAG, Repeats
 
@@ -54,7 +54,7 @@ def group_leak(name: str, score: float, n_groups: int) -> str:
 
 def part(name: str, example: str, n_groups: int) -> str:
     return (
-        f"{columns_named([name])} is different in each row, but its first part, such as '{shorten(example)}', repeats "
+        f"{columns_named([name])} is different in each row, but its first part, such as '{show_example(example)}', repeats "
         f"({n_groups:,} different ones). Rows that share it may fall into both train and test. "
         "Put this part into a separate column, and pass that column to --group."
     )
@@ -122,7 +122,7 @@ def numbers_as_text(column: TableColumn) -> str:
         return ""
     if not found.others:
         return "All values are numbers, but some are written like codes: they are used as categories."
-    odd = shorten(found.others[0])
+    odd = show_example(found.others[0])
     return f"{percent(found.share)} of the values are numbers, but not '{odd}': they are used as categories."
 
 
