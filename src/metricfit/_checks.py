@@ -69,18 +69,14 @@ def check_finite(tensor: Tensor, name: str) -> Ends:
     return ends
 
 
-def check_labels(labels: Any, n_classes: int, shape: torch.Size, name: str = "labels") -> None:
+def check_labels(labels: Any, n_classes: int, shape: torch.Size) -> None:
     """Check for an integer tensor of this shape with values in 0 ... k - 1."""
-    check_tensor(labels, name)
+    check_tensor(labels, "labels")
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
-        raise TypeError(f"`{name}` should have an integer dtype, got {labels.dtype}. Try `{name}.long()`.")
+        raise TypeError(f"`labels` should have an integer dtype, got {labels.dtype}. Try `labels.long()`.")
     if labels.shape != shape:
-        raise ValueError(f"`{name}` should have shape {tuple(shape)} to match the scores, got {tuple(labels.shape)}.")
-    check_label_range(labels, n_classes, name)
-
-
-def check_label_range(labels: Tensor, n_classes: int, name: str) -> None:
-    check_label_ends(extremes(labels), n_classes, name)
+        raise ValueError(f"`labels` should have shape {tuple(shape)} to match the scores, got {tuple(labels.shape)}.")
+    check_label_ends(extremes(labels), n_classes, "labels")
 
 
 def check_label_ends(ends: Ends, n_classes: int, name: str) -> None:

@@ -13,13 +13,14 @@ from metricfit import _files
 from metricfit.data import _read as reading
 from tests.cli.conftest import HEADER, LINEAR, NEW, SHORT, hidden, rows
 
+COMMANDS = ("fit", "compare", "predict")
 
-@pytest.mark.parametrize("command", ["fit", "compare", "predict"])
+
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("command", "name", "message"),
     [
-        ("/proc/x.csv", "/proc/x.csv cannot be written: No such file or directory in /proc."),
-        ("x" * 300, f"{'x' * 300}: File name too long."),
+        *((one, "/proc/x.csv", "/proc/x.csv cannot be written: No such file or directory in /proc.") for one in COMMANDS),
+        ("fit", "x" * 300, f"{'x' * 300}: File name too long."),
     ],
 )
 def test_an_output_that_cannot_be_is_refused_before_the_work(run, good, fitted, monkeypatch, command, name, message):

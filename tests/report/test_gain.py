@@ -17,7 +17,6 @@ from metricfit.report._confusion import (
     per_base,
     positive_changes,
     rows_right,
-    total_cost,
 )
 from metricfit.report._figures import confusion
 from tests.report.conftest import RUN, bare
@@ -56,13 +55,6 @@ def test_largest_changes_of_classes():
     (first, size), (second, _) = class_changes(before, after, ["a", "b", "c"], 1000)  # c does not change
     assert (first.what, first.difference, size) == ("b", pytest.approx(50.0), pytest.approx(200.0))
     assert (second.what, second.difference) == ("a", pytest.approx(-10.0))
-
-
-def test_costs():
-    """30 false alarms at 1 and 12 missed at 5 are 90 for 200 rows, so 450 for 1,000; after: 36 + 30 are 66, so 330."""
-    costs = np.array([[0.0, 1.0], [5.0, 0.0]])
-    assert total_cost(BEFORE, costs, 1000) == pytest.approx(450.0)
-    assert total_cost(AFTER, costs, 1000) == pytest.approx(330.0)
 
 
 @pytest.mark.parametrize(

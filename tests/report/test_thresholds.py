@@ -40,14 +40,6 @@ def eight():
     return comparison, result
 
 
-def test_ranking_of_eight_rows():
-    found = own.rank(PROBABILITY, LABELS == 1)
-    assert found.flagged.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert found.found.tolist() == [1, 2, 2, 3, 3, 4, 4, 4]
-    assert found.recall.tolist() == [0.25, 0.5, 0.5, 0.75, 0.75, 1.0, 1.0, 1.0]
-    assert found.precision[:4].tolist() == pytest.approx([1.0, 1.0, 2 / 3, 0.75])
-
-
 def test_points_of_eight_rows(eight):
     """At one half four rows are flagged, three of them right, of four positives; F1 is 0.75."""
     plain, lower, chosen = own.point_at(*eight, 1, 0.5), own.point_at(*eight, 1, 0.25), own.chosen_point(*eight, 1)
