@@ -126,7 +126,7 @@ KAPPA = {"metric": "quadratic_kappa"}
         ("loans", {"cost": COST, "metric": "f1"}, UsageError, "--cost or --metric, not both"),
         ("loans", {"cost": COST, "positive": "bad"}, UsageError, "--positive does not apply to --cost"),
         ("loans", {"numeric": ["level"]}, UsageError, "--numeric 'level' is the target"),
-        ("loans", {"group": "customer", "time": "day"}, UsageError, "--group and --time cannot be combined"),
+        ("loans", {"group": "customer", "time": "day"}, UsageError, "Both --group and --time say which rows are held out"),
         ("loans", {"time": "customer"}, DataError, "should contain dates or numbers, got text such as 'c0'"),
         ("loans", {"group": "custmer"}, UsageError, "Did you mean 'customer'"),
         ("loans", {"group": "level"}, UsageError, "'level' is the target or is dropped"),

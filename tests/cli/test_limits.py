@@ -147,7 +147,7 @@ def test_mistakes_are_one_line(run, good, tmp_path, options, message):
         ),
         (
             ("fit", "--fallback", "best", "--out", "model"),
-            "--fallback applies to constraints that cannot be kept: pass --subject-to too.",
+            "--fallback is for constraints: pass --subject-to too, such as 'precision >= 0.9'.",
         ),
         (
             ("fit", "--stream", "--subject-to", "precision >= 0.9", "--out", "model"),

@@ -29,6 +29,7 @@ from metricfit.cli._options import (
     check_method,
     check_model,
     ignore_warnings,
+    in_options,
     say,
     split_names,
     workers,
@@ -102,7 +103,7 @@ def _fit_table(options: FitOptions) -> None:
     from metricfit.cli._compare import after_fit, show_comparison
     from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
     from metricfit.comparison import method_of_fit
-    from metricfit.estimators import MetricClassifier, save
+    from metricfit.estimators import MetricClassifier, check_limits, save
     from metricfit.report import Run, page
 
     model, method, out = options.model, options.method, options.out
@@ -119,8 +120,8 @@ def _fit_table(options: FitOptions) -> None:
         raise UsageError(
             "--method cannot be combined with --subject-to, which trains the model with cross-entropy. Leave it out."
         )
-    if options.fallback is not None and not limited:
-        raise UsageError("--fallback applies to constraints that cannot be kept: pass --subject-to too.")
+    with in_options():
+        check_limits(options.subject_to, options.confidence, options.calibration, options.fallback)
     check_free(out)
     with workers(options.jobs, options.cluster) as n_jobs:
         inputs = read_inputs(options.data[0], options)

@@ -76,28 +76,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 
 _ABOUT_DATA = ("`scores`", "`y`", "`sample_weight`", "`groups`", "`costs`")  # how errors about the contents of the file begin
-_IN_OPTIONS = {  # what an error calls an argument, and its option
-    r"`subject_to`": "--subject-to",
-    r"`confidence`": "--confidence",
-    r"`pos_label`": "--pos-label",
+_OF_ONE_NAME = re.compile(  # arguments whose options have their names
+    r"`(abstain|abstain_cost|abstain_label|adapt|budget|calibration|classes|confidence|fallback|methods|metric|models|pos_label|"
+    r"subject_to|test|time|time_limit)`"
+)
+_IN_OPTIONS = {  # what else an error calls an argument, and its option
     r"`class_order`|class_order": "--classes",
-    r"`metric`": "--metric",
-    r"`classes`": "--classes",
     r"`sample_weight`": "--weight",
     r"`groups`": "--group",
-    r"`(time|test|models|methods)`": r"--\1",
-    r"`time_limit`": "--time-limit",
     r"`shares`|`?for_prevalence`?": "--prevalence",
-    r"`(budget|abstain)`": r"--\1",
-    r"`abstain_(cost|label)`": r"--abstain-\1",
     r"`costs`": "The costs",
-    r"`adapt`": "--adapt",
     r"`scores`": "The scores",
     r"`y`": "The target",
     r"kind='(\w+)'": r"--kind \1",
     r"fallback='best'": "--fallback best",
     r"calibration=": "--calibration ",
-    r"`calibration`": "--calibration",
     r"try average='macro'": "try its mean over classes, such as f1_macro",
 }
 
@@ -208,6 +201,7 @@ def as_options(text: str) -> str:
     >>> as_options("Pass calibration=0.25 for an exact one.")
     'Pass --calibration 0.25 for an exact one.'
     """
+    text = _OF_ONE_NAME.sub(lambda found: f"--{found[1].replace('_', '-')}", text)
     for argument, option in _IN_OPTIONS.items():
         text = re.sub(argument, option, text)
     return text

@@ -238,7 +238,7 @@ def check_request(
     """Refuse arguments of :func:`compare` that cannot be combined, before anything is read."""
     held_out = [name for name, one in (("groups", groups), ("time", time), ("test", test)) if one is not None]
     if len(held_out) > 1:
-        raise ValueError(f"`{held_out[0]}` and `{held_out[1]}` exclude each other: both say which rows are held out.")
+        raise ValueError(f"Both `{held_out[0]}` and `{held_out[1]}` say which rows are held out: pass one of them.")
     check_limits(subject_to, confidence, calibration)
     if subject_to is not None and methods is not None:
         raise ValueError(
