@@ -84,7 +84,7 @@ def test_rows_without_one_of_the_targets_are_dropped_and_words_are_read(run, tab
         (
             ("--target", "y_jazz,y_rock", "--budget", "jazz=3"),
             2,
-            "--budget is for rows with one label each, and these have several. Leave it out.",
+            "--budget is for rows with one label each, but these have several. Leave it out.",
         ),
         (
             ("--target", "y_jazz,y_rock", "--classes", "a,b"),
