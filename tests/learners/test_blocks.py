@@ -1,6 +1,5 @@
 """Rows in blocks against the same rows in memory: objective, gradient, curvature, cross-entropy, selection of rows."""
 
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from metricfit import methods, metrics
 from metricfit.learners import Block, Blocks, LinearModel, Task, TrainingRows, _rows
 from metricfit.learners._descent import RowsObjective
-from metricfit.learners._linear import _build, fit_path
+from metricfit.learners._linear import fit_path
+from metricfit.learners._surrogates import surrogate_of
 from metricfit.selection import stratified_folds
 
 
@@ -53,7 +53,7 @@ def make_rows(n=200, k=2, p=4, sparse=False):
 def test_objective_gradient_and_curvature_are_those_of_all_rows(k, metric, method, sparse):
     random, m, index = np.random.default_rng(9), 1 if k == 2 else k, np.r_[3:50, 61:199]
     model = LinearModel(random.normal(size=(4, m)), random.normal(size=m), random.normal(size=k))
-    build = partial(_build, methods.get(method), metrics.get(metric), None)
+    build = surrogate_of(methods.get(method), metrics.get(metric), k)
     memory, files = (RowsObjective(rows.take(index), build) for rows in make_rows(k=k, sparse=sparse))
     for own, other in zip(files.evaluate(model), memory.evaluate(model), strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-12, atol=1e-14)

@@ -11,9 +11,13 @@ from torch import nn
 import metricfit as mf
 from metricfit import methods, metrics
 from metricfit.learners import TrainingRows
-from metricfit.learners._surrogates import build_surrogate, by_autograd
+from metricfit.learners._surrogates import by_autograd, surrogate_of
 from metricfit.methods import Method
 from metricfit.smoothing import Normal, Softmax, SoftSet
+
+
+def build_surrogate(method, rows, metric, width=None):
+    return surrogate_of(method, metric, rows.n_classes, width)(rows)
 
 
 def rows_of(k, n=40, class_weight=None, seed=0):

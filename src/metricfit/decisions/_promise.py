@@ -17,7 +17,7 @@ Angelopoulos et al., "Learn then test", arXiv 2110.01052; Tong et al., "Neyman-P
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -159,7 +159,8 @@ def _starts(matrices: Floats, one: ClassConstraint, alpha: float, limits: Floats
     It is the cut of most evidence, in standard errors, with the trials that a test needs to reject. If the model expects
     evidence nowhere, it is the cut with the best bound, because the model may be wrong.
     """
-    share, side = one.constraint.share, 1.0 if one.constraint.wants_more else -1.0
+    share, wants_more = one.constraint.share, one.constraint.wants_more
+    side = 1.0 if wants_more else -1.0
     assert share is not None
     some = np.unique(np.linspace(0, len(matrices) - 1, MOST_STARTS).astype(np.int64))
     hits, trials = share.counts(matrices[some], one.index)
@@ -167,9 +168,9 @@ def _starts(matrices: Floats, one: ClassConstraint, alpha: float, limits: Floats
     n = np.maximum(trials, 1.0)
     bounds = side * expected - 2.0 * np.sqrt(np.maximum(expected * (1.0 - expected), 0.25 / n) / n)
     found = []
-    for limit in limits:
-        evidence = side * (hits - share.share(limit) * trials) / np.sqrt(np.maximum(trials, 1e-300))
-        enough = trials >= fewest_rows(replace(one.constraint, limit=float(limit)), alpha)
+    for limit in share.share(limits).tolist():
+        evidence = side * (hits - limit * trials) / np.sqrt(np.maximum(trials, 1e-300))
+        enough = trials >= _fewest_trials(limit, wants_more, alpha)
         if (evidence[enough] > 0.0).any():
             found.append(np.where(enough, evidence, 0.0).argmax())
         else:
@@ -189,10 +190,11 @@ def fewest_rows(constraint: Constraint, alpha: float) -> int:
     (45, 230)
     """
     share = constraint.share
-    if share is None:
-        return 1
-    limit = share.share(constraint.limit)
-    chance = limit if constraint.wants_more else 1.0 - limit  # of one trial
+    return 1 if share is None else _fewest_trials(share.share(constraint.limit), constraint.wants_more, alpha)
+
+
+def _fewest_trials(limit: float, wants_more: bool, alpha: float) -> int:
+    chance = limit if wants_more else 1.0 - limit  # of one trial
     return 0 if chance == 0.0 else math.ceil(math.log(alpha) / math.log(chance))
 
 

@@ -25,9 +25,8 @@ from metricfit.learners._descent import MAX_STEPS, RowsObjective, descend, sandw
 from metricfit.learners._learner import Fold, MetricLearner
 from metricfit.learners._models import LinearModel, gather_columns, spread_columns
 from metricfit.learners._rows import TrainingRows
-from metricfit.learners._surrogates import CrossEntropy, Surrogate, build_surrogate
+from metricfit.learners._surrogates import CrossEntropy, surrogate_of
 from metricfit.methods import CROSS_ENTROPY, SCRATCH, Method
-from metricfit.metrics import Metric
 
 MAX_NEWTON = 150  # parameters up to which Newton's steps are cheaper than L-BFGS
 NORMALIZED_PENALTY = 1e-6  # per row: normalised scores leave the size of the weights open
@@ -65,17 +64,13 @@ class LinearLearner(MetricLearner):
             model = start.with_offsets(fit_offsets(some.logits(start), some.labels, fold.metric, some.weight))
         penalty = 1.0 / (self.C * rows.total_weight) * (method.leak or 1.0)
         for width in method.widths or (None,):
-            build = partial(_build, method, fold.metric, width)
+            build = surrogate_of(method, fold.metric, rows.n_classes, width)
             shown = width or float(method.smoothing_for(rows.n_classes).width)
             record = None if fold.history is None else partial(_record, fold, method, shown)
             objective = RowsObjective(rows, build)
             least = NORMALIZED_PENALTY if method.normalize_scores else penalty
             model = descend(objective, least, model, record, trains_offsets=trains_offsets)
         return model
-
-
-def _build(method: Method, metric: Metric, width: float | None, rows: TrainingRows) -> Surrogate:
-    return build_surrogate(method, rows, metric, width)
 
 
 def _record(fold: Fold, method: Method, width: float, model: LinearModel, surrogate: float, gradient_norm: float) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,27 +60,30 @@ class SummedSurrogate(ABC):
         """The derivative by scores and by offsets."""
 
 
-def build_surrogate(method: Method, rows: TrainingRows, metric: Metric, width: float | None = None) -> Surrogate:
-    """The fastest algorithm for a method of a metric; ``width`` overrides that of the smoothing."""
+def surrogate_of(method: Method, metric: Metric, n_classes: int, width: float | None = None) -> partial[Any]:
+    """The fastest algorithm for a method of a metric, to be called with rows; ``width`` overrides that of the smoothing."""
     if method.loss == "hinge":
-        return _Hinge(rows, 1.0 if method.margin is None else method.margin)
-    smoothing = method.smoothing_for(rows.n_classes)
+        return partial(_Hinge, margin=1.0 if method.margin is None else method.margin)
+    smoothing = method.smoothing_for(n_classes)
     width_or_own = float(smoothing.width) if width is None else width
     is_linear, plain = isinstance(links.get(method.link), Linear), method.margin is None and not method.normalize_scores
-    if is_linear and rows.n_classes == 2 and type(smoothing) is Normal and smoothing.method == "quadrature":
+    if is_linear and n_classes == 2 and type(smoothing) is Normal and smoothing.method == "quadrature":
         if plain:
-            return _NormalOfTwo(rows, metric, width_or_own, method.leak)
+            return partial(_NormalOfTwo, metric=metric, sigma=width_or_own, leak=method.leak)
         if not method.leak:
-            return _exact_of_two(rows, metric, width_or_own, method.margin, method.normalize_scores)
+            normalize = method.normalize_scores
+            return partial(_exact_of_two, metric=metric, sigma=width_or_own, margin=method.margin, normalize=normalize)
     if is_linear and plain and type(smoothing) is Softmax:
-        return _SoftmaxOfAny(rows, metric, width_or_own, method.leak)
-    return by_autograd(method, rows, metric, width)
+        return partial(_SoftmaxOfAny, metric=metric, temperature=width_or_own, leak=method.leak)
+    return partial(by_autograd, method, metric=metric, width=width)
 
 
 def is_summed(method: Method, metric: Metric, n_classes: int) -> bool:
     """Whether linear models are trained by this method on rows in blocks."""
-    no_rows = TrainingRows(np.empty((0, 1)), np.empty(0, np.int64), np.empty(0), np.ones(n_classes), whole=1.0)
-    return method.loss == "cross_entropy" or isinstance(build_surrogate(method, no_rows, metric), SummedSurrogate)
+    if method.loss == "cross_entropy":
+        return True
+    kind = surrogate_of(method, metric, n_classes).func
+    return isinstance(kind, type) and issubclass(kind, SummedSurrogate)
 
 
 def by_autograd(method: Method, rows: TrainingRows, metric: Metric, width: float | None = None) -> Surrogate:
