@@ -261,5 +261,5 @@ def test_what_cannot_be_fitted_is_refused_with_what_to_pass(split, tmp_path):
     with pytest.raises(UsageError, match="--target 'z' is not a column"):
         fit_shards(files, "z")
     (tmp_path / "table.csv").write_text("a,y\n1,0\n")
-    with pytest.raises(DataError, match="no Parquet file"):
+    with pytest.raises(DataError, match="is not a Parquet file"):
         fit_shards([tmp_path / "table.csv"], "y")
