@@ -260,7 +260,11 @@ class TestBadInput:
             ({}, lambda x, y: (np.where(x > 1000, np.inf, x), y), "infinity"),
             ({"preprocess": None}, lambda x, y: (np.where(x > 1000, np.nan, x), y), "NaN"),
             ({}, lambda x, y: (x, x[:, 0]), "Unknown label type"),
-            ({"metric": "f1"}, lambda x, y: (x, np.arange(len(y)) % 10), "is for two classes.*average='macro'"),
+            (
+                {"metric": "f1"},
+                lambda x, y: (x, np.arange(len(y)) % 10),
+                "`metric` 'f1' is for two classes, and y has 10. Try 'f1_macro'",
+            ),
             ({"metric": "f1_makro"}, None, "Did you mean 'f1_macro'"),
             ({"pos_label": 7}, None, r"`pos_label` should be one of \[0, 1\], got 7"),
             ({"method": "leeky"}, None, "Did you mean 'leaky'"),

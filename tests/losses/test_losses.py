@@ -249,6 +249,12 @@ def test_margin_with_a_matrix_metric_moves_rows_towards_the_label():
             r"`weight` should be a torch.Tensor with one entry per class, got \[1.0, 2.0\]",
         ),
         (lambda: mf.ExactLoss(margin=-1.0), ValueError, r"`margin` should be at least 0, got -1.0"),
+        (lambda: mf.MetricLoss(leek=0.1), TypeError, r"`leek` is not an option of MetricLoss. Did you mean 'leak'\?"),
+        (
+            lambda: mf.functional.metric_loss(SCORES, LABELS, reducton="sum"),
+            TypeError,
+            r"`reducton` is not an option of MetricLoss. Did you mean 'reduction'\?",
+        ),
         (lambda: mf.MetricLoss("f1")(SCORES, LABELS), ValueError, r"is for two classes, but the scores have 3"),
         (lambda: mf.MetricLoss()(SCORES.tolist(), LABELS), TypeError, r"`input` should be a torch.Tensor, got list"),
         (

@@ -124,6 +124,11 @@ def test_shapes_tell_the_mode_where_only_one_is_possible():
             lambda: mf.MetricLoss("f1", mode="binary")(LOGITS, 2.0 * LABELS),
             r"`target` should be 0 or 1, or a probability, .* 0 ... 2",
         ),
+        (
+            lambda: mf.MetricLoss("f1", mode="binary")(torch.zeros(40, 3), LABELS),
+            r"mode=\"binary\" is for one logit per row, and `input` of shape \(40, 3\) has 3 scores for each `target`",
+        ),
+        (lambda: mf.MetricLoss("f1")(LOGITS, LABELS[:, None]), r"try `target.squeeze\(1\)` and mode=\"binary\""),
         (lambda: mf.MetricLoss("f1", mode="binary")(LOGITS, LABELS[:3]), r"`target` should have shape \(40,\), got \(3,\)"),
         (
             lambda: mf.MetricLoss("f1_macro", mode="multilabel")(MANY, MANY_LABELS[:, 0]),

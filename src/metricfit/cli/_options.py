@@ -91,7 +91,6 @@ _IN_OPTIONS = {  # what else an error calls an argument, and its option
     r"kind='(\w+)'": r"--kind \1",
     r"fallback='best'": "--fallback best",
     r"calibration=": "--calibration ",
-    r"try average='macro'": "try its mean over classes, such as f1_macro",
 }
 
 

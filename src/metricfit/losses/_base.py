@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, Unpack
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from metricfit._checks import check_flag, check_number, check_option
+from metricfit._printable import did_you_mean
 from metricfit.confusion import with_gradient_of
 from metricfit.distributed import sum_over_processes, world_size
 from metricfit.losses._fused import fused_loss
@@ -152,6 +154,7 @@ class ClassificationLoss(nn.Module, ABC):
         self, *, memory: float | None = None, distributed: bool | None = None, **options: Unpack[CrossEntropyOptions]
     ) -> None:
         super().__init__()
+        _check_names(type(self), options)
         self.reduction = check_option(options.pop("reduction", "mean"), "reduction", REDUCTIONS)
         rows = RowOptions(**options)  # type: ignore[misc]
         self.register_buffer("weight", rows.weight)
@@ -305,6 +308,14 @@ class ClassificationLoss(nn.Module, ABC):
         saved = others.pop(prefix + "running", None)
         self.running = None if saved is None else saved.clone()
         super()._load_from_state_dict(others, prefix, *args)
+
+
+def _check_names(kind: type[ClassificationLoss], options: Mapping[str, Any]) -> None:
+    """Raise a TypeError for an option that no loss has, with the closest one that this loss has."""
+    for name in options.keys() - CrossEntropyOptions.__annotations__.keys():
+        own = [known for known in inspect.signature(kind).parameters if known != "options"]
+        near = did_you_mean(name, [*own, *LossOptions.__annotations__])
+        raise TypeError(f"`{name}` is not an option of {kind.__name__}.{near}")
 
 
 class LossWithoutWidth(ClassificationLoss):

@@ -99,6 +99,11 @@ class Layout:
         """Values of the caller, one per row, as (n, ...); for logits one per sample is enough."""
         if values.shape != self.shape:
             per_sample = self.shape[: self.class_dim] + self.shape[self.class_dim + 1 :]
+            if self.mode == "binary" and values.shape == per_sample and self.shape[self.class_dim] > 1:
+                raise ValueError(
+                    f'mode="binary" is for one logit per row, and `input` of shape {tuple(self.shape)} has '
+                    f"{self.shape[self.class_dim]} scores for each `{name}`. For one score per class leave out `mode`."
+                )
             if self.mode == "multiclass" or values.shape != per_sample:
                 check_shape(values, self.shape, name)
             values = values.unsqueeze(self.class_dim).expand(self.shape)
@@ -116,6 +121,11 @@ def mode_of(input: Tensor, target: Tensor, options: RowOptions) -> str:
     if options.pos_weight is not None:
         raise ValueError('`pos_weight` needs `mode`: pass mode="binary" for one logit per row, or mode="multilabel".')
     is_logit = input.ndim > 1 and input.shape[min(1, input.ndim - 1) if options.class_dim == 1 else -1] == 1
+    if input.ndim == 1 and target.shape == (len(input), 1):
+        raise ValueError(
+            f"`target` should have the shape of `input`, {tuple(input.shape)}, got {tuple(target.shape)}. "
+            'For one logit per row try `target.squeeze(1)` and mode="binary".'
+        )
     if input.ndim == 1 and target.shape == input.shape:
         if target.is_floating_point():
             raise ValueError(

@@ -106,8 +106,8 @@ class Averaged(CountsMetric):
     def check_classes(self, n_classes: int) -> None:
         if self.average == "binary" and n_classes != 2:
             raise ValueError(
-                f'`{type(self).__name__}(average="binary")` is for two classes, but the scores have {n_classes}. '
-                'Use average="macro", "micro" or "weighted", or a name such as "f1_macro".'
+                f"A metric of the positive class, such as 'f1', is for two classes, but the scores have {n_classes}. "
+                f"Try an average over classes, such as 'f1_macro' or {type(self).__name__}(average=\"macro\")."
             )
         if unknown := [index for index in self.ignore_classes if not 0 <= index < n_classes]:
             raise ValueError(f"`ignore_classes` should be indices 0 ... {n_classes - 1} of classes, got {unknown[0]!r}.")

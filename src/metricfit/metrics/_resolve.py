@@ -113,11 +113,12 @@ def resolve_metric(
         found = found if positive is None else dataclasses.replace(found, positive=positive)  # type: ignore[type-var]
     elif pos_label is not None:
         _index_of(pos_label, classes)
+    if isinstance(metric, str) and isinstance(found, Averaged) and found.average == "binary" and len(classes) != 2:
+        raise ValueError(f"`metric` {metric!r} is for two classes, and y has {len(classes)}. Try {f'{metric}_macro'!r}.")
     try:
         found.check_classes(len(classes))
     except ValueError as error:
-        hint = f" There are {len(classes)} classes in y; try average='macro'." if isinstance(metric, str) else ""
-        raise ValueError(f"`metric` {metric!r} does not fit the data: {error}{hint}") from error
+        raise ValueError(f"`metric` {metric!r} does not fit the data: {error}") from error
     matters = order is not None and (class_order is not None or found.depends_on_order(len(classes)))
     return Resolved(found, tuple(classes.tolist()), tuple(order or ()) if matters else ())
 
