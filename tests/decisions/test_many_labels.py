@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.metrics import accuracy_score, f1_score, fbeta_score, jaccard_score
 
@@ -141,8 +142,30 @@ def test_what_is_a_list_of_labels(y, expected):
     assert are_lists(y) == expected
 
 
+def test_targets_may_be_sparse():
+    logits, y = draw()
+    dense, sparse = (DecisionRule("f1_macro").fit(logits, one) for one in (y, csr_array(y)))
+    assert sparse.thresholds_.tolist() == dense.thresholds_.tolist()
+
+
+def test_thresholds_that_lose_are_dropped():
+    """Labels that are drawn from the probabilities of independent labels need no threshold for subset accuracy."""
+    dropped = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        logits = rng.normal(size=(300, 4)) + rng.normal(size=(300, 1)) - [0.5, 1.0, 1.5, 2.0]
+        y = (rng.random((300, 4)) < expit(2.0 * logits)).astype(int)
+        rule = DecisionRule("subset_accuracy", kind="logit").fit(logits, y)
+        dropped += (is_dropped := any(note.startswith("No thresholds") for note in rule.notes_))
+        assert is_dropped == (not rule.offsets_.any())
+        assert rule.gain_ == 0.0 if is_dropped else 2.0 * rule.gain_ > -(rule.gain_interval_[1] - rule.gain_)
+    assert dropped > 0
+
+
 def test_errors():
     logits, y = draw()
+    with pytest.raises(ValueError, match=r"a 0 or 1 for each score, \(.*, 3\), got shape \(.*, 2\)"):
+        DecisionRule("f1_macro").fit(logits, y[:, :2])
     with pytest.raises(ValueError, match="`budget` is for rows with one label each"):
         DecisionRule("f1_macro", budget={0: 1}).fit(logits, y)
     with pytest.raises(ValueError, match="'mcc' is for one label per row"):

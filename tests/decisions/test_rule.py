@@ -154,6 +154,9 @@ class TestConstraints:
         assert read_constraints("recall['fraud'] >= 50% and predicted_rate<=5e-2") == objects
         assert read_constraints(objects) == objects
         assert read_constraints(objects[0]) == objects[:1]
+        assert read_constraints(["recall[fraud] >= 0.5", objects[1]]) == objects
+        with pytest.raises(TypeError, match="a sentence, a `Constraint` or a list of these, got 3"):
+            read_constraints(3)
 
 
 class TestPromises:
@@ -239,7 +242,6 @@ class TestPromises:
         [
             ("f1", "precision >= 0.95 and recall >= 0.95"),
             ("f1", "precision >= 0.9 and recall >= 0.9"),
-            (mf.metrics.Cost([[0, 1], [5, 0]]), "cost <= 0.01"),
         ],
     )
     def test_a_fallback_does_not_promise_what_was_refused(self, metric, subject_to):
@@ -308,6 +310,23 @@ class TestPromises:
         metric = mf.metrics.Cost([[0, 1], [5, 0]])
         assert DecisionRule(metric, subject_to="cost <= 0.9", confidence=0.9).fit(p, y).attainable_
         assert not DecisionRule(metric, subject_to="cost >= 4.9", confidence=0.9).fit(p, y).attainable_
+
+    def test_the_best_cost_is_promised_instead(self):
+        """Whatever limit was asked for; over 150 draws, below 0.9 by at most three standard errors."""
+        rng, metric = np.random.default_rng(0), mf.metrics.Cost([[0, 1], [5, 0]])
+        population, truth = draw(40_000, rng)
+        options = {"confidence": 0.9, "kind": "probability", "fallback": "best"}
+        held = []
+        for _ in range(150):
+            rows = rng.choice(len(truth), 300)
+            rule = DecisionRule(metric, subject_to="cost <= 0.01", **options).fit(population[rows], truth[rows])
+            promised, predicted = rule.constraints_[0]["promised"], population > rule.threshold_
+            held.append((predicted & (truth == 0)).mean() + 5 * (~predicted & (truth == 1)).mean() <= promised)
+        assert np.mean(held) >= 0.9 - 3 * np.sqrt(0.9 * 0.1 / 150)
+        assert f"the best cost that can be promised with 90% confidence from these 300 rows is {promised:g}." in rule.refusal_
+        for limit, attainable in ((promised - 0.002, False), (promised + 0.001, True)):
+            asked = DecisionRule(metric, subject_to=f"cost <= {limit}", **options).fit(population[rows], truth[rows])
+            assert asked.attainable_ == attainable
 
     def test_few_rows_of_three_classes_are_refused(self):
         for y in ([1], [1, 2]):
@@ -554,11 +573,13 @@ class TestPrevalence:
             rule.for_prevalence({2: 0.1})
         assert rule.for_prevalence({1: 0.1}).shares_ == pytest.approx([0.9, 0.1, 0.0])
 
-    @pytest.mark.parametrize("shares", [{}, {2: 0.1}, {1: 1.5}, {1: -0.1}, {0: 0.5, 1: 0.4}, {1: 1.0}])
+    @pytest.mark.parametrize("shares", [{}, {2: 0.1}, {1: 1.5}, {1: -0.1}, {0: 0.5, 1: 0.4}, {1: 1.0}, {1: np.nan}])
     def test_wrong_shares_are_refused(self, shares):
         p, y = draw(200, np.random.default_rng(0))
         with pytest.raises(ValueError, match="`shares` should"):
             DecisionRule("f1").fit(p, y).for_prevalence(shares)
+        with pytest.raises(TypeError, match="a dict of classes and their shares"):
+            DecisionRule("f1").fit(p, y).for_prevalence(0.1)
 
     def test_a_promise_does_not_carry_over(self):
         p, y = draw(1000, np.random.default_rng(0))
@@ -592,6 +613,31 @@ class TestOrigins:
             predicted = rule.predict(scores)
             found[name] = (predicted == ("fraud" if name in ("pandas", "polars") else 1)).tolist()
         assert all(one == found["column"] for one in found.values())
+
+    def test_columns_that_belong_to_other_classes_are_noticed(self):
+        p, y = draw(500, np.random.default_rng(0))
+        assert "The scores of 1 are lower in its own rows" in DecisionRule("f1").fit(1 - p, y).summary()
+        assert "lower in its own rows" not in DecisionRule("f1").fit(p, y).summary()
+
+    def test_before_the_fit(self):
+        from sklearn.exceptions import NotFittedError
+
+        rule = DecisionRule()
+        for call in (
+            lambda: rule.predict([0.1]),
+            lambda: rule.decision_function([0.1]),
+            lambda: rule.score([0.1], [1]),
+            rule.summary,
+            lambda: rule.adapt([0.1]),
+            lambda: rule.for_prevalence({1: 0.1}),
+        ):
+            with pytest.raises(NotFittedError):
+                call()
+
+    def test_lengths_differ(self):
+        p, y = draw(200, np.random.default_rng(0))
+        with pytest.raises(ValueError, match="`y` should have 3 labels to match the scores, got 200"):
+            DecisionRule().fit(p, y).score(p[:3], y)
 
     def test_a_single_column_is_about_the_rarer_name(self):
         p, y = draw(500, np.random.default_rng(0))

@@ -396,6 +396,7 @@ def _as_json(rule: DecisionRule, fitted: DecisionRule, inputs: _Inputs) -> dict[
         "refusal": rule.refusal_,
         "offsets": rule.offsets_.tolist(),
         "threshold": rule.threshold_ if len(rule.classes_) == 2 and rule.actions_ is None and not inputs.has_many else None,
+        "threshold_range": rule.threshold_range_,
         "thresholds": rule.thresholds_.tolist() if inputs.has_many else None,
         "shares": rule.shares_.tolist(),
         "share_intervals": None if rule.share_intervals_ is None else np.asarray(rule.share_intervals_).tolist(),

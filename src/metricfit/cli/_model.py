@@ -118,7 +118,7 @@ def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
     from metricfit.estimators import MetricClassifier, UntrustedError
 
     if not folder.is_dir():
-        raise UsageError(f"Folder {folder} does not exist.")
+        raise UsageError(f"{'File' if folder.suffix == '.json' else 'Folder'} {folder} does not exist.")
     try:
         classifier = MetricClassifier.load(folder, trusted=tuple(trusted))
     except UntrustedError as error:

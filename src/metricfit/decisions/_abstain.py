@@ -96,7 +96,7 @@ def fit_threshold(
     return (
         float(path.shifts[best[1]]),
         f"Not attainable: the smallest error of answered rows that can be promised with {confidence:.0%} confidence from "
-        f"these {len(risk):,} rows is {1.0 - best[0]:.3g}.{more}",
+        f"{len(risk):,} rows is {1.0 - best[0]:.3g}.{more}",
     )
 
 

@@ -208,7 +208,7 @@ class Constrained(Metric):
         return torch.where(missed == 0.0, values, self.metric.bounds[0] - 1.0 - missed)
 
 
-def read_constraints(subject_to: str | Constraint | Iterable[Constraint] | None) -> tuple[Constraint, ...]:
+def read_constraints(subject_to: str | Constraint | Iterable[str | Constraint] | None) -> tuple[Constraint, ...]:
     """Constraints from a sentence such as "precision >= 0.9 and recall[fraud] >= 50%", or as objects.
 
     >>> [str(one) for one in read_constraints("precision >= 0.9 and recall[fraud] >= 50%")]
@@ -219,11 +219,9 @@ def read_constraints(subject_to: str | Constraint | Iterable[Constraint] | None)
     if isinstance(subject_to, Constraint):
         return (subject_to,)
     if not isinstance(subject_to, str):
-        found = tuple(subject_to)
-        for one in found:
-            if not isinstance(one, Constraint):
-                raise TypeError(f"`subject_to` should be a sentence or `Constraint` objects, got {one!r}.")
-        return found
+        if not isinstance(subject_to, Iterable):
+            raise TypeError(f"`subject_to` should be a sentence, a `Constraint` or a list of these, got {subject_to!r}.")
+        return tuple(term for one in subject_to for term in read_constraints(one))
     return tuple(map(_read_term, re.split(r"(?:\band\b|[,;])(?![^\[]*\])", subject_to)))
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from metricfit import metrics
 from metricfit._score_names import column_names, labels_of_names
@@ -176,7 +177,7 @@ def read_label_table(
         for row, labels in enumerate(y):
             table[row, [index[label] for label in labels]] = 1
         return table, known
-    table = np.asarray(y)
+    table = y.toarray() if issparse(y) else np.asarray(y)
     if not np.isin(table, (0, 1)).all():
         raise ValueError("`y` of several labels per row should be 0 and 1, one for each score, got other values.")
     known = list(classes if classes is not None else names) or list(range(shape[1]))

@@ -75,7 +75,7 @@ def complete_shares(given: Mapping[Any, float], shares: Floats, classes: list[An
         raise ValueError(f"`shares` should name classes of the rule, {classes}, got {unknown[0]!r}.")
     left_out = np.array([label not in given for label in classes])
     rest = 1.0 - sum(given.values())
-    if not given or min(given.values()) <= 0.0 or (rest <= 0.0 if left_out.any() else abs(rest) > 1e-9):
+    if not given or not all(share > 0.0 for share in given.values()) or (rest <= 0.0 if left_out.any() else abs(rest) > 1e-9):
         raise ValueError(f"`shares` should be positive and sum to one, or to less if classes are left out, got {given}.")
     if absent := [label for label, share in zip(classes, shares, strict=True) if share == 0.0 and label in given]:
         raise ValueError(f"`shares` should name classes with rows in the fit, got {absent[0]!r}.")

@@ -17,7 +17,7 @@ Angelopoulos et al., "Learn then test", arXiv 2110.01052; Tong et al., "Neyman-P
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,8 @@ def promise(
     passed = _p_values(matrices, one) <= alpha
     if share is None:
         side = 1.0 if one.constraint.wants_more else -1.0
-        return Promise(_walk(passed, int((side * one.values(path.two_by_two(probability))).argmax()), one.index))
+        start = int((side * one.values(path.two_by_two(probability))).argmax())
+        return Promise(_walk(passed, start, one.index), _mean_limit(matrices[[start]], one, alpha), start)
     hits, trials = share.counts(matrices, one.index)
     if share.is_monotone:
         bounds = share.value(_bounds(hits, trials, one.constraint.wants_more, alpha)) if not passed.any() else trials
@@ -240,6 +241,20 @@ def _mean_p_values(matrices: Floats, one: ClassConstraint) -> Floats:
         entropy = below * np.log(below / limit) + (1.0 - below) * np.log((1.0 - below) / (1.0 - limit))
     hoeffding = np.exp(-n * np.nan_to_num(entropy))
     return np.minimum(np.minimum(hoeffding, math.e * bdtr(np.ceil(n * mean), int(n), limit)), 1.0)
+
+
+def _mean_limit(matrix: Floats, one: ClassConstraint, alpha: float) -> float | None:
+    """The strictest limit of the mean cost that a matrix (1, 2, 2) keeps with confidence; None if no limit does."""
+
+    def is_kept(limit: float) -> bool:
+        return bool(_mean_p_values(matrix, replace(one, constraint=replace(one.constraint, limit=limit)))[0] <= alpha)
+
+    strict, loose = float(one.values(matrix)[0]), -one.metric.bounds[1 if one.constraint.wants_more else 0]
+    for _ in range(50):
+        middle = 0.5 * (strict + loose)
+        strict, loose = (strict, middle) if is_kept(middle) else (middle, loose)
+    limit = _rounded(loose, one.constraint.wants_more)
+    return limit if is_kept(limit) else None
 
 
 def promise_in_words(what: str, confidence: float, rows: str = "such rows") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -25,6 +26,7 @@ from metricfit.decisions._prevalence import complete_shares, estimate_shares
 from metricfit.decisions._row_costs import Money, has_row_costs
 from metricfit.decisions._scores import check_groups, check_percentages, check_weight, match_columns, read_scores
 from metricfit.decisions._solve import Rows
+from metricfit.decisions._tuning import are_reversed
 from metricfit.metrics import Metric, positive_of, resolve_metric
 
 _KINDS = {"probability": "probabilities", "log_probability": "log-probabilities", "logit": "logits"}
@@ -67,7 +69,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         A name, a metric or a function of the confusion matrix. "recall@200" and "precision@200" evaluate the 200 best rows.
         ``Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5})`` reads costs from the column "amount" of ``costs``, and
         the rule predicts the class with the least expected cost.
-    subject_to : str, Constraint or list of Constraint, default=None
+    subject_to : str, Constraint or list of these, default=None
         Limits such as ``"precision >= 0.9 and predicted_rate <= 0.05"`` on "precision", "recall", "f1", "jaccard", "fpr",
         "specificity" or "predicted_rate" of a class (``recall[fraud]``), on "cost", or on any metric.
     confidence : float, default=None
@@ -102,6 +104,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     ----------
     offsets_ : ndarray of shape (n_classes,)
         One number per class. ``threshold_`` is the same decision for two classes.
+    threshold_range_ : tuple
+        For two classes, from the lowest to the highest threshold that is not significantly worse than the best, at 95 %.
     score_, score_interval_ : float, tuple
         The cross-validated metric of the rule and its 95 % interval.
     baseline_, gain_, gain_interval_, gain_p_ : float, float, tuple, float
@@ -158,6 +162,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     share_intervals_: Floats | None = None
     notes_: tuple[str, ...]
     score_: float | None = None
+    threshold_range_: tuple[float, float] | None = None
     columns_: tuple[str, ...] = ()
     curve_: Curve | None = None
     reliability_: Reliability | None = None
@@ -174,7 +179,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self,
         metric: metrics.MetricLike = "accuracy",
         *,
-        subject_to: str | Constraint | Iterable[Constraint] | None = None,
+        subject_to: str | Constraint | Iterable[str | Constraint] | None = None,
         confidence: float | None = None,
         pos_label: Any = None,
         class_order: Sequence[Any] | None = None,
@@ -231,7 +236,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
             The fitted rule.
         """
         self.actions_ = self.money_ = self.coverage_ = self.coverage_curve_ = self.curve_ = self.reliability_ = None
-        self.has_lists_ = self.share_intervals_ = self._rows = None
+        self.has_lists_ = self.share_intervals_ = self._rows = self.threshold_range_ = None
         self.attainable_, self.refusal_, self._constraints, self.constraints_ = True, "", (), list[dict[str, Any]]()
         if _rule_labels.are_many(scores, y):
             weight, index = (
@@ -295,6 +300,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
             The metric; larger is better.
         """
         check_is_fitted(self, "offsets_")
+        if (n_labels := y.shape[0] if hasattr(y, "shape") else len(y)) != len(scores):  # type: ignore[arg-type]
+            raise ValueError(f"`y` should have {len(scores):,} labels to match the scores, got {n_labels:,}.")
         return self._way.score(self, scores, y, check_weight(sample_weight, len(scores)), costs)
 
     def decision_function(self, scores: Any, *, costs: Any = None) -> Floats:
@@ -423,6 +430,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         str
             One sentence per line.
         """
+        check_is_fitted(self, "offsets_")
         lines = [repr(self), *self._way.sentences(self), *(one["sentence"] for one in self.constraints_)]
         if self.reliability_ is not None and self.kind_ != "logit":
             what = "of the most probable class" if self._positive is None else repr(self.positive_)
@@ -491,7 +499,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
 
     def _check(self) -> None:
         constraints = read_constraints(self.subject_to)
-        if self.confidence is not None and not 0.0 < self.confidence < 1.0:
+        if self.confidence is not None and not (isinstance(self.confidence, Real) and 0.0 < self.confidence < 1.0):
             raise ValueError(f"`confidence` should lie between 0 and 1, such as 0.9, got {self.confidence!r}.")
         if self.confidence is not None and not constraints and self.abstain is None:
             raise ValueError("`confidence` applies to constraints: pass `subject_to` too, such as 'precision >= 0.9'.")
@@ -511,10 +519,15 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         counts = np.bincount(labels, minlength=len(columns))
         self.metric_, self.notes_ = self._resolve(counts), (f"Scores: {read.sentence}",)
         self._positive = self._find_positive(counts)
+        if are_reversed(table := self._in_order(read.values), labels):
+            self.notes_ += (
+                f"The scores of {columns[1]!r} are lower in its own rows than in the others: check which class each column "
+                "belongs to.",
+            )
         weight = check_weight(sample_weight, len(labels))
         self.shares_ = np.bincount(labels, weight, len(columns)) / weight.sum()
         index = None if groups is None else check_groups(groups, len(labels))
-        return Rows(self._in_order(read.values), labels, weight, index)
+        return Rows(table, labels, weight, index)
 
     def _named_class(self, names: Sequence[Any]) -> Any:
         """The class that the name of a single column says it is about, if it does."""

@@ -170,11 +170,11 @@ def describe(rule: DecisionRule) -> str:
         within = f", and answer as many rows as {rule.abstain.strip()} allows{promise}"
     elif rule.abstain_cost is not None:
         within = f", where no answer costs {rule.abstain_cost:g}"
-    if hasattr(rule, "offsets_") and not rule._decides():
-        return f"{state}: not attainable{within}."
     if not isinstance(rule.metric, Cost):
-        return f"{state}: maximise {name_of(rule.metric)}{within}."
-    return f"{state}: predict the class with the least expected cost{within}{_listed(rule.metric)}."
+        text = f"maximise {name_of(rule.metric)}{within}"
+    else:
+        text = f"predict the class with the least expected cost{within}{_listed(rule.metric)}"
+    return f"{state}: {text}{'; not attainable' if hasattr(rule, 'offsets_') and not rule._decides() else ''}."
 
 
 def _listed(cost: Cost) -> str:

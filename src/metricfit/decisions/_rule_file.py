@@ -24,6 +24,7 @@ _OPTIONS = ("confidence", "pos_label", "class_order", "kind", "fallback", "absta
 _FOUND = (
     *("kind_", "is_single_", "attainable_", "refusal_", "constraints_", "score_", "score_interval_", "is_cross_fitted_"),
     *("baseline_", "gain_", "gain_interval_", "gain_p_", "columns_", "notes_", "coverage_", "has_lists_"),
+    "threshold_range_",
 )
 
 

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from metricfit._score_names import column_names, in_order_of
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._intervals import ends
+from metricfit.decisions._intervals import Z, ends
 from metricfit.decisions._many_labels import ManyLabels, are_lists, read_label_table
 from metricfit.decisions._onnx import OnnxGraph
 from metricfit.decisions._scores import LEAST_PROBABILITY, as_floats, has_label_table, read_label_logits
@@ -24,7 +24,12 @@ _OTHERS = ("subject_to", "confidence", "budget", "abstain", "abstain_cost", "fal
 
 def are_many(scores: Any, y: Any) -> bool:
     """Whether rows have several labels: ``y`` has the shape of the scores, or is a list of lists."""
-    return are_lists(y) or (np.ndim(y) == 2 and has_label_table(scores, y))
+    if are_lists(y):
+        return True
+    shape, expected = np.shape(y), np.shape(scores)
+    if len(shape) == 2 and shape[1] > 1 and shape != expected:
+        raise ValueError(f"`y` should have one label per row, or a 0 or 1 for each score, {expected}, got shape {shape}.")
+    return len(shape) == 2 and has_label_table(scores, y)
 
 
 def fit(rule: DecisionRule, scores: Any, y: Any, weight: Floats, groups: Ints | None) -> None:
@@ -40,11 +45,18 @@ def fit(rule: DecisionRule, scores: Any, y: Any, weight: Floats, groups: Ints | 
     rule.offsets_ = task.tune(logits, targets, weight)
     rule.shares_ = weight @ targets / weight.sum()
     answers = task.cross_fit(logits, targets, weight, groups)
-    rule.predicted_ = task.answers(logits + rule.offsets_) if answers is None else answers
-    plain = (logits > 0.0).astype(np.int64)
-    rule._keep(task.judge(rule.predicted_, plain, targets, weight, groups, answers is not None))
     what = "probabilities" if rule.kind_ == "probability" else "logits"
     rule.notes_ = (f"Scores: {len(table):,} rows of {len(labels)} labels, read as {what}.",)
+    rule.predicted_ = task.answers(logits + rule.offsets_) if answers is None else answers
+    known = (logits > 0.0).astype(np.int64), targets, weight, groups, answers is not None
+    found = task.judge(rule.predicted_, *known)
+    if answers is not None and Z * found.gain < found.gain - found.gain_interval[1]:  # by more than a standard error
+        rule.notes_ += (
+            f"No thresholds: on rows that did not set them they lost {-found.gain:.4f} against a probability of one half.",
+        )
+        rule.offsets_, rule.predicted_ = np.zeros(len(labels)), task.answers(logits)
+        found = task.judge(rule.predicted_, *known)
+    rule._keep(found)
 
 
 def values(rule: DecisionRule, scores: Any, costs: Any) -> Floats:

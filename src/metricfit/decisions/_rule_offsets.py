@@ -50,6 +50,7 @@ def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
     rule.constraints_ = [_describe_constraint(rule, one, rows, solution) for one in rule._constraints]
     if positive is not None:
         rule.curve_ = Curve.of(rows, rule.metric_, positive, lambda difference: to_threshold(rule, difference))
+        rule.threshold_range_ = rule.curve_.best
     kept = rows.thinned(MOST_KEPT)
     rule._rows = replace(kept, scores=kept.scores.astype(np.float32).astype(np.float64))
 
@@ -171,6 +172,8 @@ def sentences(rule: DecisionRule) -> list[str]:
     if not rule._constraints:
         gain = f"{rule.gain_:+.4f} ({ends(rule.gain_interval_)}, p = {rule.gain_p_:.2g})"
         lines.append(f"Predicting the class with the largest score gives {rule.baseline_:.4f}; the rule gains {gain}.")
+        if rule.threshold_range_ is not None:
+            lines.append("Thresholds from {:.4g} to {:.4g} are about as good.".format(*rule.threshold_range_))
     return lines
 
 
@@ -188,7 +191,7 @@ def with_shares(rule: DecisionRule, rows: Rows, shares: Floats, origin: str, int
         return new
     weight = rows.weight * shares[rows.labels] / rule.shares_[rows.labels]
     new._rows, new.shares_ = replace(rows, weight=weight / weight.mean()), shares
-    new.confidence = new.score_ = new.curve_ = None
+    new.confidence = new.score_ = new.curve_ = new.threshold_range_ = None
     _solve(new, new._rows)
     new.constraints_ = []
     lost = " The promise was made for the old shares and does not carry over." if rule.confidence is not None else ""

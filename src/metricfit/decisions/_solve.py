@@ -167,11 +167,12 @@ def _solve_with_promise(rows: Rows, metric: Metric, constraints: Sequence[ClassC
     for one, own in zip(of_two, promises, strict=True):
         if own.cuts.any():
             continue
-        if one.constraint.share is None or own.limit is None:
+        if own.limit is None:
             return Solution(offsets, f"Not attainable: {one.constraint} cannot be promised {level}.")
         text = f"Not attainable: the best {one.constraint.name} that can be promised {level} is {own.limit:g}."
-        _, trials = one.constraint.share.counts(path.two_by_two(is_class), one.index)
-        if trials.max() < (needed := fewest_rows(one.constraint, alpha)):
+        share, needed = one.constraint.share, fewest_rows(one.constraint, alpha)
+        trials = np.full(1, np.inf) if share is None else share.counts(path.two_by_two(is_class), one.index)[1]
+        if trials.max() < needed:
             text += f" {one.constraint} needs at least {needed:,} rows in its denominator, and there are {trials.max():,.0f}."
         return Solution(_shifted(offsets, moving, path.shifts[own.cut]), text, own.limit if len(constraints) == 1 else None)
     names = " and ".join(str(one.constraint) for one in constraints)

@@ -125,7 +125,7 @@ def tune_offsets(
     chosen = metrics.get(metric)
     chosen.check_classes(table.shape[1])
     _logger.info("Scores: %s", read.sentence)
-    if table.shape[1] == 2 and _are_reversed(table, labels):
+    if are_reversed(table, labels):
         warnings.warn(
             "The scores of the second class are lower in its own rows than in the others. If the columns, or the one column, "
             "belong to the classes in another order, pass `classes`.",
@@ -307,8 +307,10 @@ def fit_calibrated_offsets(scores: Floats, labels: Ints, metric: Metric, weight:
     return offsets - offsets.mean()
 
 
-def _are_reversed(scores: Floats, labels: Ints) -> bool:
+def are_reversed(scores: Floats, labels: Ints) -> bool:
     """Whether the second of two classes has lower scores in its own rows, by more than four standard errors."""
+    if scores.shape[1] != 2:
+        return False
     difference = scores[:, 1] - scores[:, 0]
     own, other = difference[labels == 1], difference[labels == 0]
     if not len(own) or not len(other):
