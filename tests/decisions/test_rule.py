@@ -16,6 +16,7 @@ from metricfit import metrics
 from metricfit.decisions import Constraint, DecisionRule, NotAttainableError, _rule_offsets, _tuning, fit_calibrated_offsets
 from metricfit.decisions._constraints import read_constraints
 from metricfit.decisions._intervals import binomial_interval, metric_interval
+from metricfit.decisions._prevalence import _intervals, estimate_shares
 from metricfit.decisions._promise import binomial_p_values, fewest_rows
 from metricfit.decisions._solve import Rows, rank_in_class
 
@@ -531,6 +532,27 @@ class TestPrevalence:
             gains.append(quantity("f1", moved.predict(p) == 1, y) - quantity("f1", rule.predict(p) == 1, y))
         assert covered >= 43  # 47.5 less three standard errors
         assert np.mean(gains) > 0.05
+
+    def test_classes_that_scores_tell_apart_have_wilsons_interval(self):
+        labels, new = np.repeat([0, 1], 100_000), np.eye(2)[np.repeat([0, 1], [90, 10])]
+        even, found = np.array([0.5, 0.5]), np.array([0.9, 0.1])
+        rows = Rows(np.zeros((200_000, 2)), labels, np.ones(200_000))
+        low, high = _intervals(rows, np.eye(2)[labels], new, even, found)[1]
+        n, z2 = 100, 1.959964**2
+        middle, half = (0.1 + z2 / (2 * n)) / (1 + z2 / n), np.sqrt(z2 * (0.09 / n + z2 / (4 * n * n))) / (1 + z2 / n)
+        assert (low, high) == pytest.approx((middle - half, middle + half), abs=1e-6)
+
+    def test_the_interval_of_shares_does_not_need_calibrated_probabilities(self):
+        """Scale and bias cannot calibrate these scores; below 0.95 by at most three standard errors."""
+        rng, covered = np.random.default_rng(0), 0
+        for _ in range(100):
+            (p, y), (new, _) = draw(2000, rng, share=0.05), draw(1000, rng, share=0.15, model_share=0.05)
+            scores, unlabelled = (np.where(one > 0.2, 3.0, 0.5) * np.log(4.0 * one / (1 - one)) for one in (p, new))
+            rows = Rows(np.stack([0 * scores, scores], 1), y, np.ones(2000))
+            table = np.stack([0 * unlabelled, unlabelled], 1)
+            (_, (low, high)) = estimate_shares(rows, np.bincount(y) / 2000, table, [0, 1]).intervals
+            covered += low <= 0.15 <= high
+        assert covered / 100 >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 100)
 
     @pytest.mark.slow
     def test_the_interval_of_shares_includes_the_calibration(self):

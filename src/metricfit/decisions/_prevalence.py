@@ -3,26 +3,29 @@ r"""The shares of the classes in rows without labels.
 If only the shares of the classes change, the probabilities p of a calibrated model become, up to a factor per row,
 :math:`p\,\pi'/\pi`, with the old shares :math:`\pi` and the new ones :math:`\pi'`. These are estimated by EM (Saerens et al.,
 "Adjusting the outputs of a classifier to new a priori probabilities", 2002), with pseudo-rows at the old shares.
+
+No calibration is exact, so the intervals do not rely on it. Within each class, the mean of any function of the scores is the
+same in new rows. The mean over all rows is a mixture of these means, weighted by the shares, which gives equations for the
+shares. The functions are the probabilities at the shares that EM found. Bella et al., "Quantification via probability
+estimators", 2010, call this method "scaled probability average".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
 
 from metricfit._typing import Floats
 from metricfit.decisions._calibration import fit_scale_and_bias
 from metricfit.decisions._intervals import Z
 from metricfit.decisions._smoothed import softmax_and_normalizer
-from metricfit.decisions._solve import Rows, rank_in_class
+from metricfit.decisions._solve import Rows
 
 PSEUDO_ROWS = 10.0
 _MOST_ROUNDS, _TOLERANCE = 5000, 1e-9
-N_PARTS, MOST_RECALIBRATED = 10, 10_000  # of the rows of the fit, and new rows that show the error of the calibration
 LEAST_SEPARATION = 0.02  # of a class from the others, where its share can be estimated
 
 
@@ -37,8 +40,7 @@ class Shares:
 def estimate_shares(rows: Rows, shares: Floats, new: Floats, classes: Sequence[Any]) -> Shares:
     """The shares of the classes in new scores (m, k), given the rows of a fit and their shares.
 
-    The scores are calibrated on the rows of the fit. The interval includes the error of this calibration, which others that
-    leave out a tenth of each class show. A ValueError says why the shares cannot be known.
+    A ValueError says why the shares cannot be known.
     """
     if not shares.all():
         label = classes[int(shares.argmin())]
@@ -46,23 +48,52 @@ def estimate_shares(rows: Rows, shares: Floats, new: Floats, classes: Sequence[A
     scale, bias = fit_scale_and_bias(rows.scores, rows.labels, rows.weight)
     if scale == 0.0:
         raise ValueError("`adapt` needs scores that rise with the probability of their class. Pass shares to for_prevalence.")
-    separated = separation(softmax_and_normalizer(scale * rows.scores + bias)[0], rows.weight, shares)
+    own, probabilities = (softmax_and_normalizer(scale * scores + bias)[0] for scores in (rows.scores, new))
+    separated = separation(own, rows.weight, shares)
     if separated.min() < LEAST_SEPARATION:
         label = classes[int(separated.argmin())]
         raise ValueError(
             f"`adapt` cannot estimate the share of {label!r}: the scores hardly separate it from the others. If you know "
             "the shares, pass them to for_prevalence."
         )
-    return shares_by_em(softmax_and_normalizer(scale * new + bias)[0], shares, _recalibrated(rows, new))
+    found = shares_by_em(probabilities, shares)
+    return Shares(found, _intervals(rows, own, probabilities, shares, found))
 
 
-def _recalibrated(rows: Rows, new: Floats) -> Iterator[Floats]:
-    """Probabilities of some new rows by calibrations that leave out a tenth of each class."""
-    some, part = new[:: -(-len(new) // MOST_RECALIBRATED)], rank_in_class(rows.labels) % N_PARTS
-    for number in range(N_PARTS):
-        kept = rows.take(part != number)
-        scale, bias = fit_scale_and_bias(kept.scores, kept.labels, kept.weight)
-        yield softmax_and_normalizer(scale * some + bias)[0]
+def _intervals(rows: Rows, own: Floats, probabilities: Floats, shares: Floats, found: Floats) -> Floats:
+    r"""Intervals (k, 2) by moments of probabilities in the rows of the fit and in new rows; they include ``found``.
+
+    As in Wilson's interval of a share, the error is that at each end: the shares :math:`\pi` with
+    :math:`(\hat\pi - \pi)^2 \le z^2 V(\pi)`, where the other classes keep their proportions. V is a square function.
+    """
+    one_hot = np.eye(len(shares))[rows.labels]
+    own, new = (_at(one, found / shares) for one in (own, probabilities))
+    share_of = one_hot * rows.weight[:, None] / (rows.weight @ one_hot)  # of each row in its class
+    inverse = np.linalg.inv(share_of.T @ own + 1e-12 * np.eye(len(shares)))  # also of two classes with the same scores
+    moments, rest = new.mean(0) @ inverse, own @ inverse - one_hot  # whose means within classes are zero
+    # variances of a new row and of the mean of the rows of the fit, within the class and within the others, all (k,)
+    (row, row_others), (fit, fit_others) = (
+        (table.diagonal(), (power @ table - power * table.diagonal()) / whole)
+        for table, power, whole in (
+            (share_of.T @ rest**2, found, 1.0 - found),
+            ((share_of**2).T @ rest**2, found**2, (1.0 - found) ** 2),
+        )
+    )
+    n, square = len(new), Z * Z
+    a = 1.0 - square * (fit + fit_others - 1.0 / n)
+    b = moments + square * (0.5 * (row - row_others + 1.0) / n - fit_others)
+    c = moments**2 - square * (row_others / n + fit_others)
+    root, is_known = np.sqrt(np.maximum(b * b - a * c, 0.0)), a > 0.0
+    low, high = (
+        np.where(is_known, (b + side * root) / np.where(is_known, a, 1.0), end) for side, end in ((-1, 0.0), (1, 1.0))
+    )
+    return np.stack([np.clip(low, 0.0, found), np.clip(high, found, 1.0)], 1)
+
+
+def _at(probabilities: Floats, ratio: Floats) -> Floats:
+    """Probabilities (n, k) for shares that are ``ratio`` times as large, (k,)."""
+    changed = probabilities * ratio
+    return changed / changed.sum(1, keepdims=True)
 
 
 def complete_shares(given: Mapping[Any, float], shares: Floats, classes: list[Any]) -> Floats:
@@ -83,35 +114,17 @@ def complete_shares(given: Mapping[Any, float], shares: Floats, classes: list[An
     return found + np.array([given.get(label, 0.0) for label in classes])
 
 
-def shares_by_em(probabilities: Floats, shares: Floats, others: Iterable[Floats] = ()) -> Shares:
+def shares_by_em(probabilities: Floats, shares: Floats) -> Floats:
     """The shares of the classes in rows with these calibrated probabilities (n, k), by EM from the old shares (k,).
 
-    ``others`` are probabilities of the same rows, or of some of them, by calibrations that leave out a part of the rows they
-    were fitted to, one part each. The interval then includes the error of the calibration, by the jackknife.
-
     >>> found = shares_by_em(np.array([[0.9, 0.1]] * 90 + [[0.1, 0.9]] * 10), np.array([0.5, 0.5]))
-    >>> found.values.round(2).tolist()                  # the pseudo-rows keep 0.1 of the second class; without them it is 0
+    >>> found.round(2).tolist()                         # the pseudo-rows keep 0.1 of the second class; without them it is 0
     [0.9, 0.1]
     """
-    found = _iterate(probabilities, shares, shares)
-    ratio = probabilities / shares
-    total = (ratio * found).sum(1, keepdims=True)
-    rest = (total - ratio * found) / (1.0 - found)
-    information = (((ratio - rest) / total) ** 2).sum(0)  # about each share, while the others keep their proportions
-    squares = 1.0 / (np.maximum(information, 1e-300) * (found * (1.0 - found)) ** 2)  # of the errors of logits
-    without = np.array([logit(_iterate(one, shares, found)) for one in others])
-    if len(without) > 1:
-        squares += (len(without) - 1) * without.var(0)
-    step = Z * np.sqrt(squares)
-    return Shares(found, expit(logit(found)[:, None] + np.stack([-step, step], 1)))
-
-
-def _iterate(probabilities: Floats, shares: Floats, start: Floats) -> Floats:
-    """The shares at which EM stands still."""
-    ratio, n, found = probabilities / shares, len(probabilities), start
+    n, found = len(probabilities), shares
     for _ in range(_MOST_ROUNDS):
-        before, mixed = found, ratio * found
-        found = ((mixed / mixed.sum(1, keepdims=True)).sum(0) + PSEUDO_ROWS * shares) / (n + PSEUDO_ROWS)
+        before = found
+        found = (_at(probabilities, found / shares).sum(0) + PSEUDO_ROWS * shares) / (n + PSEUDO_ROWS)
         if np.abs(found - before).max() < _TOLERANCE:
             break
     return found
