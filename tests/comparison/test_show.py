@@ -1,6 +1,7 @@
 """The printed table, costs as people read them, and the lines of progress."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from rich.console import Console
 from metricfit import _progress
 from metricfit.cli import _compare
 from metricfit.comparison import compare
+from metricfit.comparison._verdict import interval_in_words
 from metricfit.metrics import Cost
 from tests.comparison.made import around, compare_scores
 
@@ -71,9 +73,11 @@ def costly():
 def test_a_verdict_on_costs_has_no_negative_score():
     words = costly().verdict.about_model
     assert "Best: boosting, threshold, 0.4800" in words
-    assert "It beats linear, threshold, 0.5600, by a saving of +0.0800 per case (95 % interval +0.0" in words
+    assert "It beats linear, threshold, 0.5600, by a saving of 0.0800 per case (95 % interval 0.0" in words
     assert "-0.48" not in words
     assert "-0.56" not in words
+    rise = interval_in_words(costly().reference.behind_best, costly())
+    assert re.fullmatch(r"a rise of 0\.0800 per case \(95 % interval 0\.06\d+ to 0\.09\d+\)", rise)
     assert "cost 0.48 per case" in costly().about("boosting, threshold").verdict.headline
     assert "minus cost" not in costly().verdict.sentence
 
@@ -83,6 +87,7 @@ def test_the_terminal_shows_costs(capsys):
     text = capsys.readouterr().out
     assert "cost per case" in text
     assert "minus cost" not in text
+    assert "saving vs linear threshold" in text
     (line,) = (line for line in text.splitlines() if line.strip().startswith("boosting"))
     assert "0.4800 (0.4" in line  # the interval too, from low to high
     assert "-0.4800" not in line

@@ -45,7 +45,9 @@ def test_a_lack_of_evidence_is_not_equality():
 def test_of_several_unclear_ones_the_highest_is_named():
     found = compare_scores(linear_cross_entropy=around(0.5, 0.2), **UNSURE).verdict.about_model
     assert "whether linear, threshold (0.6000) is as good" in found
-    assert found.endswith("The same holds for one more.")
+    assert found.endswith("The same holds for linear, cross_entropy.")
+    more = compare_scores(linear_cross_entropy=around(0.5, 0.2), linear_hinge=around(0.5, 0.2), **UNSURE).verdict
+    assert more.about_model.endswith("The same holds for two other contenders.")
 
 
 def test_everything_simpler_is_worse():
@@ -183,33 +185,34 @@ def test_a_test_set_has_no_splits_and_no_repeats():
             {"cross_entropy": around(0.61, 0.1), "exact": around(0.62, 0.015)},
             None,
             "perhaps",
-            "until then use plain cross-entropy, 0.6100.",
+            "Plain cross-entropy has 0.6100. Run more repeats to decide.",
         ),
         (
             {"exact": around(0.7, 0.2)},
             None,
             "no",
-            "EXACT, trained for f1, is ahead of the tuned threshold with 0.7000, but not beyond chance: +0.1000 (",
+            "not shown to help. EXACT reaches 0.7000 and a tuned threshold 0.6000, but that may be chance: +0.1000 (",
         ),
         (
             {"exact": around(0.5, 0.01)},
             None,
             "no",
-            "No method trained for f1 is ahead of that; the best of them, EXACT, has 0.5000.",
+            "No method trained for it is ahead of a tuned threshold, 0.6000; the best of them, EXACT, has 0.5000.",
         ),
         (
             {"hinge": around(0.9, 0.01), "exact": around(0.5, 0.01)},
             None,
             "no",
-            "Linear model: a tuned threshold is enough: it reaches 0.6000.",
+            "Linear model: no, training for f1 is not shown to help.",
         ),
         (
             {"cross_entropy": around(0.65, 0.1), "exact": around(0.5, 0.01)},
             None,
             "no",
-            "Linear model: plain cross-entropy is enough: it reaches 0.6500. A tuned threshold has 0.6000.",
+            "the best of them, EXACT, has 0.5000. Plain cross-entropy has 0.6500.",
         ),
         ({"auto": around(0.65, 0.1)}, "threshold", "no", "The automatic choice mostly did not train for f1."),
+        ({}, None, "no", "Linear model: a tuned threshold reaches 0.6000. None of the compared methods trains for f1."),
     ],
 )
 def test_verdicts_on_methods(scores, chosen, answer, words):
@@ -217,6 +220,23 @@ def test_verdicts_on_methods(scores, chosen, answer, words):
     found = compare_scores(chosen=chosen, **linear).verdict
     assert found.answer == answer
     assert words in found.about_method
+
+
+@pytest.mark.parametrize(("gain", "answer"), [(around(0.604, 0.1), "no"), (around(0.62, 0.015), "perhaps")])
+def test_both_sentences_recommend_the_same(gain, answer):
+    """The issue: "Use the linear model trained by direct training" and "a tuned threshold is enough" in one verdict."""
+    verdict = compare_scores(linear_threshold=around(0.6), linear_direct=gain).verdict
+    assert (verdict.status, verdict.recommended, verdict.answer) == ("unclear", "linear, direct", answer)
+    assert "but that may be chance: +0.0" in verdict.about_method
+    assert "enough" not in verdict.about_method
+    assert "use" not in verdict.about_method.split()
+
+
+def test_the_verdict_says_what_the_automatic_choice_took():
+    """The issue: the best was "linear, auto", and its fit "linear by threshold"."""
+    found = compare_scores(chosen="threshold", linear_threshold=around(0.6), linear_auto=around(0.604, 0.1)).verdict
+    assert found.best == "linear, auto"
+    assert " On 10 of 10 splits it chose threshold. Not enough data to tell" in found.about_model
 
 
 SCORES = {

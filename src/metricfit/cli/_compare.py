@@ -143,7 +143,8 @@ def _comparison_table(comparison: Comparison, width: int) -> RichTable:
     if comparison.limits is not None:
         return _limits_table(comparison, comparison.limits, table)
     table.add_column("method", overflow="fold", min_width=len("cross_entropy"))  # long models leave methods in one line
-    against = "vs linear threshold" if width >= WIDE else "vs linear\nthreshold"
+    saving = "saving " if comparison.metric_words.is_cost else ""
+    against = f"{saving}vs linear threshold" if width >= WIDE else f"{saving}vs linear\nthreshold"
     for heading in (shorten(comparison.metric_words.title, MAX_HEAD), against, "p (Holm)", "fit, s"):
         table.add_column(Text(heading), justify="right", no_wrap=True)
     for result in comparison.results.values():

@@ -176,6 +176,7 @@ def _model_verdict(comparison: Comparison) -> Verdict:
     words, use = f"Best: {name_and_score(best, comparison)} ({best.seconds:.1f} s per fit).", f"Use {best.contender.in_words}"
     if best is not base:
         words += _against_reference(best, base, comparison)
+    words += _choice_in_words(best)
     if close:
         recommended, within = close[0], f"{comparison.margin:.2g}"
         difference = interval_in_words(recommended.behind_best, comparison)
@@ -202,12 +203,23 @@ def _model_verdict(comparison: Comparison) -> Verdict:
 
 def _not_enough_data(unclear: Sequence[Result], comparison: Comparison) -> str:
     """Of the simpler contenders that may or may not be as good, the one with the highest score."""
-    one, others = highest_of(unclear), len(unclear) - 1
+    one = highest_of(unclear)
+    others = [other for other in unclear if other is not one]
     difference = f"the difference is {interval_in_words(one.behind_best, comparison)}"
-    more = f" The same holds for {number_word(others)} more."
     named = f"{one.contender.name} ({comparison.metric_words.text(one.estimate.mean)})"
     words = f" Not enough data to tell whether {named} is as good: {difference}."
-    return words + (more if others else "")
+    if not others:
+        return words
+    more = others[0].contender.name if len(others) == 1 else f"{number_word(len(others))} other contenders"
+    return f"{words} The same holds for {more}."
+
+
+def _choice_in_words(best: Result) -> str:
+    """What an automatic choice took, which is what its name hides."""
+    if not isinstance(best.method, Choice) or not best.chosen:
+        return ""
+    name, n_splits = max(best.chosen, key=lambda one: best.chosen[one]), sum(best.chosen.values())
+    return f" On {best.chosen[name]} of {plural(n_splits, 'split')} it chose {name}."
 
 
 def _against_reference(best: Result, base: Result, comparison: Comparison) -> str:
@@ -268,7 +280,7 @@ def _method_verdict(comparison: Comparison) -> tuple[str, str]:
     better = [one for one in gains if one.difference.evidence == BETTER]
     possibly_better = [one for one in gains if one.difference.p < WEAK_LEVEL]
     plain = next((one for one in linear if one.method.name == CROSS_ENTROPY and one.difference.mean >= 0.0), None)
-    enough = f"a tuned threshold, {baseline}" if plain is None else f"plain cross-entropy, {metric.text(plain.estimate.mean)}"
+    also = "" if plain is None else f" Plain cross-entropy has {metric.text(plain.estimate.mean)}."
 
     def scores(best: Result) -> str:
         return f"{capital(best.method.title)} reaches {metric.text(best.estimate.mean)} and a tuned threshold {baseline}"
@@ -276,30 +288,25 @@ def _method_verdict(comparison: Comparison) -> tuple[str, str]:
     if better:
         best = next((one for one in better if isinstance(one.method, Choice)), highest_of(better))
         gain = difference_in_words(best.difference, comparison)
-        also = "" if plain is None else f" Plain cross-entropy has {metric.text(plain.estimate.mean)}."
         return "yes", f"Linear model: yes, training for {metric.title} helps. {scores(best)}: {gain}.{also}"
     if possibly_better:
         best = min(possibly_better, key=lambda one: one.difference.p)
         gain = difference_in_words(best.difference, comparison)
         more = "Evaluate them on more rows" if comparison.is_test_set else "Run more repeats"
-        words = f"{scores(best)}, but that may be chance: {gain}. {more} to decide; until then use {enough}."
-        return "perhaps", f"Linear model: perhaps. {words}"
-    if plain is None:
-        no = f"Linear model: a tuned threshold is enough: it reaches {baseline}."
-    else:
-        threshold = f"A tuned threshold has {baseline}{' too' if plain.difference.mean == 0.0 else ''}."
-        no = f"Linear model: plain cross-entropy is enough: it reaches {metric.text(plain.estimate.mean)}. {threshold}"
+        return "perhaps", f"Linear model: perhaps. {scores(best)}, but that may be chance: {gain}.{also} {more} to decide."
+    no = f"Linear model: no, training for {metric.title} is not shown to help."
     if not trained:
         choice = any(isinstance(one.method, Choice) for one in linear)
         reason = "The automatic choice mostly did not train" if choice else "None of the compared methods trains"
-        return "no", f"{no} {reason} for {metric.title}."
+        return "no", f"Linear model: a tuned threshold reaches {baseline}.{also} {reason} for {metric.title}."
     best = highest_of(trained)
     if not gains:
-        behind = f"No method trained for {metric.title} is ahead of that; the best of them, {best.method.title}, has"
-        return "no", f"{no} {behind} {metric.text(best.estimate.mean)}."
+        ahead = (
+            f"No method trained for it is ahead of a tuned threshold, {baseline}; the best of them, {best.method.title}, has"
+        )
+        return "no", f"{no} {ahead} {metric.text(best.estimate.mean)}.{also}"
     gain = difference_in_words(best.difference, comparison)
-    ahead = f"{capital(best.method.title)}, trained for {metric.title}, is ahead of the tuned threshold with"
-    return "no", f"{no} {ahead} {metric.text(best.estimate.mean)}, but not beyond chance: {gain}."
+    return "no", f"{no} {scores(best)}, but that may be chance: {gain}.{also}"
 
 
 def difference_in_words(difference: Difference, comparison: Comparison) -> str:
@@ -311,11 +318,17 @@ def difference_in_words(difference: Difference, comparison: Comparison) -> str:
 
 
 def interval_in_words(difference: Difference, comparison: Comparison) -> str:
-    """A difference with its interval; of costs it is a saving, since positive is better."""
-    mean = f"a saving of {difference.mean:+.4f} per case" if comparison.metric_words.is_cost else f"{difference.mean:+.4f}"
+    """A difference with its interval; of costs it is a saving, or else a rise, so that it is positive."""
+    mean, low, high, sign = difference.mean, difference.low, difference.high, "+"
+    words = f"{mean:+.4f}"
+    if comparison.metric_words.is_cost:
+        sign, kind = "", "saving"
+        if mean < 0.0:
+            kind, mean, low, high = "rise", -mean, -high, -low
+        words = f"a {kind} of {mean:.4f} per case"
     if difference.is_constant:
-        return f"{mean} ({'on all resampled rows' if comparison.is_test_set else 'the same on every split'})"
-    return f"{mean} (95 % interval {difference.low:+.4f} to {difference.high:+.4f})"
+        return f"{words} ({'on all resampled rows' if comparison.is_test_set else 'the same on every split'})"
+    return f"{words} (95 % interval {low:{sign}.4f} to {high:{sign}.4f})"
 
 
 def beats_constant(result: Result) -> bool:
