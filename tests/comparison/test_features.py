@@ -8,7 +8,14 @@ import pytest
 from scipy.sparse import csr_array, csr_matrix, issparse
 
 from metricfit.comparison import compare
-from metricfit.comparison._features import MOST_ROWS, _shuffle, coefficients_of, importance_of, join_pairs
+from metricfit.comparison._features import (
+    MOST_ROWS,
+    _shuffle,
+    coefficients_of,
+    importance_of,
+    join_pairs,
+    strongest_effects,
+)
 from metricfit.estimators import MetricClassifier
 
 NAMES = ["noise", "decides", "helps"]
@@ -35,6 +42,12 @@ def as_array(table):
     if issparse(table):
         return table.toarray()
     return np.asarray(table.to_pandas() if isinstance(table, pa.Table) else table)
+
+
+def test_a_column_without_effect_is_not_among_the_effects():
+    """The issue: "hour of signup × 1" of dates that all have the same hour. One that is zero in the mean alone stays."""
+    splits = [{("hour", "bad"): 0.0, ("age", "bad"): 0.5, ("day", "bad"): sign * 0.1} for sign in (1.0, -1.0)]
+    assert [effect.feature for effect in strongest_effects(splits)] == ["age", "day"]
 
 
 @pytest.mark.parametrize("kind", TABLES)

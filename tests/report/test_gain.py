@@ -116,9 +116,13 @@ def test_where_the_reference_is_the_best_only_the_constant_answer_is_left(two):
 @pytest.mark.parametrize(
     ("low", "high", "words"),
     [
-        (0.01, 0.2, "The difference in f1 is significant (p 0.020 after Holm)."),
-        (-0.2, -0.01, "The difference in f1 is significant (p 0.020 after Holm)."),
-        (-0.1, 0.2, "The difference in f1 may be chance (p 0.020 after Holm), and so may these numbers."),
+        (0.01, 0.2, "The difference in f1 is significant (p 0.020 after Holm, for all comparisons with the reference)."),
+        (-0.2, -0.01, "The difference in f1 is significant (p 0.020 after Holm, for all comparisons with the reference)."),
+        (
+            -0.1,
+            0.2,
+            "The difference in f1 may be chance (p 0.020 after Holm, for all comparisons with the reference), and so may these numbers.",
+        ),
         (0.1, 0.1, "The difference in f1 is significant."),
         (-math.inf, math.inf, "There are too few scores to say whether this is chance."),
     ],

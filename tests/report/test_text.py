@@ -75,6 +75,29 @@ def test_a_cost_is_a_positive_number_and_a_gain_is_a_saving(two):
     assert "The dot is the mean saving per case, compared with" in section(text, "comparison")
     assert "<b>0.5600</b>" in section(text, "summary")
     assert costly.metric_words.sentence(-0.56) == "cost 0.56 per case"
+    assert section(text, "comparison").count("<th>saving vs") == 2
+    assert "<th>saving vs" not in section(page(two, RUN), "comparison")
+
+
+def test_a_page_says_which_rows_a_score_is_of(two):
+    """The issue: three values of F1 for one contender in one report."""
+    text, said = page(two, RUN), f"The scores of the comparison are means over {len(two.reference.scores)} splits."
+    for name, of in (
+        ("review", "of all held-out rows at once, each predicted once."),
+        ("threshold", "of all held-out rows at once."),
+    ):
+        assert of in section(text, name)
+        assert said in section(text, name)
+    assert "means over" not in section(page(replace(two, is_test_set=True), RUN), "review")
+
+
+def test_a_page_has_shares_in_percent_and_says_what_a_p_value_is_corrected_for(two):
+    text = page(two, RUN)
+    chosen = review(two).about.chosen
+    low, high = chosen.precision_interval
+    shown = f'{100 * chosen.precision:.1f} % <span class="soft">({100 * low:.1f} to {100 * high:.1f} %)</span> are right'
+    assert shown in section(text, "review")
+    assert "so the same pair can have another p in another family" in section(text, "comparison")
 
 
 def test_without_a_verdict_on_methods_there_is_no_empty_card(two):

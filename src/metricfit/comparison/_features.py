@@ -16,6 +16,7 @@ from metricfit.comparison._statistics import score_of
 from metricfit.estimators import MetricClassifier
 
 MOST_EFFECTS = 15
+NO_EFFECT = 1e-6  # log-odds: what is left of a constant column
 MOST_ROWS = 1000  # of a split that are shuffled and predicted again for every column
 Coefficients = dict[tuple[str, str], float]  # (feature, label): change in log-odds
 
@@ -90,6 +91,8 @@ def _split_name(name: str, columns: Collection[str]) -> tuple[str, str]:
 def strongest_effects(splits: Sequence[Coefficients]) -> tuple[Effect, ...]:
     """Mean and standard deviation over the splits, the strongest first. A feature that a split does not have counts as zero.
 
+    Features that have no effect on any split, such as constant ones, are left out.
+
     >>> first, second = {("age", "sick"): 1.0, ("sex", "sick"): 0.5}, {("age", "sick"): 3.0}
     >>> strongest_effects([first, second])[0]
     Effect(feature='age', label='sick', mean=2.0, deviation=1.0)
@@ -97,6 +100,7 @@ def strongest_effects(splits: Sequence[Coefficients]) -> tuple[Effect, ...]:
     pairs = dict.fromkeys(pair for split in splits for pair in split)
     values = {pair: [split.get(pair, 0.0) for split in splits] for pair in pairs}
     found = [Effect(*pair, float(np.mean(ones)), float(np.std(ones))) for pair, ones in values.items()]
+    found = [one for one in found if abs(one.mean) > NO_EFFECT or one.deviation > NO_EFFECT]
     return tuple(sorted(found, key=lambda effect: -abs(effect.mean))[:MOST_EFFECTS])
 
 

@@ -101,7 +101,8 @@ def gain(comparison: Comparison) -> Gain:
         classes = class_changes(before, after, names, base) if positive is None else []
         saving = None if costs is None else total_cost(before, costs, base) - total_cost(after, costs, base)
         right = [rows_right(before, after, base)]
-        steps.append(Step(other, _significance(difference, comparison), [*changes, *right], classes, saving))
+        family = "the reference" if other is comparison.reference else "a constant answer"
+        steps.append(Step(other, _significance(difference, family, comparison), [*changes, *right], classes, saving))
     shown = [] if costs is None else [result, *(step.other for step in steps)]
     return Gain(
         result,
@@ -113,11 +114,13 @@ def gain(comparison: Comparison) -> Gain:
     )
 
 
-def _significance(difference: Difference, comparison: Comparison) -> str:
+def _significance(difference: Difference, family: str, comparison: Comparison) -> str:
+    """Whether the difference may be chance. Its p-value is corrected for all comparisons with the same contender."""
     if difference.evidence == UNKNOWN:
         return "There are too few scores to say whether this is chance."
     what = f"The {comparison.metric_words.difference}"
-    after = f" (p {p_in_words(difference.p_holm)} after Holm)" if difference.is_tested else ""
+    holm = "" if difference.p_holm == difference.p else f" after Holm, for all comparisons with {family}"
+    after = f" (p {p_in_words(difference.p_holm)}{holm})" if difference.is_tested else ""
     if difference.evidence == CHANCE:
         return f"{what} may be chance{after}, and so may these numbers."
     return f"{what} is significant{after}."

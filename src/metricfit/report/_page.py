@@ -92,6 +92,7 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         "choice": words.choice_line(comparison),
         "n_colours": words.N_COLOURS,
         "sizes": class_sizes(comparison),
+        "score_words": f"The scores of the comparison are means over {len(comparison.reference.scores)} splits.",
         "max_classes": MAX_CLASSES,
         "max_folded": MAX_FOLDED,
     }
