@@ -12,7 +12,7 @@ from reproductions._markdown import table
 
 TIE = 0.5  # points; a published difference up to this counts as a tie, in all papers alike
 
-FULL, REDUCED, SCALED = "full", "reduced", "scaled"  # protocols, see Experiment.protocol
+FULL, REDUCED, SCALED, QUICK = "full", "reduced", "scaled", "quick"  # protocols, see Experiment.protocol; QUICK is --quick
 
 # the verdicts on a published gain, and those on a published tie
 GAIN_VERDICTS = ("holds", "larger", "smaller", "within noise", "no such gain", "reversed")
@@ -53,7 +53,7 @@ class Claim:
 
     A claim without a number has ``direction`` 1 (better) or -1 (worse) instead of ``published``. With neither, nothing was
     published and the claim is only a measurement. Claims of one ``group`` share runs, so they are not independent. ``toy`` is
-    for examples of a few points, which were made to show the effect. ``protocol`` is FULL, REDUCED or SCALED.
+    for examples of a few points, which were made to show the effect. ``protocol`` is FULL, REDUCED, SCALED or QUICK.
     """
 
     text: str
@@ -121,6 +121,8 @@ class Claim:
         """
         if self.kind == "nothing":
             return NOT_PUBLISHED
+        if self.protocol == QUICK:
+            return "quick: no verdict"
         if self.protocol == SCALED:
             return NO_VERDICT
         seen = self.low > 0.0 or self.high < 0.0

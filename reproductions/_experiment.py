@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproductions._claims import FULL, REDUCED, SCALED, Claim
+from reproductions._claims import FULL, QUICK, REDUCED, SCALED, Claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,11 +103,13 @@ class Experiment:
         """
         return REDUCED if self.cut else SCALED if self.scaled else FULL
 
-    def claims_of(self, found: Results, full: bool = False) -> list[Claim]:
-        """The claims with the protocol of the run; ``full`` for a run of the paper's size.
+    def claims_of(self, found: Results, full: bool = False, quick: bool = False) -> list[Claim]:
+        """The claims with the protocol of the run; ``full`` for a run of the paper's size, ``quick`` for a shortened one.
 
         A claim that is scaled by itself stays so, because its data are not the paper's.
         """
+        if quick:
+            return [replace(one, protocol=QUICK) for one in self.claims(found)]
         protocol = FULL if full else self.protocol
         return [one if one.protocol == SCALED else replace(one, protocol=protocol) for one in self.claims(found)]
 

@@ -23,6 +23,7 @@ from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._figure import save_svg
 from reproductions._machine import hardware
 
+SHORTENED = "**This run is shortened by `--quick`: it shows that the program works, and its numbers do not count.**"
 SIZE = {  # of a run, by protocol
     REDUCED: " The run is *reduced*: the paper's network and data, with fewer rows, folds, seeds, draws or epochs.",
     SCALED: " The run is *scaled*: another network, other data or a fraction of the epochs. Claims of papers get no verdict.",
@@ -60,7 +61,9 @@ def run(
         reporter.step(", ".join(map(str, cell.values())), None)
     found = [(cell, row) for cell, file in zip(cells, files, strict=True) for row in _read_cell(file) or []]
     how = f"Written by `{command}` on {hardware()}."
-    if not scope.full:
+    if scope.quick:
+        how = f"{SHORTENED}\n\n{how}"
+    elif not scope.full:
         how += SIZE.get(experiment.protocol, "") + " `--full` runs the paper's size." * experiment.scaled
     if saved and missing:
         how += f" {len(cells) - len(missing)} of {len(cells)} cells are finished."
@@ -69,15 +72,15 @@ def run(
     if experiment.figure is not None:
         with new_file(out / f"{name}.svg", overwrite=True) as file:
             save_svg(experiment.figure(found), file)
-    text = f"# {experiment.title}\n\n{how}\n\n{page_body(experiment, found, name, scope.full)}"
+    text = f"# {experiment.title}\n\n{how}\n\n{page_body(experiment, found, name, scope.full, scope.quick)}"
     _write(out / f"{name}.md", text)
     return text
 
 
-def page_body(experiment: Experiment, found: Results, name: str, full: bool = False) -> str:
+def page_body(experiment: Experiment, found: Results, name: str, full: bool = False, quick: bool = False) -> str:
     """A page of results below its title and command: the summary, the claims and the figure, whose file has this name."""
     parts = [experiment.summary(found).strip()]
-    if claims := experiment.claims_of(found, full):
+    if claims := experiment.claims_of(found, full, quick):
         parts.append(claims_section(claims))
     if experiment.figure is not None:
         parts.append(f"![{experiment.title}]({name}.svg)")

@@ -47,6 +47,9 @@ def test_a_small_run(run, data):
     assert "EXACT reaches the paper's training accuracy" in out
     assert "4 of 4: wine, EXACT\n" in err
     assert "exact-tabular-quick.csv, .md" in err
+    assert out.split("\n\n")[1].startswith("**This run is shortened by `--quick`")
+    assert "| quick | quick: no verdict |" in out
+    assert "| full |" not in out
 
 
 @pytest.mark.parametrize(
