@@ -94,6 +94,21 @@ def test_data(run, table, tmp_path, lines, message):
             f"--models 'bosting' is not a model. Did you mean 'boosting'? Choose from {MODELS}.",
         ),
         (
+            "compare good.csv --metric f1_binary",
+            2,
+            "--metric 'f1_binary' is not a metric. Did you mean 'f1'? `metricfit metrics` lists them.",
+        ),
+        (
+            "compare good.csv --repeats few",
+            2,
+            "Invalid value for '--repeats': expected a whole number. See `metricfit --help`.",
+        ),
+        (
+            "compare good.csv --margin -1",
+            2,
+            "Invalid value for '--margin': expected a number greater than or equal to 0. See `metricfit --help`.",
+        ),
+        (
             "compare good.csv --models linear --time-limit 60",
             2,
             "--time-limit is for the ensemble: add it to --models, or leave the limit out.",

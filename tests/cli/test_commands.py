@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import metricfit as mf
+from metricfit._errors import UsageError
 from metricfit.cli._model import REPORT_FILE, TABLE_FILE
 from metricfit.metrics import names
 from tests.cli.conftest import HEADER, LINEAR, SHORT, hidden, rows
@@ -88,6 +89,15 @@ def test_fit_writes_a_whole_model(fitted):
     assert [column["type"] for column in found["columns"]] == ["number", "string", "date"]
 
 
+def test_fit_says_that_the_method_is_the_automatic_choice(run, good):
+    """The issue: `compare` recommended "linear, auto", and its command "Fitted to all rows: linear by threshold"."""
+    _, out, _ = run("fit", good, "--out", "model", "--model", "linear", *SHORT)
+    chosen = mf.MetricClassifier.load("model").chosen_
+    assert f"Fitted to all rows: linear by {chosen}, the automatic choice, for f1." in out.splitlines()
+    _, out, _ = run("fit", good, "--out", "other", "--model", "linear", "--method", "threshold", *SHORT)
+    assert "Fitted to all rows: linear by threshold, for f1." in out.splitlines()
+
+
 def test_fit_says_what_it_found_as_json(run, good):
     code, out, _ = run("fit", good, "--out", "model", "--model", "linear", *SHORT, "--json")
     found = json.loads(out)
@@ -133,6 +143,40 @@ def test_inspect_shows_the_costs(run, good):
     assert lines[at + 1].split() == ["well,", "predicted", "sick", "1"]
     costs = {"sick, predicted well": 5.0, "well, predicted sick": 1.0}
     assert json.loads(run("inspect", "model", "--json")[1])["costs"] == costs
+
+
+def test_inspect_describes_a_rule(run, table):
+    """The issue: "Folder rule.json does not exist." of a file that does."""
+    scores = table(
+        ["p_bad,y", *(f"{index / 40:.3f},{'bad' if index % 7 > 7 - index / 8 else 'good'}" for index in range(1, 40))]
+    )
+    assert run("decide", scores, "--target", "y", "--metric", "f1", "--positive", "bad", "--out", "rule.json")[0] == 0
+    rule = mf.DecisionRule.load("rule.json")
+    code, out, _ = run("inspect", "rule.json")
+    assert (code, out.rstrip("\n")) == (0, rule.summary())
+    assert json.loads(run("inspect", "rule.json", "--json")[1])["rule"] == rule.summary().splitlines()
+    code, out, err = run("inspect", scores)
+    assert (code, out) == (1, "")
+    assert "is not a decision rule of metricfit." in err
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "words"),
+    [
+        ("compare", ("--jobs", "1"), "10 splits of the comparison take about 10 minutes."),
+        ("compare", ("--jobs", "4"), "10 splits of the comparison take about 3 minutes."),
+        ("compare", ("--time", "day"), "5 splits of the comparison take about 5 minutes."),
+        ("fit", ("--out", "m"), "10 splits of the comparison and the fit to all rows take about 11 minutes."),
+    ],
+)
+def test_a_time_limit_says_how_long_all_fits_take(run, good, monkeypatch, command, options, words):
+    def stop(*_, **__):  # before any fit
+        raise UsageError("stopped")
+
+    monkeypatch.setattr("metricfit.comparison.compare", stop)
+    code, _, err = run(command, good, "--time-limit", "60", *options)
+    assert code == 2
+    assert err.splitlines()[-2:] == [f"--time-limit is for each fit of the ensemble: {words}", "metricfit: stopped"]
 
 
 def test_inspect_says_what_is_in_a_model(run, fitted):

@@ -117,7 +117,12 @@ KAPPA = {"metric": "quadratic_kappa"}
 @pytest.mark.parametrize(
     ("file", "options", "error", "match"),
     [
-        ("levels", KAPPA, UsageError, r"needs the order of the classes.*Pass --classes 'high,low,medium,very high'"),
+        (
+            "levels",
+            KAPPA,
+            UsageError,
+            r"needs the order of the classes.*names have no order: 'high', 'low', 'medium', 'very high'\. .* --classes LOWEST,\.\.\.,HIGHEST",
+        ),
         ("levels", {**KAPPA, "classes": "low,medium,high"}, UsageError, "'very high' is missing"),
         ("levels", {**KAPPA, "classes": "low,low,medium,high,very high"}, UsageError, "twice"),
         ("levels", {**KAPPA, "classes": "lo,b"}, UsageError, "is not a class"),

@@ -365,3 +365,13 @@ class TestMargins:
             return hinge + 0.5 * (weight**2).sum() / 300
 
         assert objective(ours.coef_, ours.intercept_) < objective(peer.coef_) + 1e-3
+
+
+def test_the_summary_of_a_cost_is_a_positive_number():
+    """The issue: "for minus cost: -0.6756"."""
+    features, target = imbalanced(200)
+    fitted = linear(metrics.Cost([[0.0, 1.0], [5.0, 0.0]])).fit(features, target)
+    first = fitted.summary().splitlines()[0]
+    (score,) = (row["metric"] for row in fitted.candidates_ if row["candidate"] == fitted.chosen_)
+    assert f"for cost per case: {-score:.4f} on held-out rows" in first
+    assert "-" not in first.split(":", 1)[1].replace("held-out", "")

@@ -175,7 +175,8 @@ def _fit_table(options: FitOptions) -> None:
         return
     show_comparison(found)
     print()
-    by = f"{fitted.learner_} by {fitted.chosen_}, for {found.metric}"  # without another score than that of the verdict
+    automatic = ", the automatic choice" if method == "auto" and model == "linear" and not limited else ""
+    by = f"{fitted.learner_} by {fitted.chosen_}{automatic}, for {found.metric_words.title}"  # no score but the verdict's
     lines = [f"Fitted to all rows: {by}.", *sentences, *fitted.notes_]
     if decides:
         lines += [f"Model and {REPORT_FILE}: {out}", f"Next: {next_command}"]

@@ -50,6 +50,8 @@ class Inputs:
         from metricfit._progress import bar_or_lines
         from metricfit.comparison import compare
 
+        if options.time_limit is not None and n_jobs is not None:  # a cluster may have any number of workers
+            say(self._time_of_fits(options, options.time_limit, n_jobs))
         with bar_or_lines(by_split=True) as progress:
             return compare(
                 self.table.features,
@@ -71,6 +73,16 @@ class Inputs:
                 progress=progress,
                 **more,
             )
+
+    def _time_of_fits(self, options: TableOptions, time_limit: float, n_jobs: int) -> str:
+        """How long all fits with the time limit take: one per split, and the last one of ``metricfit fit``."""
+        from metricfit._progress import in_words
+
+        n_splits = 1 if self.test is not None else options.folds * (1 if self.time is not None else options.repeats)
+        last = 1 if hasattr(options, "out") else 0
+        seconds = time_limit * (math.ceil(n_splits / n_jobs) + last)
+        each = f"{n_splits} split{'s' if n_splits > 1 else ''} of the comparison{' and the fit to all rows' if last else ''}"
+        return f"--time-limit is for each fit of the ensemble: {each} take about {in_words(seconds)}."
 
 
 def read_inputs(file: Path, options: TableOptions) -> Inputs:

@@ -16,13 +16,18 @@ from metricfit.cli._model import SCORES_FILE, TABLE_FILE, describe, read_json
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote.", show_default=False)],
+    model: Annotated[
+        Path, typer.Argument(help="Folder that `metricfit fit` wrote, or rule of `metricfit decide`.", show_default=False)
+    ],
     as_json: options.AsJson = False,
 ) -> None:
-    """Show the contents of a saved model.
+    """Show the contents of a saved model, or the sentences of a rule.
 
     The command reads only the descriptions of the model, which is fast.
     """
+    if model.is_file():
+        _show_rule(model, as_json)
+        return
     described, table, scores = _read(model)
     try:
         found = _contents(described, table, scores)
@@ -31,6 +36,23 @@ def inspect(
         raise DataError(f"{model} contains a damaged model: {error!r}") from error
     if as_json:
         print(json.dumps(found, indent=1, default=str))
+        return
+    for line in lines:
+        print(printable(line))
+
+
+def _show_rule(file: Path, as_json: bool) -> None:
+    """What a rule decides, and how well."""
+    from metricfit.decisions import DecisionRule
+    from metricfit.metrics import name_of
+
+    try:
+        rule = DecisionRule.load(file)
+    except ValueError as error:
+        raise DataError(str(error)) from error
+    lines = rule.summary().splitlines()
+    if as_json:
+        print(json.dumps({"metric": name_of(rule.metric), "classes": rule.classes_.tolist(), "rule": lines}, indent=1))
         return
     for line in lines:
         print(printable(line))

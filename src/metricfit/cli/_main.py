@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -33,6 +34,11 @@ STOPPED = "Interrupted; nothing was written."
 NO_MEMORY = "There is not enough memory for these data. Pass fewer rows, or drop columns with --drop."
 LIMITED = '\n\nExample: metricfit {} churn.csv --metric recall --subject-to "precision >= 0.9" --confidence 0.9'
 WITH_COSTS = '\n\nExample: metricfit decide payments.csv --cost "fraud,ok=amount; ok,fraud=5" --budget fraud=2%'
+_SAID_BY_PARSER = {  # typer's words for a number, and ours
+    r"Input should be a valid integer\b.*": "expected a whole number",
+    r"Input should be a valid number\b.*": "expected a number",
+    r"Input should be ": "expected a number ",
+}
 QUESTIONS = (  # of the demo: words, data, and options of `compare`
     (
         "How does a buyer's guide rate a car? A linear model keeps the answer readable.",
@@ -84,8 +90,21 @@ def run_app(app: typer.Typer, command: str, stopped: str = STOPPED) -> int:
             if type(error).__name__ == "NoArgsIsHelpError":  # by name: its module depends on typer's version
                 print(error.format_message(), file=sys.stderr)  # the whole help, as click prints it
                 return USAGE
-            return complain(f"{error.format_message()} See `{command} --help`.", USAGE)
+            return complain(f"{_plain_words(error.format_message())} See `{command} --help`.", USAGE)
         raise
+
+
+def _plain_words(text: str) -> str:
+    """An error of typer without the words of its parser, and as a sentence.
+
+    >>> _plain_words("Invalid value for '--folds': Input should be a valid integer, unable to parse string as an integer")
+    "Invalid value for '--folds': expected a whole number."
+    >>> _plain_words("No such option: --fold Did you mean --folds?")
+    'No such option: --fold Did you mean --folds?'
+    """
+    for said, words in _SAID_BY_PARSER.items():
+        text = re.sub(said, words, text)
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 @contextmanager

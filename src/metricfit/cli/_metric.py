@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 DEFAULT_METRIC = "f1"
 OTHERWISE = "otherwise"
+MOST_CLASSES = 6  # named in an error
 LONG_HEADER = ["true", "predicted", "cost"]
 EXAMPLE = '--cost "bad,good=5; good,bad=1": the true class, the predicted class, the cost'
 
@@ -43,7 +43,8 @@ def check_metric(metric: str) -> None:
         metrics.get(metric)
     except ValueError as error:
         text = str(error).removeprefix("`metric` ")
-        known = f"{metric!r} is not a metric.{did_you_mean(metric, metrics.names())} `metricfit metrics` lists them."
+        near = did_you_mean(metric.removesuffix("_binary"), metrics.names())  # "f1" is scikit-learn's "binary"
+        known = f"{metric!r} is not a metric.{near} `metricfit metrics` lists them."
         raise UsageError(f"--metric {known if text.startswith('should') else text}") from error
 
 
@@ -126,10 +127,11 @@ def _check_order(name: str, classes: NDArray[Any], order: list[Any] | None) -> t
     if not metrics.get(name).depends_on_order(len(classes)):
         return ()
     if order is None and classes.dtype.kind not in "iufb":
-        known = shlex.quote(",".join(map(str, classes)))
+        known = ", ".join(map(repr, classes.tolist()[:MOST_CLASSES]))
+        more = f" and {len(classes) - MOST_CLASSES} more" if len(classes) > MOST_CLASSES else ""
         raise UsageError(
-            f"--metric {name} needs the order of the classes, but names have no order. Pass --classes {known} with the "
-            "classes from the lowest to the highest."
+            f"--metric {name} needs the order of the classes, but names have no order: {known}{more}. Pass them from the "
+            "lowest to the highest: --classes LOWEST,...,HIGHEST."
         )
     return (f"The order of the classes is {' < '.join(map(str, classes.tolist() if order is None else order))}.",)
 
@@ -236,6 +238,8 @@ def _add(
         wanted, near = "a number", ""
         if columns:
             wanted, near = "a number or a column of the file", did_you_mean(cost.strip(), columns)
+        elif cost.strip().isidentifier() and cost.strip().lower() not in ("inf", "infinity", "nan"):
+            near = " Costs that differ from row to row, in a column of the file, are for `metricfit decide`."
         raise DataError(f"{where}: the cost of {true},{predicted} should be {wanted}, got {cost.strip()!r}.{near}")
     if (true, predicted) in found:
         raise DataError(f"{where}: {true},{predicted} has two costs.")

@@ -161,7 +161,8 @@ class TableOptions:
     time_limit: Annotated[
         float | None,
         typer.Option(
-            help="Seconds for each fit of the ensemble, such as 60: more members, trained on more splits.",
+            help="Seconds for each fit of the ensemble, such as 60: more members, trained on more splits. There is one fit "
+            "per split, 10 by default, and in `fit` another one for all rows: 60 then takes about 11 minutes.",
             show_default=False,
         ),
     ] = None

@@ -319,11 +319,12 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
             One line for the fit, or the sentences of ``rule_``, then one line per note.
         """
         check_is_fitted(self)
-        line = f"{self.learner_}, {self.chosen_} for {metrics.name_of(self.metric)}"
+        is_cost = isinstance(self.metric_, metrics.Cost)  # which people read as a positive number
+        line = f"{self.learner_}, {self.chosen_} for {'cost per case' if is_cost else metrics.name_of(self.metric)}"
         if hasattr(self, "rule_"):
             line += f"\n{self.rule_.summary()}"
         elif self.candidates_:
-            rows = {row["candidate"]: row["metric"] for row in self.candidates_}
+            rows = {row["candidate"]: -row["metric"] if is_cost else row["metric"] for row in self.candidates_}
             others = "; ".join(f"{name} {value:.4f}" for name, value in rows.items() if name != self.chosen_)
             line += f": {rows[self.chosen_]:.4f} on held-out rows ({others})"
         return "\n".join([line, *self.notes_])
