@@ -48,7 +48,7 @@ def test_files(text, tmp_path):
         ("bad,good=amount; good,bad=1", DataError, r"got 'amount'\. Costs that differ from row to row.* `metricfit decide`"),
         ("bad,good=inf; good,bad=1", DataError, r"should be a number, got 'inf'\.$"),
         ("bad=5", UsageError, "should have parts such as"),
-        ("bad,good=5; bad,good=6", DataError, "has a cost already"),
+        ("bad,good=5; bad,good=6", DataError, "has two costs"),
         ("missing.csv", UsageError, "neither a file nor a list of costs"),
         ("otherwise=1", UsageError, "names no pair"),
     ],

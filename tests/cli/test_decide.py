@@ -406,3 +406,12 @@ def test_an_existing_rule_is_kept(run, scores, tmp_path):
     assert (tmp_path / "rule.json").read_text() == "mine"
     assert run("decide", scores, "--out", "rule.json", "--overwrite")[0] == 0
     assert DecisionRule.load(tmp_path / "rule.json").columns_ == ("p_fraud", "p_ok")
+
+
+@pytest.mark.parametrize("options", [(), ("--scores", "p_jazz,p_folk")])
+def test_labels_in_one_cell_need_columns(run, table, options):
+    """The issue: a target of "jazz|folk" was a class without scores."""
+    lines = ["p_jazz,p_folk,y", *(f"0.{index},0.4,{('jazz', 'folk', 'jazz|folk')[index % 3]}" for index in range(1, 10))]
+    code, _, err = run("decide", table(lines), "--target", "y", "--metric", "f1_macro", *options)
+    assert code == 1
+    assert err.rstrip().endswith("these need a column of 0 and 1 each, --target jazz,folk.")

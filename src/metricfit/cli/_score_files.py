@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+_SEVERAL = re.compile("[|;]")  # between labels in one cell
 _OF_A_TARGET = re.compile(r"(?:y|is|has|label|target|true)[ _.:-]+(.+)", re.IGNORECASE)
 _ZERO_OR_ONE = {"0": 0, "1": 1, "false": 0, "true": 1}
 MOST_SHOWN = 10  # columns in a message
@@ -85,12 +86,26 @@ def find_score_columns(
         known, example = listed([str(label) for label in classes], MOST_SHOWN), classes[0]
         raise DataError(
             f"No columns of scores were found for the classes {known}: expected names such as p_{example}, proba_{example} or "
-            f"{example}. Pass --scores with the columns, separated by commas. Columns: {listed(names, MOST_SHOWN)}."
+            f"{example}. Pass --scores with the columns, separated by commas. Columns: {listed(names, MOST_SHOWN)}.{_of_several(classes)}"
         )
     raise DataError(
         f"Class {quoted(missing[0])} has no column of scores; found {listed(list(parts), 5)}. "
-        f"Pass --scores with a column for each of the {len(classes)} classes."
+        f"Pass --scores with a column for each of the {len(classes)} classes.{_of_several(classes)}"
     )
+
+
+def _of_several(classes: Sequence[Any]) -> str:
+    """What to do where a label looks like several, or nothing.
+
+    >>> _of_several(["folk", "jazz", "jazz|folk"]), _of_several(["folk", "rock'n'roll"])
+    (" 'jazz|folk' looks like several labels of one row: these need a column of 0 and 1 each, --target jazz,folk.", '')
+    """
+    for label in map(str, classes):
+        parts = [part.strip() for part in _SEVERAL.split(label)]
+        if len(parts) > 1 and all(parts):
+            look = f" {quoted(label)} looks like several labels of one row: these need a column of 0 and 1 each,"
+            return f"{look} --target {','.join(parts)}."
+    return ""
 
 
 def _in_order(passed: Sequence[str], classes: Sequence[Any], order: Sequence[Any], parts: Mapping[str, Any]) -> ScoreColumns:
@@ -99,7 +114,8 @@ def _in_order(passed: Sequence[str], classes: Sequence[Any], order: Sequence[Any
         return ScoreColumns(tuple(passed), tuple(classes), parts.get(passed[0]))
     if len(passed) < len(classes):
         missing = next((label for label in classes if label not in parts.values()), classes[-1])
-        raise DataError(f"Class {quoted(missing)} has no column: --scores has {len(passed)} for {len(classes)} classes.")
+        few = f"Class {quoted(missing)} has no column: --scores has {len(passed)} for {len(classes)} classes."
+        raise DataError(f"{few}{_of_several(classes)}")
     if len(passed) > len(classes):
         raise DataError(
             f"--scores has {len(passed)} columns for {len(classes)} classes: {listed([str(one) for one in classes], 5)}. "
