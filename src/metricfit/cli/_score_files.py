@@ -86,7 +86,8 @@ def find_score_columns(
         known, example = listed([str(label) for label in classes], MOST_SHOWN), classes[0]
         raise DataError(
             f"No columns of scores were found for the classes {known}: expected names such as p_{example}, proba_{example} or "
-            f"{example}. Pass --scores with the columns, separated by commas. Columns: {listed(names, MOST_SHOWN)}.{_of_several(classes)}"
+            f"{example}. Pass --scores with the columns, separated by commas. "
+            f"Columns: {listed(names, MOST_SHOWN)}.{_of_several(classes)}"
         )
     raise DataError(
         f"Class {quoted(missing[0])} has no column of scores; found {listed(list(parts), 5)}. "
