@@ -607,7 +607,71 @@ class TestPrevalence:
         p, y = draw(1000, np.random.default_rng(0))
         moved = DecisionRule("recall", subject_to="precision >= 0.7", confidence=0.9).fit(p, y).for_prevalence({1: 0.1})
         assert moved.confidence is None
-        assert "does not carry over" in moved.summary()
+        assert "does not carry over" in moved.summary().splitlines()[1]
+        assert moved.summary().count("does not carry over") == 1
+
+    def test_the_metric_and_limits_at_known_shares(self, tmp_path):
+        """By hand, from the counts of each class; the interval is wider than one of as many rows without weights."""
+        p, y = draw(4000, np.random.default_rng(0))
+        rule = DecisionRule("recall", subject_to="precision >= 0.7", kind="probability").fit(p, y)
+        moved = rule.for_prevalence({1: 0.05})
+        positive = moved.predict(p) == 1
+        hits, false = 0.05 * positive[y == 1].mean(), 0.95 * positive[y == 0].mean()
+        (found,) = moved.constraints_
+        assert found["value"] == pytest.approx(hits / (hits + false), abs=1e-6)
+        low, high = found["interval"]
+        assert low < found["value"] < high
+        assert "at these shares, on 4,000 rows of the fit with weights." in found["sentence"]
+        recall = float(re.search(r"recall is ([\d.]+) \(", moved.notes_[-1])[1])
+        assert recall == pytest.approx(positive[y == 1].mean(), abs=0.03)  # cross-fitted
+        moved.save(tmp_path / "rule.json")
+        assert DecisionRule.load(tmp_path / "rule.json").summary() == moved.summary()
+
+    def test_intervals_at_known_shares_hold_the_truth(self):
+        """As often as 95 % or more, but for chance: three standard errors of 100 repetitions are 0.065."""
+        rng, held = np.random.default_rng(0), []
+        many, truth = draw(200_000, rng)
+        for _ in range(100):
+            p, y = draw(1000, rng)
+            moved = (
+                DecisionRule("accuracy", subject_to="precision >= 0.5", kind="probability").fit(p, y).for_prevalence({1: 0.1})
+            )
+            positive = many > moved.threshold_
+            hits, false = 0.1 * positive[truth == 1].mean(), 0.9 * positive[truth == 0].mean()
+            low, high = moved.constraints_[0]["interval"]
+            held.append(low <= hits / (hits + false) <= high)
+        assert np.mean(held) >= 0.95 - 0.065
+
+
+class TestHints:
+    def test_a_metric_of_constant_answers(self):
+        p, y = draw(1000, np.random.default_rng(0))
+        names = np.array(["ok", "fraud"])[y]
+        hint = "recall alone is best if every row is predicted as 'fraud'. Add a limit, such as subject_to='precision >= 0.8'."
+        assert hint in DecisionRule("recall").fit(p, names).notes_
+        assert hint not in DecisionRule("recall", subject_to="precision >= 0.5").fit(p, names).notes_
+        assert not any("every row" in note for note in DecisionRule("f1").fit(p, names).notes_)
+
+    def test_scores_that_tell_nothing(self):
+        rng = np.random.default_rng(0)
+        p, y = rng.random(500), (rng.random(500) < 0.05).astype(int)
+        rule = DecisionRule("accuracy").fit(p, y)
+        share = (y == 0).mean()
+        assert f"Predicting 0 for every row gives {share:.4f}, which is no worse than the rule." in rule.notes_
+
+    def test_predictions_as_scores(self):
+        p, y = draw(1000, np.random.default_rng(0))
+        hint = "The scores take two values only, as predictions do. Pass probabilities: they leave more to decide."
+        hard = (p > 0.5).astype(float)
+        labels = np.stack([y, 1 - y], 1)
+        for scores, target in (
+            (hard, y),
+            (np.stack([1 - hard, hard], 1), y),
+            (np.eye(3)[y], y),
+            (np.stack([hard, 1 - hard], 1), labels),
+        ):
+            assert hint in DecisionRule("f1_macro").fit(scores, target).notes_
+        assert hint not in DecisionRule("f1_macro").fit(p, y).notes_
 
 
 class TestOrigins:

@@ -5,16 +5,17 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
-from metricfit import MetricClassifier, Network, methods, metrics
+from metricfit import MetricClassifier, Network, OffsetClassifier, methods, metrics
 from metricfit.estimators import UntrustedError, _storage
 from tests.estimators.test_frames import pandas_frame, table
 
@@ -27,6 +28,19 @@ TREE = ("sklearn.tree._tree.Tree",)
 
 class Own(DecisionTreeClassifier):
     """A type that no library knows."""
+
+
+@pytest.mark.parametrize("limits", [{}, {"subject_to": "precision >= 0.6"}, {"subject_to": "f1 >= 0.1", "confidence": 0.9}])
+def test_an_offset_classifier_in_other_formats(tmp_path, limits):
+    skops, joblib = pytest.importorskip("skops.io"), pytest.importorskip("joblib")
+    features, target = make_classification(1000, weights=[0.8], random_state=0)
+    tuned = OffsetClassifier(LogisticRegression(), "recall", random_state=0, **limits).fit(features, target)
+    joblib.dump(tuned, tmp_path / "tuned.joblib")
+    skops.dump(tuned, tmp_path / "tuned.skops")
+    types = skops.get_untrusted_types(file=tmp_path / "tuned.skops")
+    assert all(one.startswith("metricfit.") for one in types)
+    for again in (joblib.load(tmp_path / "tuned.joblib"), skops.load(tmp_path / "tuned.skops", trusted=types)):
+        np.testing.assert_array_equal(again.predict(features), tuned.predict(features))
 
 
 def rows(n_classes=2, n=180, seed=0):

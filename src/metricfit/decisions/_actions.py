@@ -1,4 +1,4 @@
-r"""Answers by what they are worth in each row: fitted, judged on rows that did not set them, and kept in a file.
+r"""Answers by what they are worth in each row: fitted, judged on held-out rows, and kept in a file.
 
 The worth of answers is a table (n, k) whose largest entry in a row is the best answer. Both kinds start from calibrated
 probabilities :math:`p = \operatorname{softmax}(a s + b)` of the scores s.

@@ -435,7 +435,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         if self.reliability_ is not None and self.kind_ != "logit":
             what = "of the most probable class" if self._positive is None else repr(self.positive_)
             lines.append(self.reliability_.warning(what))
-        return "\n".join(filter(None, [*lines, self.refusal_, *self.notes_]))
+        return "\n".join(dict.fromkeys(filter(None, [*lines, self.refusal_, *self.notes_])))
 
     def save(self, file: str | Path, *, overwrite: bool = False) -> None:
         """Write the rule to a JSON file, with the rows that it needs for another prevalence.
@@ -517,7 +517,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self.kind_, self.is_single_ = read.kind, read.is_single
         self._about = self._named_class(names or [getattr(scores, "name", None)]) if read.is_single else None
         counts = np.bincount(labels, minlength=len(columns))
-        self.metric_, self.notes_ = self._resolve(counts), (f"Scores: {read.sentence}",)
+        self.metric_, self.notes_ = self._resolve(counts), (f"Scores: {read.sentence}", *read.hints())
         self._positive = self._find_positive(counts)
         if are_reversed(table := self._in_order(read.values), labels):
             self.notes_ += (

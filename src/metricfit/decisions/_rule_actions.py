@@ -61,7 +61,7 @@ def check(rule: DecisionRule) -> None:
 
 
 def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
-    """Fit the answers, and judge them on rows that did not set them."""
+    """Fit the answers, and judge them on held-out rows."""
     if rule.confidence is not None and not rows.are_independent:
         raise ValueError("`confidence` needs independent rows of equal weight: leave out `sample_weight` and `groups`.")
     plan, found = _plan(rule), _read_costs(rule, costs, len(rows))

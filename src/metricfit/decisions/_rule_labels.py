@@ -33,7 +33,7 @@ def are_many(scores: Any, y: Any) -> bool:
 
 
 def fit(rule: DecisionRule, scores: Any, y: Any, weight: Floats, groups: Ints | None) -> None:
-    """Tune the thresholds, and judge them on rows that did not set them, against a probability of one half."""
+    """Tune the thresholds, and judge them on held-out rows, against a probability of one half."""
     if passed := [name for name in _OTHERS if getattr(rule, name) is not None]:
         raise ValueError(f"`{passed[0]}` is for rows with one label each, but these have several. Leave it out.")
     names, table = [str(name) for name in column_names(scores)], as_floats(scores)
@@ -46,14 +46,12 @@ def fit(rule: DecisionRule, scores: Any, y: Any, weight: Floats, groups: Ints | 
     rule.shares_ = weight @ targets / weight.sum()
     answers = task.cross_fit(logits, targets, weight, groups)
     what = "probabilities" if rule.kind_ == "probability" else "logits"
-    rule.notes_ = (f"Scores: {len(table):,} rows of {len(labels)} labels, read as {what}.",)
+    rule.notes_ = (f"Scores: {len(table):,} rows of {len(labels)} labels, read as {what}.", *read.hints())
     rule.predicted_ = task.answers(logits + rule.offsets_) if answers is None else answers
     known = (logits > 0.0).astype(np.int64), targets, weight, groups, answers is not None
     found = task.judge(rule.predicted_, *known)
     if answers is not None and Z * found.gain < found.gain - found.gain_interval[1]:  # by more than a standard error
-        rule.notes_ += (
-            f"No thresholds: on rows that did not set them they lost {-found.gain:.4f} against a probability of one half.",
-        )
+        rule.notes_ += (f"No thresholds: they lost {-found.gain:.4f} against a probability of one half on held-out rows.",)
         rule.offsets_, rule.predicted_ = np.zeros(len(labels)), task.answers(logits)
         found = task.judge(rule.predicted_, *known)
     rule._keep(found)

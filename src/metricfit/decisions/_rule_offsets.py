@@ -16,13 +16,13 @@ from metricfit.decisions._constraints import ClassConstraint, read_constraints, 
 from metricfit.decisions._curve import Curve
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, largest_class, metric_values
-from metricfit.decisions._intervals import Judgement, constraint_interval, ends
+from metricfit.decisions._intervals import Judgement, constraint_interval, ends, metric_interval
 from metricfit.decisions._onnx import OnnxGraph
 from metricfit.decisions._promise import promise_in_words
 from metricfit.decisions._row_costs import cost_columns
 from metricfit.decisions._scores import LEAST_PROBABILITY
 from metricfit.decisions._solve import FOLDS, Rows, Solution, check_promise, solve
-from metricfit.metrics import BalancedAccuracy, GMean, name_of
+from metricfit.metrics import BalancedAccuracy, GMean, Recall, name_of
 
 if TYPE_CHECKING:
     from metricfit.decisions._rule import DecisionRule
@@ -31,10 +31,11 @@ FEW_FOLDS = 2  # of very many rows
 CLEARLY = 1.0  # standard error by which offsets of several classes have to lose to be dropped
 MOST_KEPT = 20_000  # rows that a rule keeps for another prevalence
 MOST_SHOWN = 10  # offsets in a sentence
+LOST = "The promise was made for the class shares of the fit and does not carry over to others."
 
 
 def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
-    """Find the offsets, and judge them on rows that did not set them."""
+    """Find the offsets, and judge them on held-out rows."""
     cost_columns(rule.metric, costs, len(rows))  # there are none: an error if some are passed
     positive, constraints = rule._positive, read_constraints(rule.subject_to)
     rule._constraints = resolve_constraints(constraints, rule.classes_.tolist(), positive, rule.metric_)
@@ -47,7 +48,10 @@ def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
             f"The search for the offsets used about {MOST_SEARCHED:,} of the {len(rows):,} rows, as many of each class as "
             "possible. The scores above are for all rows.",
         )
-    rule.constraints_ = [_describe_constraint(rule, one, rows, solution) for one in rule._constraints]
+    where = f"on the {len(rows):,} rows of the fit"
+    rule.constraints_ = [_describe_constraint(rule, one, rows, where, solution) for one in rule._constraints]
+    if rows.n_classes == 2 and not rule._constraints:
+        rule.notes_ += _constant_notes(rule, rows)
     if positive is not None:
         rule.curve_ = Curve.of(rows, rule.metric_, positive, lambda difference: to_threshold(rule, difference))
         rule.threshold_range_ = rule.curve_.best
@@ -62,7 +66,7 @@ def _solve(rule: DecisionRule, rows: Rows) -> Solution:
 
 
 def _judge(rule: DecisionRule, rows: Rows) -> None:
-    """The metric of rows that did not set the offsets, and its difference from that of the largest score."""
+    """The metric on held-out rows, and its difference from that of the largest score."""
     plain, predicted = rows.scores.argmax(1), _cross_fit(rule, rows, FOLDS if len(rows) <= MOST_SEARCHED else FEW_FOLDS)
     if rows.n_classes > 2 and not rule._constraints and _offsets_lose(rule, rows, plain, predicted):
         rule.offsets_, predicted = np.zeros(rows.n_classes), plain
@@ -88,7 +92,7 @@ def _cross_fit(rule: DecisionRule, rows: Rows, n_folds: int, least: int = 2 * FO
 
 
 def _offsets_lose(rule: DecisionRule, rows: Rows, plain: Ints, predicted: Ints | None) -> bool:
-    """Whether the largest score decides better about rows that did not set the offsets; a note says so.
+    """Whether the largest score decides held-out rows better; a note says so.
 
     A few rows for each of many classes are enough for this comparison, though not for a score.
     """
@@ -104,12 +108,30 @@ def _offsets_lose(rule: DecisionRule, rows: Rows, plain: Ints, predicted: Ints |
     return True
 
 
-def _describe_constraint(rule: DecisionRule, one: ClassConstraint, rows: Rows, solution: Solution) -> dict[str, Any]:
+def _constant_notes(rule: DecisionRule, rows: Rows) -> tuple[str, ...]:
+    """A sentence if the same answer to every row is as good as the rule, for two classes."""
+    support = np.bincount(rows.labels, rows.weight, 2)
+    found = np.nan_to_num([metric_values(rule.metric_, np.outer(support, one)) for one in np.eye(2)], nan=-np.inf)
+    best = int(found.argmax())
+    label, value = rule.classes_.tolist()[best], float(found[best])
+    if rule.score_ is None or value < rule.score_:
+        return ()
+    if isinstance(rule.metric_, Recall):
+        return (
+            f"recall alone is best if every row is predicted as {label!r}. Add a limit, such as "
+            "subject_to='precision >= 0.8'.",
+        )
+    return (f"Predicting {label!r} for every row gives {value:.4f}, which is no worse than the rule.",)
+
+
+def _describe_constraint(
+    rule: DecisionRule, one: ClassConstraint, rows: Rows, where: str, solution: Solution
+) -> dict[str, Any]:
     """A constraint's value on the rows of the fit, its interval, and what is promised."""
     constraint, predicted = one.constraint, largest_class(rows.scores, rule.offsets_)
     value, interval = constraint_interval(one, predicted, rows.labels, rows.weight, rows.n_classes, rows.groups)
     found: dict[str, Any] = {"constraint": str(constraint), "value": value, "interval": interval}
-    text = f"{constraint.name} is {value:.4f} ({ends(interval)}) on the {len(rows):,} rows of the fit."
+    text = f"{constraint.name} is {value:.4f} ({ends(interval)}) {where}."
     promised = solution.limit if solution.refusal else constraint.limit
     if rule.confidence is not None and rule._decides() and promised is not None:
         found["promised"] = promised
@@ -166,7 +188,7 @@ def describe(rule: DecisionRule) -> str:
 
 def sentences(rule: DecisionRule) -> list[str]:
     if rule.score_ is None or not rule._decides():
-        return []
+        return [note for note in rule.notes_ if note == LOST]
     how = "on held-out rows" if rule.is_cross_fitted_ else "on the rows of the fit"
     lines = [f"{name_of(rule.metric)} is {rule.score_:.4f} ({ends(rule.score_interval_)}) {how}."]
     if not rule._constraints:
@@ -192,11 +214,25 @@ def with_shares(rule: DecisionRule, rows: Rows, shares: Floats, origin: str, int
     weight = rows.weight * shares[rows.labels] / rule.shares_[rows.labels]
     new._rows, new.shares_ = replace(rows, weight=weight / weight.mean()), shares
     new.confidence = new.score_ = new.curve_ = new.threshold_range_ = None
-    _solve(new, new._rows)
+    solution = _solve(new, new._rows)
+    note += " The offsets were computed again."
     new.constraints_ = []
-    lost = " The promise was made for the old shares and does not carry over." if rule.confidence is not None else ""
-    new.notes_ = (*rule.notes_, f"{note} The offsets were computed again.{lost}")
+    if intervals is None and new._decides():  # the intervals below take the shares as known
+        where = f"at these shares, on {len(rows):,} rows of the fit with weights"
+        note += f" {_score_in_words(new, new._rows)}"
+        new.constraints_ = [_describe_constraint(new, one, new._rows, where, solution) for one in new._constraints]
+    new.notes_ = (*((LOST,) if rule.confidence is not None else ()), *rule.notes_, note)
     return new
+
+
+def _score_in_words(rule: DecisionRule, rows: Rows) -> str:
+    """The metric at other shares, by rows with weights."""
+    predicted, how = _cross_fit(rule, rows, FOLDS), "held-out rows"
+    if predicted is None:
+        predicted, how = largest_class(rows.scores, rule.offsets_), "the rows of the fit"
+    value = float(metric_values(rule.metric_, hard_confusion(predicted, rows.labels, rows.weight, rows.n_classes)))
+    interval = metric_interval(rule.metric_, predicted, rows.labels, rows.weight, rows.n_classes)
+    return f"{name_of(rule.metric)} is {value:.4f} ({ends(interval)}) at these shares, on {how} with weights."
 
 
 def _ignores_shares(rule: DecisionRule) -> bool:

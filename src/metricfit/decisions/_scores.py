@@ -46,6 +46,14 @@ class ScoreTable:
     is_sure: bool = True
     is_single: bool = False  # one column, about the positive class
 
+    def hints(self) -> tuple[str, ...]:
+        """A sentence for scores that look like predictions."""
+        table = self.values[:, 1:] if self.is_single else self.values
+        low, high = table.min(), table.max()
+        if len(table) < FEW_ROWS or low == high or not ((table == low) | (table == high)).all():
+            return ()
+        return ("The scores take two values only, as predictions do. Pass probabilities: they leave more to decide.",)
+
 
 def read_scores(scores: Any, kind: str = "auto") -> ScoreTable:
     """Scores from arrays, lists, data frames or tensors of shape (n,), (n, 1) or (n, k).

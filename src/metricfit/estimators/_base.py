@@ -37,10 +37,10 @@ def check_target(y: Any, warn: bool = False) -> NDArray[Any]:
     """Labels (n,) of one type without gaps, for which an estimator can find classes."""
     if isinstance(y, list | tuple):
         _check_one_type(y)  # before numpy makes a text of every label
-    shape = tuple[int, ...](getattr(y, "shape", ()))
+    shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
-            f"`y` should have one label per row, got shape {shape}. For several labels per row, as a table of 0 and 1, "
+            f"`y` should have one label per row, got shape {tuple(shape)}. For several labels per row, as a table of 0 and 1, "
             "use OffsetClassifier."
         )
     labels = column_or_1d(y, warn=warn)

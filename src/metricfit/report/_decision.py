@@ -153,7 +153,7 @@ def _labels_page(rule: DecisionRule, scores: NDArray[Any], labels: NDArray[Any],
 
 
 def _matrices(rule: DecisionRule, labels: NDArray[Any], scores: NDArray[Any], weight: Floats) -> tuple[Floats, Floats]:
-    """Confusion matrices of the largest score and of the rule, on rows that did not set the rule where it is known.
+    """Confusion matrices of the largest score and of the rule, on held-out rows where they are known.
 
     The last column of a rule that may give no answer counts these rows.
     """
