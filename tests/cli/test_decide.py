@@ -221,6 +221,19 @@ def test_not_attainable_is_an_answer(run, scores, tmp_path):
     assert not DecisionRule.load(tmp_path / "rule.json").attainable_
 
 
+def test_a_promise_at_another_prevalence(run, scores):
+    given = ["decide", scores, "--metric", "recall", "--subject-to", "precision >= 0.5", "--confidence", "0.8"]
+    code, out, _ = run(*given, "--prevalence", "fraud=0.1")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[1] == "The promise was made for the class shares of the fit and does not carry over to others."
+    assert lines[2].startswith("precision[fraud] is ")
+    assert " at these shares, on " in lines[2]
+    code, out, _ = run("decide", scores, "--metric", "recall")
+    assert code == 0
+    assert "recall alone is best if every row is predicted as 'fraud'. Add a limit, such as subject_to=" in out
+
+
 def test_another_prevalence(run, scores, table):
     columns = two_classes()
     rule = DecisionRule("f1").fit(np.stack([columns["p_fraud"], columns["p_ok"]], 1), columns["y"])
