@@ -141,6 +141,10 @@ def test_inspect_shows_the_costs(run, good):
     lines = run("inspect", "model")[1].splitlines()
     at = lines.index("costs           sick, predicted well  5")
     assert lines[at + 1].split() == ["well,", "predicted", "sick", "1"]
+    assert lines[0].split() == ["metric", "cost", "per", "case"]
+    scores = [line for line in lines if "linear, threshold " in line]
+    assert len(scores) == 1
+    assert 0.0 < float(scores[0].split()[-1]) < 5.0
     costs = {"sick, predicted well": 5.0, "well, predicted sick": 1.0}
     assert json.loads(run("inspect", "model", "--json")[1])["costs"] == costs
 

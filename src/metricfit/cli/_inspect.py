@@ -31,7 +31,7 @@ def inspect(
     described, table, scores = _read(model)
     try:
         found = _contents(described, table, scores)
-        lines = [line for name, value in found.items() for line in _format_lines(name, value)]
+        lines = [line for name, value in _as_read(found).items() for line in _format_lines(name, value)]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(f"{model} contains a damaged model: {error!r}") from error
     if as_json:
@@ -93,6 +93,15 @@ def _contents(model: dict[str, Any], table: dict[str, Any], scores: dict[str, An
         "versions": {name: model[name] for name in ("metricfit", "scikit-learn", "torch")},
         "papers": model["method"]["papers"],
     }
+
+
+def _as_read(found: dict[str, Any]) -> dict[str, Any]:
+    """The contents with costs as positive numbers. In JSON, more is better for every metric."""
+    if not found["costs"]:
+        return found
+    candidates = [{**row, "metric": -row["metric"]} for row in found["candidates"]]
+    held_out = {name: mean if mean is None else -mean for name, mean in found["held out"].items()}
+    return {**found, "metric": "cost per case", "candidates": candidates, "held out": held_out}
 
 
 def _costs(model: dict[str, Any]) -> dict[str, float]:
