@@ -203,7 +203,7 @@ def test_a_test_set_has_no_splits_and_no_repeats():
             {"hinge": around(0.9, 0.01), "exact": around(0.5, 0.01)},
             None,
             "no",
-            "Linear model: no, training for f1 is not shown to help.",
+            "Linear model: training for f1 is not shown to help.",
         ),
         (
             {"cross_entropy": around(0.65, 0.1), "exact": around(0.5, 0.01)},

@@ -294,7 +294,7 @@ def _method_verdict(comparison: Comparison) -> tuple[str, str]:
         gain = difference_in_words(best.difference, comparison)
         more = "Evaluate them on more rows" if comparison.is_test_set else "Run more repeats"
         return "perhaps", f"Linear model: perhaps. {scores(best)}, but that may be chance: {gain}.{also} {more} to decide."
-    no = f"Linear model: no, training for {metric.title} is not shown to help."
+    no = f"Linear model: training for {metric.title} is not shown to help."
     if not trained:
         choice = any(isinstance(one.method, Choice) for one in linear)
         reason = "The automatic choice mostly did not train" if choice else "None of the compared methods trains"
