@@ -9,13 +9,16 @@ import numpy as np
 
 from benchmarks._cells import TIE, Results, sets_of
 from benchmarks._fresh_sets import FRESH_TIMED
-from benchmarks._fresh_statistics import Gain, find_gains, summarise
+from benchmarks._fresh_statistics import Gain, find_gains, mean_by_set, summarise
 from benchmarks._timed_arms import AUTOGLUON, DEFAULT, OPTUNA, OURS, name_of
 from reproductions._markdown import table
 
 COMMAND = "python -m benchmarks.fresh_timed report"
 LIMITS = (20.0, 60.0)
-HEADS = ("limit", "against", "metric", "sets", "cells", "gain over sets, 95 %", "win/tie/loss", "Wilcoxon p", "worst cell")
+HEADS = (
+    *("limit", "against", "metric", "sets", "cells", "gain over sets, 95 %", "median set", "without its best set"),
+    *("win/tie/loss", "Wilcoxon p", "worst cell"),
+)
 NOTES = f"""\
 Gains of `MetricClassifier(time_limit=…)` in points, one split per set. A win or a loss is a cell (a set and a metric) beyond
 {TIE} points, otherwise it is a tie. The unit of the interval and of Wilcoxon's test is the mean of a set. Limits are processor
@@ -67,10 +70,12 @@ def _against(results: Results, limit: float, sets: set[str]) -> list[list[str]]:
 def _row(cells: list[Gain]) -> list[str]:
     found = summarise(cells)
     interval, one = found.over_sets, found.worst
-    shown = f"{interval.mean:+.2f} ({interval.low:+.2f} … {interval.high:+.2f})" if interval.known else f"{interval.mean:+.2f}"
+    mean = f"{interval.mean:+.2f} ({interval.low:+.2f} … {interval.high:+.2f})" if interval.known else f"{interval.mean:+.2f}"
     counts = f"{found.wins}/{found.ties}/{found.losses}"
+    by_set = sorted(mean_by_set(cells).values())
+    shown = [mean, f"{np.median(by_set):+.2f}", f"{np.mean(by_set[:-1] or by_set):+.2f}"]
     worst = f"{one.set}, {one.metric} {one.estimate.mean:+.2f}"
-    return [str(found.n_sets), str(found.n_cells), shown, counts, f"{found.p:.3f}", worst]
+    return [str(found.n_sets), str(found.n_cells), *shown, counts, f"{found.p:.3f}", worst]
 
 
 def _use(results: Results) -> str:
