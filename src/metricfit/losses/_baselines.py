@@ -60,7 +60,8 @@ class CrossEntropyLoss(LossWithoutWidth):
     distributed : bool, default=None
         See :class:`metricfit.losses.ClassificationLoss`.
     **options : dict
-        See :class:`metricfit.losses.ClassificationLoss`.
+        ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``, ``label_smoothing``: see
+        :class:`metricfit.losses.ClassificationLoss`.
 
     Examples
     --------
@@ -105,7 +106,8 @@ class HingeLoss(LossWithoutWidth):
     margin : float, default=1.0
         The lead over the best other class above which the loss is zero.
     **options : dict
-        See :class:`metricfit.losses.ClassificationLoss`.
+        ``memory``, ``distributed``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
+        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
 
     Examples
     --------
@@ -146,7 +148,8 @@ def hinge_loss(
     sample_weight : Tensor of the shape of the labels, default=None
         How much each row counts.
     **options : dict
-        See :class:`metricfit.losses.ClassificationLoss`.
+        ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``, ``label_smoothing``: see
+        :class:`metricfit.losses.ClassificationLoss`.
 
     Returns
     -------
@@ -230,7 +233,8 @@ class DiceLoss(LossWithoutWidth):
     over : {"batch", "image"}, default="batch"
         The loss of all rows of the batch, or the mean over images.
     **options : dict
-        See :class:`metricfit.losses.ClassificationLoss`.
+        ``memory``, ``distributed``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
+        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
 
     Examples
     --------

@@ -75,7 +75,8 @@ class MetricLoss(ClassificationLoss):
     ignore_classes : sequence of int, default=()
         Classes, or labels, that averages leave out, such as [0] for the background.
     **options : dict
-        See :class:`metricfit.losses.ClassificationLoss`.
+        ``memory``, ``distributed``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
+        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
 
     References
     ----------

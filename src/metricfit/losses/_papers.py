@@ -44,7 +44,8 @@ def exact_loss(
     method : {"quadrature", "genz", "monte_carlo"}, default="quadrature"
         How the probability is computed, see :class:`metricfit.smoothing.Normal`.
     **options : dict
-        ``sample_weight``, and the options of :class:`metricfit.losses.ClassificationLoss`.
+        ``sample_weight``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
+        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
 
     Returns
     -------
@@ -95,7 +96,8 @@ class ExactLoss(MetricLoss):
     generator : torch.Generator, default=None
         Random generator of these methods.
     **options : dict
-        See :class:`metricfit.losses.ClassificationLoss`.
+        ``memory``, ``distributed``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
+        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
 
     References
     ----------
@@ -141,7 +143,8 @@ def expected_error_loss(
     temperature : float or Tensor, default=1.0
         Temperature of the softmax.
     **options : dict
-        ``sample_weight``, and the options of :class:`metricfit.losses.ClassificationLoss`.
+        ``sample_weight``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
+        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
 
     Returns
     -------
@@ -170,7 +173,8 @@ class ExpectedErrorLoss(MetricLoss):
     temperature : float or Tensor, default=1.0
         Temperature of the softmax.
     **options : dict
-        See :class:`metricfit.losses.ClassificationLoss`.
+        ``memory``, ``distributed``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
+        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
 
     References
     ----------
@@ -204,7 +208,8 @@ def leaky_expected_error_loss(
     temperature : float or Tensor, default=1.0
         Temperature of the softmax.
     **options : dict
-        ``sample_weight``, and the options of :class:`metricfit.losses.ClassificationLoss`.
+        ``sample_weight``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
+        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
 
     Returns
     -------
@@ -235,7 +240,8 @@ class LeakyExpectedErrorLoss(MetricLoss):
     temperature : float or Tensor, default=1.0
         Temperature of the softmax.
     **options : dict
-        See :class:`metricfit.losses.ClassificationLoss`.
+        ``memory``, ``distributed``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
+        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
 
     References
     ----------
@@ -276,7 +282,8 @@ def east_loss(
     link : str or Link, default="linear"
         The link.
     **options : dict
-        ``sample_weight``, and the options of :class:`metricfit.losses.ClassificationLoss`.
+        ``sample_weight``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
+        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
 
     Returns
     -------
@@ -312,7 +319,8 @@ class EastLoss(MetricLoss):
     link : str or Link, default="linear"
         The link. The paper's is "linear".
     **options : dict
-        See :class:`metricfit.losses.ClassificationLoss`.
+        ``memory``, ``distributed``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
+        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
 
     References
     ----------
