@@ -73,9 +73,9 @@ def version_problem(here: Mapping[str, str | None], there: Mapping[str, str | No
     >>> version_problem({"python": "3.11.7", "torch": "2.13.0"}, {"python": "3.11.2", "torch": "2.13.0+cu130"})
     ''
     >>> version_problem({"python": "3.11.7", "torch": "2.13.0"}, {"python": "3.11.2", "torch": "2.9.1"})
-    'has torch 2.9.1, and 2.13.0 is here'
+    'has torch 2.9.1, but 2.13.0 is installed here'
     >>> version_problem({"python": "3.11.7", "metricfit": "0.1.0"}, {"python": "3.11.7", "metricfit": None})
-    'has no metricfit, and 0.1.0 is here'
+    'has no metricfit, but 0.1.0 is installed here'
     """
     for name, version in here.items():
         other = there.get(name)

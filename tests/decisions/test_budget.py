@@ -180,7 +180,7 @@ class TestRule:
         ):
             with pytest.raises(ValueError, match=message):
                 rule.fit(p, y)
-        with pytest.raises(ValueError, match="is for two classes, but the scores have 3"):
+        with pytest.raises(ValueError, match="is for two classes, and y has 3"):
             DecisionRule("recall@5").fit(np.eye(3)[[0, 1, 2] * 9] * 0.7 + 0.1, [0, 1, 2] * 9)
         for budget in ({"fraud": 3}, None):
             with pytest.raises(ValueError, match="this metric names none"):
