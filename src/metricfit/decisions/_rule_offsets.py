@@ -22,7 +22,7 @@ from metricfit.decisions._promise import promise_in_words
 from metricfit.decisions._row_costs import cost_columns
 from metricfit.decisions._scores import LEAST_PROBABILITY
 from metricfit.decisions._solve import FOLDS, Rows, Solution, check_promise, solve
-from metricfit.metrics import BalancedAccuracy, GMean, Recall, name_of
+from metricfit.metrics import BalancedAccuracy, Cost, GMean, Recall, name_of
 
 if TYPE_CHECKING:
     from metricfit.decisions._rule import DecisionRule
@@ -166,7 +166,7 @@ def score(rule: DecisionRule, scores: Any, y: ArrayLike, weight: Floats, costs: 
 
 
 def describe(rule: DecisionRule) -> str:
-    goal = f"maximise {name_of(rule.metric)}"
+    goal = "minimise the cost" if isinstance(rule.metric, Cost) else f"maximise {name_of(rule.metric)}"
     if rule.subject_to is not None:
         goal += f" subject to {' and '.join(map(str, read_constraints(rule.subject_to)))}"
     if rule.confidence is not None:
