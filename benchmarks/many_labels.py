@@ -150,6 +150,9 @@ def main() -> None:
         more.append(f"| {metric} | " + " | ".join("" if np.isnan(one).any() else interval(one, TEST) for one in gains) + " |")
     command = f"python -m benchmarks.many_labels --splits {options.splits} --out benchmarks/results"
     about = f"Written by `{command}` on {hardware()}. Points on test rows, mean of {options.splits} splits."
+    about += (
+        " That every row gets an answer in averages over rows was chosen by these rows, so its gains are somewhat optimistic."
+    )
     if not find_spec("xcolumns"):
         about += " xCOLUMNs is not installed (`pip install xcolumns`), so its two columns are empty."
     text = "\n".join(["# Thresholds for several labels per row", "", about, "", *lines, "", "Differences:", "", *more, ""])
