@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 HARD = {"narwhals", "numpy", "safetensors", "scikit-learn", "scipy", "torch"}
 EXTRAS = {
     "cli": {"charset-normalizer", "jinja2", "markupsafe", "pyarrow", "rich", "typer"},
-    "train": {"lightning-fabric", "torch"},
+    "train": {"lightning-fabric"},
     "fast": {"numba"},
     "excel": {"python-calamine"},
     "onnx": {"onnx", "skl2onnx"},

@@ -179,7 +179,7 @@ def test_the_verdict_comes_first(browser, pages, two):
     assert [card[0] for card in cards] == ["Best", "Reference", "Constant answer", "Rows", "Scores per contender"]
     assert cards[0][1:] == [f"{two.best.estimate.mean:.4f}", two.best.contender.name]
     assert cards[3][1:] == ["400", "6 columns, 2 classes"]
-    assert cards[4][1:] == ["5", "5 folds, 1 repeat"]
+    assert cards[4][1:] == ["5", "5-fold cross-validation, 1 repeat"]
 
 
 def test_the_best_and_the_recommended_are_marked_in_words(browser, pages, two):
