@@ -42,7 +42,7 @@ def inspect(
 
 
 def _show_rule(file: Path, as_json: bool) -> None:
-    """What a rule decides, and how well."""
+    """Describe a rule and its score."""
     from metricfit.decisions import DecisionRule
     from metricfit.metrics import name_of
 

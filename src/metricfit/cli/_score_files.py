@@ -96,7 +96,7 @@ def find_score_columns(
 
 
 def _of_several(classes: Sequence[Any]) -> str:
-    """What to do where a label looks like several, or nothing.
+    """Advice for a label that looks like several labels; empty for any other.
 
     >>> _of_several(["folk", "jazz", "jazz|folk"]), _of_several(["folk", "rock'n'roll"])
     (" 'jazz|folk' looks like several labels of one row: these need a column of 0 and 1 each, --target jazz,folk.", '')

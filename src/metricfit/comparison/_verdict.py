@@ -215,7 +215,7 @@ def _not_enough_data(unclear: Sequence[Result], comparison: Comparison) -> str:
 
 
 def _choice_in_words(best: Result) -> str:
-    """What an automatic choice took, which is what its name hides."""
+    """Name the method that an automatic choice took."""
     if not isinstance(best.method, Choice) or not best.chosen:
         return ""
     name, n_splits = max(best.chosen, key=lambda one: best.chosen[one]), sum(best.chosen.values())

@@ -90,7 +90,7 @@ class MetricWords:
 
     @property
     def gain(self) -> str:
-        """What a positive difference of two contenders is."""
+        """The word for a positive difference of two contenders."""
         return "saving" if self.is_cost else "difference"
 
     @property

@@ -121,7 +121,7 @@ class ExpectedCost:
 
 @dataclass(frozen=True)
 class WeightedProbability:
-    """What an answer is expected to earn, if a right answer of class j earns ``weights[j]``."""
+    """Expected gain of an answer, if a right answer of class j gains ``weights[j]``."""
 
     calibration: Calibration
     weights: Floats

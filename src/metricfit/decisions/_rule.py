@@ -239,11 +239,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self.has_lists_ = self.share_intervals_ = self._rows = self.threshold_range_ = None
         self.attainable_, self.refusal_, self._constraints, self.constraints_ = True, "", (), list[dict[str, Any]]()
         if _rule_labels.are_many(scores, y):
-            weight, index = (
-                check_weight(sample_weight, len(scores)),
-                None if groups is None else check_groups(groups, len(scores)),
-            )
-            _rule_labels.fit(self, scores, y, weight, index)
+            index = None if groups is None else check_groups(groups, len(scores))
+            _rule_labels.fit(self, scores, y, check_weight(sample_weight, len(scores)), index)
             return self
         self._check()
         rows = self._read(scores, y, sample_weight, groups)
