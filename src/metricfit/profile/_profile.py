@@ -1,8 +1,10 @@
-"""Profile a table: examine each column once, then say what may mislead."""
+"""Profile a table: examine each column once, then say in plain sentences what may mislead, and which option helps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +12,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from metricfit.profile import _sentences as say
-from metricfit.profile._column import TableColumn, describe_type, describe_use, examples
-from metricfit.profile._leaks import NEARLY_THE_TARGET, Leak, RowGroups, Target, find_leak
-from metricfit.profile._subjects import NO_IDENTITY, Identity, Repeats, find_identity, find_repeats, is_in_blocks
+from metricfit._printable import printable
+from metricfit.profile._column import MOSTLY, TableColumn, describe_type, describe_use, examples, show_example
+from metricfit.profile._leaks import NEARLY_THE_TARGET, Copies, Leak, RowGroups, Target, find_leak
+from metricfit.profile._subjects import LAG, NO_IDENTITY, Identity, Repeats, find_identity, find_repeats, is_in_blocks
 
 if TYPE_CHECKING:
     from metricfit.data import Column, TableSchema
 
 ALMOST_MISSING = 0.95  # share of rows
 ID_KNOWS = 0.5  # how far from chance (0) to the target (1) a row number predicts before rows count as sorted by class
+MOST_NAMED = 5  # columns in one sentence
+MIN_COPIES, COPIES = 5, 0.002  # number and share of rows that are copies; fewer do not move a score
+FEW_ROWS = 50
+FEW_ROWS_PER_CLASS = 10
 
 
 @dataclass(frozen=True)
@@ -111,9 +117,9 @@ def profile_table(
     ids = [entry.profile.name for entry in entries if entry.identity.is_row]
     warnings = [
         *_column_warnings(entries, features.num_rows),
-        *say.order_warning(repeats),
-        *say.copies_warning(copies, features.num_rows, ids),
-        *say.size_warnings(target.names, np.bincount(target.classes), sum(entry.is_used for entry in entries)),
+        *_order_warning(repeats),
+        *_copies_warning(copies, features.num_rows, ids),
+        *_size_warnings(target.names, np.bincount(target.classes), sum(entry.is_used for entry in entries)),
     ]
     absent = [ColumnProfile(name, "", why, 0, 0, ()) for name, why in dropped.items() if name not in features.column_names]
     columns = (*(entry.profile for entry in entries), *absent)
@@ -145,57 +151,191 @@ def _examine(column: TableColumn, is_first: bool, read_as: Column | None, target
     return _Entry(replace(profile, note=note), topic, True, identity, leak.score)
 
 
-def _add_repeats(entry: _Entry, repeats: Repeats | None, n_rows: int) -> _Entry:
-    """The column that names the subject of a row is a group, whatever its name."""
-    if repeats is None or entry.profile.name != repeats.name:
-        return entry
-    if entry.topic == "leak":
-        note = say.group_leak(repeats.name, entry.score, repeats.n_values)
-        return replace(entry, profile=replace(entry.profile, note=note))
-    return replace(entry, topic="group", profile=replace(entry.profile, note=say.repeated_subject(repeats, n_rows)))
-
-
 def _choose_note(column: TableColumn, identity: Identity, leak: Leak, target: Target) -> tuple[str, str]:
     """The most important thing to say about a column: its topic and its sentence."""
-    name = column.name
-    chance = 1.0 / max(1, target.n_classes)
+    name, chance = column.name, 1.0 / max(1, target.n_classes)
+    named, drop, accuracy = columns_named([name]), option("--drop", name), percent(leak.score)
     if leak.by_missing:
-        return "leak", say.missing_leak(name, leak.score)
+        return "leak", (
+            f"{named} predicts the target in {accuracy} of the rows (balanced accuracy) by its missing values alone. "
+            f"Is it filled in only after the target is known? If so, pass {drop}."
+        )
     if identity.what == "row number" and leak.score >= chance + ID_KNOWS * (1.0 - chance):
-        return "leak", say.sorted_by_class(name, leak.score)
+        return "leak", (
+            f"{named} counts the rows, and the rows are sorted by class: it alone predicts the target in {accuracy} of them "
+            f"(balanced accuracy). It means nothing for new rows. Pass {drop}."
+        )
     if leak.score >= NEARLY_THE_TARGET:
         if column.n_distinct > 2 * target.n_classes and (identity.what == "group" or is_in_blocks(column)):
-            return "leak", say.group_leak(name, leak.score, column.n_distinct)
-        return "leak", say.leak(name, leak.score)
+            return "leak", _group_leak(name, leak.score, column.n_distinct)
+        return "leak", (
+            f"{named} alone predicts the target in {accuracy} of the rows (balanced accuracy). "
+            f"Is it known only after the target? If so, pass {drop}."
+        )
     if identity.what == "part":
-        return "part", say.part(name, identity.example, identity.n_groups)
+        return "part", (
+            f"{named} is different in each row, but its first part, such as '{show_example(identity.example)}', repeats "
+            f"({identity.n_groups:,} different ones). Rows that share it may fall into both train and test. "
+            "Put this part into a separate column, and pass that column to --group."
+        )
     if identity.what == "group":
-        return "group", say.group(name, identity.n_groups, column.n_known)
+        return "group", (
+            f"{named} has {identity.n_groups:,} values in {column.n_known:,} rows. Rows of one value may fall into both train "
+            f"and test. If new rows come with new values, pass {option('--group', name)}."
+        )
     if identity.is_row:
-        return "id", say.ids([name])
+        return "id", _ids([name])
     if column.n_missing > ALMOST_MISSING * len(column.values):
-        return "sparse", say.sparse([name], column.n_missing / len(column.values))
-    return "", say.numbers_as_text(column)
+        return "sparse", _sparse([name], column.n_missing / len(column.values))
+    if column.numbers.share < MOSTLY:
+        return "", ""
+    if not column.numbers.others:
+        return "", "All values are numbers, but some are written like codes: they are used as categories."
+    odd = show_example(column.numbers.others[0])
+    return "", f"{percent(column.numbers.share)} of the values are numbers, but not '{odd}': they are used as categories."
+
+
+def _add_repeats(entry: _Entry, found: Repeats | None, n_rows: int) -> _Entry:
+    """The column that names the subject of a row is a group, whatever its name."""
+    if found is None or entry.profile.name != found.name:
+        return entry
+    if entry.topic == "leak":
+        return replace(entry, profile=replace(entry.profile, note=_group_leak(found.name, entry.score, found.n_values)))
+    note = (
+        f"{columns_named([found.name])} has {found.n_values:,} values in {n_rows:,} rows, and rows of one value are alike "
+        f"({percent(found.closeness)} closer than rows of other values; {_agreement(found)}). Such rows may fall into both "
+        f"train and test, so scores may be too good. If new rows come with new values, pass {option('--group', found.name)}."
+    )
+    return replace(entry, topic="group", profile=replace(entry.profile, note=note))
+
+
+def _group_leak(name: str, score: float, n_groups: int) -> str:
+    return (
+        f"{columns_named([name])} alone predicts the target in {percent(score)} of the rows (balanced accuracy), because the "
+        f"rows of each of its {n_groups:,} values share a class. If new rows come with new values, pass "
+        f"{option('--group', name)} or {option('--drop', name)}."
+    )
+
+
+def _agreement(found: Repeats) -> str:
+    agrees, chance = percent(found.target_agrees), percent(found.by_chance)
+    return f"the target agrees in {agrees} of the pairs, {chance} by chance"
+
+
+def _ids(names: Sequence[str]) -> str:
+    verb, what = ("is", "an ID") if len(names) == 1 else ("are", "IDs")
+    return (
+        f"{columns_named(names)} {verb} different in nearly every row, like {what}, and an ID cannot help with new rows. "
+        f"Pass {option('--drop', *names)}."
+    )
+
+
+def _sparse(names: Sequence[str], share: float) -> str:
+    at_least = "" if len(names) == 1 else "at least "
+    verb, it = ("is", "it helps") if len(names) == 1 else ("are", "they help")
+    return f"{columns_named(names)} {verb} missing in {at_least}{percent(share)} of the rows, so {it} little at best."
 
 
 def _column_warnings(entries: list[_Entry], n_rows: int) -> list[str]:
     """One sentence for each leak and each group, and one per topic for the other columns."""
-
-    def of(topic: str) -> list[ColumnProfile]:
-        return [entry.profile for entry in entries if entry.topic == topic]
-
-    def names(topic: str) -> list[str]:
-        return [column.name for column in of(topic)]
-
-    leaks = sorted((entry for entry in entries if entry.topic == "leak"), key=lambda entry: -entry.score)
-    warnings = say.first_notes([entry.profile for entry in leaks])
-    warnings += say.first_notes(of("part")) + say.first_notes(of("group"))
-    if of("id"):
-        warnings.append(say.ids(names("id")))
-    if of("sparse"):
-        least = min(column.n_missing for column in of("sparse"))
-        warnings.append(say.sparse(names("sparse"), least / n_rows))
-    constant, empty = names("not used: constant"), names("not used: empty")
-    if constant or empty:
-        warnings.append(say.without_effect(constant, empty))
+    topics = defaultdict[str, list[ColumnProfile]](list)
+    for entry in sorted(entries, key=lambda one: -one.score if one.topic == "leak" else 0.0):
+        topics[entry.topic].append(entry.profile)
+    names = {topic: [column.name for column in columns] for topic, columns in topics.items()}
+    warnings = [note for topic in ("leak", "part", "group") for note in _first_notes(topics[topic])]
+    if "id" in names:
+        warnings.append(_ids(names["id"]))
+    if "sparse" in names:
+        warnings.append(_sparse(names["sparse"], min(column.n_missing for column in topics["sparse"]) / n_rows))
+    useless = [(names[f"not used: {word}"], word) for word in ("constant", "empty") if f"not used: {word}" in names]
+    if useless:
+        parts = [f"{columns_named(of)} {'is' if len(of) == 1 else 'are'} {word}" for of, word in useless]
+        it = "it has" if sum(len(of) for of, _ in useless) == 1 else "they have"
+        warnings.append(f"{' and '.join([parts[0], *map(_uncapitalize, parts[1:])])}: {it} no effect.")
     return warnings
+
+
+def _first_notes(columns: Sequence[ColumnProfile]) -> list[str]:
+    """The notes of the first columns, and the names of the others."""
+    more = [column.name for column in columns[MOST_NAMED:]]
+    rest = [f"The same holds for {_uncapitalize(columns_named(more))}."] if more else []
+    return [column.note for column in columns[:MOST_NAMED]] + rest
+
+
+def _order_warning(found: Repeats | None) -> list[str]:
+    """Adjacent rows that are alike, although no column explains it."""
+    if found is None or found.name:
+        return []
+    return [
+        f"Adjacent rows of the file are alike ({percent(found.closeness)} closer than rows {LAG} apart; {_agreement(found)}), "
+        "as the rows of one person or of a time series are. Such rows may fall into both train and test, so scores may be too "
+        "good. Pass the column that names the person to --group, or the one with the time to --time. If the file has no such "
+        "column, add it."
+    ]
+
+
+def _copies_warning(copies: Copies, n_rows: int, ids: Sequence[str]) -> list[str]:
+    if copies.by_chance or copies.number < max(MIN_COPIES, COPIES * n_rows):
+        return []
+    without = f" without {_uncapitalize(columns_named(ids))}" if ids else ""
+    other = f", {copies.contradictory:,} of them with another label" if copies.contradictory else ""
+    return [
+        f"{copies.number:,} rows equal an earlier row in all features{without}{other}. Copies may fall into both train and "
+        "test, so scores may be too good. Remove them if they are mistakes."
+    ]
+
+
+def _size_warnings(classes: NDArray[Any], counts: NDArray[np.int64], n_columns: int) -> list[str]:
+    """Few rows, few rows per class, more columns than rows."""
+    lines, n_rows = [], int(counts.sum())
+    few = counts < FEW_ROWS_PER_CLASS
+    if n_rows < FEW_ROWS:
+        lines.append(f"The table has {n_rows} rows, so scores are rough. Pass --repeats 10 for steadier ones.")
+    elif few.any():
+        name, least = printable(str(classes[counts.argmin()])), counts.min()
+        one = f"Class '{name}' has {least} rows"
+        many = f"{few.sum():,} of {len(classes):,} classes have fewer than {FEW_ROWS_PER_CLASS} rows ('{name}' {least})"
+        lines.append(f"{one if few.sum() == 1 else many}, too few to judge. Add rows, or merge classes.")
+    if n_columns > n_rows:
+        lines.append(
+            f"The table has more columns ({n_columns:,}) than rows ({n_rows:,}), so chance patterns are likely. "
+            "Pass --repeats 5 for steadier scores."
+        )
+    return lines
+
+
+def columns_named(names: Sequence[str]) -> str:
+    """The columns as the subject of a sentence.
+
+    >>> columns_named(["a", "b"])
+    "Columns 'a' and 'b'"
+    """
+    quoted = [f"'{printable(name)}'" for name in names]
+    if len(quoted) == 1:
+        return f"Column {quoted[0]}"
+    if len(quoted) > MOST_NAMED:
+        return f"Columns {', '.join(quoted[:MOST_NAMED])} and {len(quoted) - MOST_NAMED:,} more"
+    return f"Columns {', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def option(name: str, *columns: str) -> str:
+    """An option for each of these columns, as it is typed.
+
+    >>> option("--drop", "id", "row number")
+    "--drop id --drop 'row number'"
+    """
+    typed = " ".join(f"{name} {shlex.quote(printable(column))}" for column in columns[:MOST_NAMED])
+    return typed + (" ..." if len(columns) > MOST_NAMED else "")
+
+
+def percent(share: float) -> str:
+    """A share in per cent, rounded down, so that only all rows are 100 %.
+
+    >>> percent(0.9996), percent(1.0)
+    ('99.9 %', '100 %')
+    """
+    return "100 %" if share >= 1.0 else f"{int(1000 * share) / 10:.1f} %"
+
+
+def _uncapitalize(subject: str) -> str:
+    return subject[0].lower() + subject[1:]
