@@ -35,7 +35,7 @@ from metricfit.learners import (
     Task,
     Trained,
 )
-from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method
+from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method, check_start
 
 __all__ = ["Fitted", "FoldSplits", "fit_method", "mean_of_fits", "starts_at_cross_entropy", "stratified_folds"]
 
@@ -75,9 +75,9 @@ class _Candidate:
 def fit_method(task: Task, learner: Learner, method: Method | Choice, start: Trained | None = None) -> Fitted:
     """Train one method, or choose among several. ``start`` is a cross-entropy model that you have already."""
     if isinstance(method, Choice) and not task.splits:  # no rows to choose by
-        method = method.candidate(BASELINE) or method.candidates[0]
+        method = next((one for one in method.candidates if one.name == BASELINE), method.candidates[0])
     if isinstance(method, Method):
-        method.check_start()
+        check_start(method)
     task = learner.read(task)
     with learner.session():
         if isinstance(method, Choice) and method.by_accuracy:
@@ -223,11 +223,11 @@ def _choose_margin(
 ) -> tuple[Method, list[dict[str, Any]]]:
     """The method with the best margin on held-out rows, and a table of all margins. Without splits it is the first."""
     if not task.splits:
-        return method.with_margin(method.margins[0]), []
+        return _with_margin(method, method.margins[0]), []
     some, predictions = replace(task, splits=_margin_splits(task)), dict[float, Ints]()
     starts = start.folds[: len(some.splits)] if start else None
     for margin in method.margins:
-        models = _fit_splits(some, learner, method.with_margin(margin), starts, History())
+        models = _fit_splits(some, learner, _with_margin(method, margin), starts, History())
         predictions[margin] = some.held_out_logits(models).argmax(1)
     guard = _guard(some)
     values = {margin: guard.value(predicted) for margin, predicted in predictions.items()}
@@ -235,7 +235,11 @@ def _choose_margin(
     names = {margin: method.name if margin == best else f"{method.name}, margin {margin:g}" for margin in values}
     reasons = {names[margin]: f"{value - values[best]:+.4f} against margin {best:g}" for margin, value in values.items()}
     reasons[method.name] = f"chosen: margin {best:g} is the best on held-out rows"
-    return method.with_margin(best), guard.table({names[margin]: one for margin, one in predictions.items()}, reasons)
+    return _with_margin(method, best), guard.table({names[margin]: one for margin, one in predictions.items()}, reasons)
+
+
+def _with_margin(method: Method, margin: float) -> Method:
+    return replace(method, margin=margin, margins=())
 
 
 def _margin_splits(task: Task) -> Sequence[tuple[Ints, Ints]]:

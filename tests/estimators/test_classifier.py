@@ -338,13 +338,13 @@ class TestMargins:
 
     def test_one_margin_needs_no_folds(self):
         features, target = imbalanced(300)
-        one = methods.get("exact").with_margin(0.5)
+        one = replace(methods.get("exact"), margin=0.5, margins=())
         fitted = linear("accuracy", method=one, C=1.0, random_state=0).fit(features, target)
         assert (len(fitted.candidates_), fitted.notes_) == (0, ())
 
     def test_random_weights_come_from_random_state(self):
         features, target = imbalanced(300)
-        one = methods.get("exact").with_margin(0.5)
+        one = replace(methods.get("exact"), margin=0.5, margins=())
         weights = [linear("accuracy", method=one, C=1.0, random_state=seed).fit(features, target).coef_ for seed in (0, 0, 1)]
         np.testing.assert_array_equal(weights[0], weights[1])
         assert (weights[0] != weights[2]).any()

@@ -245,7 +245,7 @@ class TestWrongLabels:
         fitted.save(tmp_path / "model")
         loaded = MetricClassifier.load(tmp_path / "model")
         assert loaded.method == "noisy_labels"
-        assert loaded.method_ is methods.NOISY_LABELS.candidate(fitted.chosen_)
+        assert loaded.method_ is methods.find(fitted.chosen_, "noisy_labels")
         assert loaded.candidates_ == fitted.candidates_
         assert (loaded.decision_function(X) == fitted.decision_function(X)).all()
         found = json.loads((tmp_path / "model" / "model.json").read_text())

@@ -61,7 +61,7 @@ def test_exact_of_two_classes_is_the_loss_of_the_module(metric, normalize, margi
     rows, random = rows_of(2)
     rows = replace(rows, weight=np.where(np.arange(40) < 5, 0.0, rows.weight))  # rows that do not count
     scores, offsets = 3.0 * random.normal(size=(40, 2)), random.normal(size=2)
-    method = replace(methods.get("exact").with_margin(margin), normalize_scores=normalize)
+    method = replace(methods.get("exact"), margin=margin, normalize_scores=normalize)
     fast, slow = (build(method, rows, metrics.get(metric), 0.5)(scores, offsets) for build in (build_surrogate, by_autograd))
     for one, other in zip(fast, slow, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
@@ -126,7 +126,7 @@ def test_costs_are_divided_by_their_span():
 def test_hinge_is_that_of_the_module(n_classes):
     rows, random = rows_of(n_classes)
     scores, offsets = 2.0 * random.normal(size=(40, n_classes)), np.zeros(n_classes)
-    method = methods.get("hinge").with_margin(0.7)
+    method = replace(methods.get("hinge"), margin=0.7)
     leaf = torch.from_numpy(scores).requires_grad_()
     shares = torch.from_numpy(rows.training_weight / rows.training_weight.sum())
     losses = mf.HingeLoss(0.7, reduction="none")(leaf, torch.from_numpy(rows.labels))

@@ -103,7 +103,7 @@ def test_a_choice_of_your_own():
 def test_a_candidate_is_that_of_the_choice_it_was_found_by():
     """Its cross-entropy is stopped by accuracy, and the registered one is not."""
     found = methods.find("cross_entropy", "noisy_labels")
-    assert found is methods.NOISY_LABELS.candidate("cross_entropy") is not methods.find("cross_entropy")
+    assert found is methods.NOISY_LABELS.candidates[0] is not methods.find("cross_entropy")
     assert methods.is_registered(methods.get("noisy_labels"))
     with pytest.raises(ValueError, match="There is already a method 'noisy_labels'"):
         methods.register(replace(MADE_UP, name="noisy_labels"))
@@ -132,10 +132,10 @@ def test_smoothing_of_methods_with_normal_noise():
     direct, exact, east = (methods.get(name) for name in ("direct", "exact", "east"))
     assert type(direct.smoothing_for(2)) is Normal
     assert type(direct.smoothing_for(3)) is Softmax
-    assert type(direct.with_smoothing("normal").smoothing_for(3)) is Normal
-    assert type(direct.with_smoothing("softmax").smoothing_for(2)) is Softmax
-    assert type(exact.with_smoothing("softmax").smoothing_for(2)) is Softmax
-    assert type(east.with_smoothing("softmax").smoothing_for(2)) is SoftSet
+    assert type(methods.with_noise(direct, "normal").smoothing_for(3)) is Normal
+    assert type(methods.with_noise(direct, "softmax").smoothing_for(2)) is Softmax
+    assert type(methods.with_noise(exact, "softmax").smoothing_for(2)) is Softmax
+    assert type(methods.with_noise(east, "softmax").smoothing_for(2)) is SoftSet
 
 
 def test_methods_can_be_copied():
@@ -197,7 +197,7 @@ class TestPapers:
         assert (east.network.anneals, east.network.stop_by, east.network.patience) == (True, "loss", 50)
 
     def test_hinge_has_the_margin(self):
-        loss = methods.get("hinge").with_margin(2.0).build_loss(metrics.get("accuracy"), 3)
+        loss = replace(methods.get("hinge"), margin=2.0).build_loss(metrics.get("accuracy"), 3)
         assert loss(torch.tensor([[2.0, 1.5, 0.0]]), torch.tensor([0])).item() == pytest.approx(1.5)
 
     @pytest.mark.parametrize("name", ["hinge", "expected_error", "leaky", "exact", "east"])

@@ -72,8 +72,8 @@ class Result:
         """Whether the method, or its choice on most splits, trains for the metric."""
         if isinstance(self.method, Method):
             return self.method.trains_metric
-        candidates = ((self.method.candidate(name), times) for name, times in self.chosen.items())
-        plain = sum(times for candidate, times in candidates if candidate is None or not candidate.trains_metric)
+        for_metric = {candidate.name for candidate in self.method.candidates if candidate.trains_metric}
+        plain = sum(times for name, times in self.chosen.items() if name not in for_metric)
         return 2 * plain < sum(self.chosen.values())
 
 

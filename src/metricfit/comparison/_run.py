@@ -299,7 +299,7 @@ def _pick(labels: Ints, n_rows: int) -> Ints:
 def _quick(job: Job) -> Job:
     """With one margin and one width for each method: enough to load what it needs."""
     contenders = [
-        replace(one, method=replace(one.method.with_margin(one.method.margins[0]), widths=one.method.widths[:1]))
+        replace(one, method=replace(one.method, margin=one.method.margins[0], margins=(), widths=one.method.widths[:1]))
         if isinstance(one.method, Method) and one.method.margins
         else one
         for one in job.contenders

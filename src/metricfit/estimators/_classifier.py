@@ -489,7 +489,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     def _method(self) -> methods.Method | methods.Choice:
         """Where a rule decides, the automatic method is cross-entropy, because it decides by probabilities."""
         plain = self._needs_rule() and isinstance(self.method, str) and self.method == methods.AUTO
-        return methods.get(methods.CROSS_ENTROPY if plain else self.method).with_smoothing(self.smoothing)
+        return methods.with_noise(methods.get(methods.CROSS_ENTROPY if plain else self.method), self.smoothing)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Ints, Floats, NDArray[np.bool_]]:  # noqa: N803
         """Checked features, labels 0 ... k - 1 and weights of the rows with a positive weight; and which rows these are."""

@@ -155,37 +155,6 @@ class Method:
         """Whether the metric itself is in the loss."""
         return self.loss == "metric"
 
-    def with_margin(self, margin: float) -> Method:
-        """Copy with one of the candidates for the margin.
-
-        Parameters
-        ----------
-        margin : float
-            The margin.
-
-        Returns
-        -------
-        Method
-            The copy.
-        """
-        return replace(self, margin=margin, margins=())
-
-    def check_start(self, known: Sequence[str] = (SCRATCH, CROSS_ENTROPY)) -> None:
-        """Check that the method can start where it says.
-
-        Parameters
-        ----------
-        known : sequence of str, default=("scratch", "cross_entropy")
-            The starts that are possible. In a choice they include the candidates before this one.
-
-        Raises
-        ------
-        ValueError
-            If the start is not one of them.
-        """
-        if self.start not in known:
-            raise ValueError(f"`start` of {self.name!r} should be one of {', '.join(map(repr, known))}; got {self.start!r}.")
-
     def smoothing_for(self, n_classes: int) -> Smoothing:
         """Smoothing for a number of classes.
 
@@ -201,25 +170,6 @@ class Method:
         """
         many = self.many_smoothing if n_classes > 2 else None
         return many or self.smoothing or Softmax()
-
-    def with_smoothing(self, kind: str) -> Method:
-        """Copy with another noise, if the method has normal noise.
-
-        Parameters
-        ----------
-        kind : {"auto", "normal", "softmax"}
-            The noise for any number of classes. "auto" changes nothing.
-
-        Returns
-        -------
-        Method
-            The copy.
-        """
-        if kind == "auto" or type(self.smoothing) is not Normal:
-            return self
-        return replace(
-            self, smoothing=self.smoothing if kind == "normal" else self.many_smoothing or Softmax(), many_smoothing=None
-        )
 
     def build_loss(
         self, metric: Metric, n_classes: int, class_weight: Tensor | None = None, offsets: Tensor | None = None
@@ -282,8 +232,8 @@ class Choice:
     --------
     >>> from metricfit.methods import Choice, get
     >>> choice = Choice("plain_or_leaky", (get("cross_entropy"), get("leaky")))
-    >>> choice.trains_metric, choice.candidate("leaky").leak
-    (True, 0.1)
+    >>> [method.name for method in choice.candidates]
+    ['cross_entropy', 'leaky']
     """
 
     name: str
@@ -299,44 +249,25 @@ class Choice:
             raise TypeError(f"`candidates` should be methods, at least one, got {self.candidates!r}.")
         before = [SCRATCH, CROSS_ENTROPY]
         for candidate in self.candidates:
-            candidate.check_start(before)
+            check_start(candidate, before)
             before.append(candidate.name)
         object.__setattr__(self, "title", self.title or self.name)
 
-    @property
-    def trains_metric(self) -> bool:
-        """Whether the metric itself is in the loss of a candidate."""
-        return any(candidate.trains_metric for candidate in self.candidates)
 
-    def with_smoothing(self, kind: str) -> Choice:
-        """Copy with another noise in the candidates that have normal noise.
+def check_start(method: Method, known: Sequence[str] = (SCRATCH, CROSS_ENTROPY)) -> None:
+    """Raise a ValueError if the method cannot start where it says; in a choice it may start at the candidates before it."""
+    if method.start not in known:
+        raise ValueError(f"`start` of {method.name!r} should be one of {', '.join(map(repr, known))}; got {method.start!r}.")
 
-        Parameters
-        ----------
-        kind : {"auto", "normal", "softmax"}
-            The noise for any number of classes. "auto" changes nothing.
 
-        Returns
-        -------
-        Choice
-            The copy.
-        """
-        return replace(self, candidates=tuple(candidate.with_smoothing(kind) for candidate in self.candidates))
-
-    def candidate(self, name: str) -> Method | None:
-        """Find a candidate by its name.
-
-        Parameters
-        ----------
-        name : str
-            The name.
-
-        Returns
-        -------
-        Method or None
-            The candidate.
-        """
-        return next((candidate for candidate in self.candidates if candidate.name == name), None)
+def with_noise(method: Method | Choice, kind: str) -> Method | Choice:
+    """With "normal" or "softmax" noise for any number of classes, where the noise was normal; "auto" changes nothing."""
+    if isinstance(method, Choice):
+        return replace(method, candidates=tuple(with_noise(candidate, kind) for candidate in method.candidates))
+    if kind == "auto" or type(method.smoothing) is not Normal:
+        return method
+    smoothing = method.smoothing if kind == "normal" else method.many_smoothing or Softmax()
+    return replace(method, smoothing=smoothing, many_smoothing=None)
 
 
 def _check_widths(widths: Sequence[float]) -> None:

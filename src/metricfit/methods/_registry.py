@@ -272,8 +272,6 @@ def find(name: str, given: MethodLike | None = None) -> Method | None:
     """
     known = _by_name()
     first = known.get(given) if isinstance(given, str) else given
-    for entry in known.values() if first is None else (first, *known.values()):
-        found = entry.candidate(name) if isinstance(entry, Choice) else entry if entry.name == name else None
-        if found is not None:
-            return found
-    return None
+    entries = (*([] if first is None else [first]), *known.values())
+    found = (one for entry in entries for one in (entry.candidates if isinstance(entry, Choice) else (entry,)))
+    return next((one for one in found if one.name == name), None)
