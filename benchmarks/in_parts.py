@@ -35,7 +35,7 @@ def measure(way: str, files: Path, model: Any, n_rounds: int, scratch: Path) -> 
 
     import metricfit as mf
     from metricfit import shards
-    from metricfit.selection import stratified_folds
+    from metricfit.learners import stratified_folds
 
     is_linear = model == "linear"
     if not is_linear:

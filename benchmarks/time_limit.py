@@ -43,8 +43,8 @@ from benchmarks.quality import LEFT_OUT, load_split
 from metricfit._typing import Floats
 from metricfit.estimators import FitSpec, SharedFits
 from metricfit.learners import Task, Trained
+from metricfit.learners._ensemble import TimedEnsembleLearner, _mean, _order
 from metricfit.learners._estimators import EstimatorLearner
-from metricfit.learners._timed import TimedEnsembleLearner, _mean, _order
 from metricfit.selection import fit_method
 from reproductions import _tables as tables
 from reproductions._markdown import table

@@ -12,7 +12,6 @@ Where labels are wrong, networks are chosen by the accuracy of held-out rows ins
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,14 +19,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold
 
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import Guard, cross_fit_offsets, fit_offsets, fit_smooth_offsets, fit_temperature
 from metricfit.learners import (
-    Fold,
     History,
     Learner,
     MeanModel,
@@ -37,10 +33,9 @@ from metricfit.learners import (
 )
 from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method, check_start
 
-__all__ = ["Fitted", "FoldSplits", "fit_method", "mean_of_fits", "starts_at_cross_entropy", "stratified_folds"]
+__all__ = ["Fitted", "fit_method", "mean_of_fits", "starts_at_cross_entropy"]
 
 OffsetSearch = Callable[..., Floats]  # of scores, labels, metric and weights
-OFFSET_FOLDS = 5  # parts of the held-out rows of a single split, to judge offsets
 MARGIN_ROWS = 500  # held-out rows that are enough to choose a margin by
 
 
@@ -120,35 +115,6 @@ def starts_at_cross_entropy(learner: Learner, method: Method | Choice) -> bool:
     return not isinstance(learner, MetricLearner) or learner.refits or _is_plain(method) or method.start != SCRATCH
 
 
-@dataclass(frozen=True)
-class FoldSplits(Sequence[tuple[Ints, Ints]]):
-    """Training and test rows of folds, from the number of the fold that holds each row out: a byte or two per row."""
-
-    numbers: NDArray[np.integer[Any]]
-    n_folds: int
-
-    def __len__(self) -> int:
-        return self.n_folds
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[one] for one in range(self.n_folds)[index]]
-        fold = range(self.n_folds)[index]
-        return np.flatnonzero(self.numbers != fold), np.flatnonzero(self.numbers == fold)
-
-
-def stratified_folds(labels: NDArray[np.integer[Any]], n_folds: int, seed: int, warn: bool = False) -> FoldSplits:
-    """Shuffled folds; ``warn`` if a class has fewer rows than there are folds."""
-    numbers = np.empty(len(labels), np.min_scalar_type(n_folds))
-    with warnings.catch_warnings():
-        if not warn:
-            warnings.filterwarnings("ignore", "The least populated class")
-        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        for fold, (_, test) in enumerate(splitter.split(np.empty((len(labels), 0)), labels)):
-            numbers[test] = fold
-    return FoldSplits(numbers, n_folds)
-
-
 def _is_plain(method: Method | Choice) -> bool:
     """Whether a network is trained by cross-entropy alone, as in the automatic choice: fine-tuning gains nothing there."""
     return method.name == AUTO if isinstance(method, Choice) else method.loss == "cross_entropy"
@@ -206,7 +172,7 @@ def _fit_one(task: Task, learner: MetricLearner, method: Method, start: Trained 
         notes = (f"{method.title}: margin {method.margin:g}, chosen by held-out rows.",) * bool(margins)
     if learner.refits and start:
         folds = start.folds if plain else []
-        model = learner.fit(Fold(task.rows, task.metric, history=history), method, start.model)
+        model = learner.fit(task.all_rows(history), method, start.model)
     else:
         folds = _fit_splits(task, learner, method, start.folds if start else None, history)
         model = MeanModel.of(folds)
@@ -265,7 +231,7 @@ def _choose(task: Task, learner: MetricLearner, candidates: list[Method], start:
     model = start.model if learner.refits else MeanModel.of(winner.models)
     if learner.refits:
         for method in _path(winner.method, tried):
-            model = learner.fit(Fold(task.rows, task.metric, history=history), method, model)
+            model = learner.fit(task.all_rows(history), method, model)
     if winner.tuned or winner.method.offsets == "none":
         model = _with_mean_offsets(model, winner.tuned)
     table, temperature = guard.table(predictions, reasons), _temperature(task, winner.logits, model)
@@ -314,18 +280,14 @@ def _try(task: Task, learner: MetricLearner, method: Method, start: Any, plain: 
 def _by_row(task: Task, logits: Floats, tuned: list[Floats]) -> Floats:
     """The offsets (n, k) of every held-out row: those of its part, or zeros if none were tuned."""
     offsets = np.zeros_like(logits)
-    for part, own in zip(_offset_parts(task) if tuned else [], tuned, strict=True):
+    for part, own in zip(task.judging_parts() if tuned else [], tuned, strict=True):
         offsets[part] = own
     return offsets
 
 
 def _fit_splits(task: Task, learner: MetricLearner, method: Method, start: Any | None, history: History) -> list[Any]:
     """The method trained on every split, from the models ``start``."""
-    return task.over_splits(learner, partial(_fit_fold, learner, method), method.title, history, start)
-
-
-def _fit_fold(learner: MetricLearner, method: Method, fold: Fold, start: Any) -> Any:
-    return learner.fit(fold, method, start)
+    return task.over_splits(learner, partial(learner.fit, method=method), method.title, history, start)
 
 
 def _candidates(learner: MetricLearner, choice: Choice) -> list[Method]:
@@ -347,21 +309,10 @@ def _guard(task: Task) -> Guard:
     return Guard(held_out.labels, held_out.weight, held_out.n_classes, task.metric)
 
 
-def _offset_parts(task: Task) -> list[Ints]:
-    """Parts of the held-out rows: each is decided with offsets that were tuned on the others."""
-    if len(task.splits) > 1:
-        return task.held_out_parts
-    labels = task.held_out.labels
-    n_folds = min(OFFSET_FOLDS, int(np.sort(np.bincount(labels, minlength=2))[-2]))
-    if n_folds < 2:
-        return []
-    return [part for _, part in stratified_folds(labels, n_folds, task.seed)]
-
-
 def _tune(task: Task, logits: Floats, fit: OffsetSearch) -> list[Floats]:
     """Offsets of every part. Their mean varies less than offsets tuned on all rows at once."""
     held_out = task.held_out
-    return cross_fit_offsets(logits, held_out.labels, task.metric, held_out.weight, _offset_parts(task), fit)
+    return cross_fit_offsets(logits, held_out.labels, task.metric, held_out.weight, task.judging_parts(), fit)
 
 
 def _offset_search(learner: Learner) -> OffsetSearch:

@@ -8,11 +8,10 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 from metricfit import methods, metrics
-from metricfit.learners import Block, Blocks, LinearModel, Task, TrainingRows, _rows
+from metricfit.learners import Block, Blocks, LinearModel, Task, TrainingRows, _rows, stratified_folds
 from metricfit.learners._descent import RowsObjective
 from metricfit.learners._linear import fit_path
 from metricfit.learners._surrogates import surrogate_of
-from metricfit.selection import stratified_folds
 
 
 class MemoryBlock(Block):

@@ -18,14 +18,14 @@ from metricfit.learners import (
     Task,
     TimedEnsembleLearner,
     TrainingRows,
+    _ensemble,
     _table_network,
-    _timed,
     build_learner,
+    stratified_folds,
 )
 from metricfit.learners._learner import LeftOutError, OutOfTimeError
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._table_network import TableNetworkLearner
-from metricfit.selection import stratified_folds
 
 FAR = 1e6
 
@@ -44,7 +44,7 @@ def task_of(rows, **options):
 
 @pytest.mark.slow
 def test_with_time_all_members_are_trained_again(rows, monkeypatch, tmp_path):
-    monkeypatch.setattr(_timed, "MOST_TIMES", 2)
+    monkeypatch.setattr(_ensemble, "MOST_TIMES", 2)
     fitted = mf.MetricClassifier("mcc", time_limit=FAR, cv=3, random_state=0).fit(rows.features, rows.labels)
     again = mf.MetricClassifier("mcc", time_limit=FAR, cv=3, random_state=0).fit(rows.features, rows.labels)
     note = next(note for note in fitted.notes_ if note.startswith("time_limit"))
@@ -78,7 +78,7 @@ def test_members_of_a_kind_that_is_too_slow_are_not_tried(rows):
 
 
 def test_a_member_that_is_too_slow_for_a_repeat_does_not_end_the_others(rows, monkeypatch):
-    monkeypatch.setattr(_timed, "MOST_TIMES", 3)
+    monkeypatch.setattr(_ensemble, "MOST_TIMES", 3)
     members = (_Member((1.0,), name="first"), _SlowLater((1.0,), name="later"), _Repeated((1.0,), name="last"))
     task = task_of(
         rows, deadline=Deadline(time.monotonic() + FAR), resplit=lambda seed: stratified_folds(rows.labels, 3, seed)
@@ -202,5 +202,5 @@ class _Steps(Progress):
 def test_a_mean_over_splits_aligns_the_held_out_rows(rows):
     task = task_of(rows, resplit=lambda seed: stratified_folds(rows.labels, 3, seed))
     again = Task(rows, task.metric, task.resplit(1))
-    order = _timed._order(task, again)
+    order = _ensemble._order(task, again)
     np.testing.assert_array_equal(again.held_out_index[order], task.held_out_index)

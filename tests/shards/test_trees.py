@@ -13,7 +13,7 @@ import metricfit as mf
 from metricfit import _extras
 from metricfit._errors import UsageError
 from metricfit._extras import MissingExtraError
-from metricfit.selection import stratified_folds
+from metricfit.learners import stratified_folds
 from metricfit.shards import _blocks, _trees, fit_shards
 from tests.shards.conftest import make_table
 

@@ -15,6 +15,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedGroupKFol
 from metricfit._checks import is_missing
 from metricfit._typing import Ints
 from metricfit.comparison._words import plural, quote
+from metricfit.learners import count_folds
 
 SHUFFLES = 20  # of the groups, until every class is in the training rows of every split
 INNER_FOLDS = 5  # that a fit holds out, as in ``MetricClassifier``
@@ -51,8 +52,7 @@ class Plan:
 
     def count_inner_folds(self, labels: Ints) -> int:
         """How many folds every fit can hold out at least; 0 for too few rows."""
-        sizes = [int(np.sort(np.bincount(labels[train]))[-2]) for train, _ in self.splits]
-        return min(INNER_FOLDS, *sizes) if min(sizes) > 1 else 0
+        return min(count_folds(INNER_FOLDS, labels[train]) for train, _ in self.splits)
 
     def inner_folds(self, index: int, labels: Ints, seed: int) -> int | list[Split]:
         """What ``MetricClassifier`` takes as ``cv`` for the training rows of a split."""

@@ -28,7 +28,7 @@ from metricfit.estimators._folds import (
     Part,
     build_splits,
     calibration_splits,
-    count_folds,
+    folds_of_cv,
     network_splits,
     splits_within,
 )
@@ -46,12 +46,13 @@ from metricfit.learners import (
     Task,
     TrainingRows,
     build_learner,
+    stratified_folds,
     take_rows,
     takes_gaps,
     takes_sparse,
 )
 from metricfit.metrics import order_of
-from metricfit.selection import Fitted, fit_method, mean_of_fits, stratified_folds
+from metricfit.selection import Fitted, fit_method, mean_of_fits
 
 SMOOTHINGS = ("auto", "normal", "softmax")
 
@@ -443,7 +444,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     def _learner(self, table: FitData, parts: Sequence[Part]) -> Learner:
         """One learner that can take every part."""
         least = min((table.take(part) for part in parts), key=lambda one: len(one.labels))
-        given = DataFacts(len(least.labels), len(self.classes_), issparse(least.data), count_folds(least.cv, least.labels))
+        given = DataFacts(len(least.labels), len(self.classes_), issparse(least.data), folds_of_cv(least.cv, least.labels))
         return build_learner(self.get_params(deep=False), self._method(), table.seed, given)
 
     def _fit_forms(self, table: FitData, parts: Sequence[Part], forms: set[str]) -> Iterator[TrainingRows]:

@@ -14,8 +14,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedGroupKFold, S
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import check_groups
-from metricfit.learners import take_rows
-from metricfit.selection import stratified_folds
+from metricfit.learners import count_folds, stratified_folds, take_rows
 
 HELD_OUT = 0.2  # share of rows in a single split
 BETTER_CV = "Try cv=5."
@@ -55,7 +54,7 @@ class FitData:
         cv, known = self.cv, np.zeros(len(self.used), np.int64)
         known[self.used] = self.labels
         if isinstance(cv, int | np.integer):
-            cv = StratifiedGroupKFold(max(count_folds(cv, self.labels), 2), shuffle=True, random_state=self.seed)
+            cv = StratifiedGroupKFold(max(folds_of_cv(cv, self.labels), 2), shuffle=True, random_state=self.seed)
         return replace(found, cv=read_splits(cv, known, groups), groups=numbers[self.used])
 
     def take(self, part: Part) -> FitData:
@@ -67,20 +66,19 @@ class FitData:
         return replace(self, data=data, labels=labels, weight=weight, used=used, cv=part.cv, groups=None, costs={})
 
 
-def count_folds(cv: Any, labels: Ints) -> int:
+def folds_of_cv(cv: Any, labels: Ints) -> int:
     """How many folds there will be; 0 for too few rows."""
     check_cv_argument(cv)
     if not isinstance(cv, int | np.integer):
         return 2  # or more: the user's splits
-    n_folds = min(int(cv), int(np.sort(np.bincount(labels))[-2]))
-    return n_folds if n_folds >= 2 else 0
+    return count_folds(int(cv), labels)
 
 
 def build_splits(cv: Any, labels: Ints, used: NDArray[np.bool_], classes: NDArray[Any], seed: int) -> Sequence[Split]:
     """Folds; none for too few rows. ``used`` marks the rows of the user's table that have these labels."""
     if not isinstance(cv, int | np.integer):
         return _given_splits(cv, labels, used)
-    n_folds, counts = count_folds(cv, labels), np.bincount(labels)
+    n_folds, counts = folds_of_cv(cv, labels), np.bincount(labels)
     if not n_folds:
         warnings.warn(f"{len(labels)} rows are too few to hold any out: candidates are not compared.", stacklevel=4)
         return []

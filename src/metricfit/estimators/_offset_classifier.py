@@ -19,10 +19,9 @@ from metricfit._typing import Floats, Ints
 from metricfit.decisions import LEAST_PROBABILITY, Constraint, check_groups, fit_calibrated_offsets, fit_offsets
 from metricfit.estimators import _offset_labels
 from metricfit.estimators._base import DecisionMixin, check_target, check_weight, fit_costs, fit_weighted
-from metricfit.estimators._folds import calibration_splits, check_cv_argument, count_folds, read_splits
-from metricfit.learners import class_scores, spread_classes
+from metricfit.estimators._folds import calibration_splits, check_cv_argument, folds_of_cv, read_splits
+from metricfit.learners import class_scores, spread_classes, stratified_folds
 from metricfit.metrics import order_of
-from metricfit.selection import stratified_folds
 
 
 def _all_have_probabilities(self: FoldMean) -> bool:
@@ -343,7 +342,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
     def _splits(self, labels: Ints, groups: Any) -> Sequence[tuple[Any, Any]]:
         seed, cv = check_random_state(self.random_state).randint(2**31), self.cv
         if groups is not None and isinstance(cv, int | np.integer):
-            cv = StratifiedGroupKFold(max(count_folds(cv, labels), 2), shuffle=True, random_state=seed)
+            cv = StratifiedGroupKFold(max(folds_of_cv(cv, labels), 2), shuffle=True, random_state=seed)
         draws = self.calibration is not None and isinstance(cv, int | np.integer)
         splits = [] if draws else self._cv_splits(cv, labels, groups, seed)
         return calibration_splits(cv, splits, labels, seed, self.calibration, self.confidence is not None)
@@ -352,7 +351,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         if not isinstance(cv, int | np.integer):
             check_cv_argument(cv)
             return read_splits(cv, labels, groups)
-        n_folds = count_folds(cv, labels)
+        n_folds = folds_of_cv(cv, labels)
         if not n_folds:
             raise ValueError("OffsetClassifier needs two rows in at least two classes to hold any out.")
         return list(stratified_folds(labels, n_folds, seed, warn=True))

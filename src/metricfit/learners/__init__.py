@@ -1,7 +1,7 @@
 """Learners: what is trained. All train cross-entropy; linear models and networks train every method."""
 
 from metricfit.learners._catalogue import MODELS, DataFacts, build_learner, members_left_out, takes_gaps, takes_sparse
-from metricfit.learners._ensemble import EnsembleLearner
+from metricfit.learners._ensemble import EnsembleLearner, TimedEnsembleLearner
 from metricfit.learners._estimators import EstimatorLearner, with_seed
 from metricfit.learners._learner import Deadline, Fold, History, Learner, MetricLearner, Model, Task, Trained
 from metricfit.learners._linear import LinearLearner
@@ -20,9 +20,21 @@ from metricfit.learners._models import (
     spread_classes,
 )
 from metricfit.learners._network_options import MAX_MEMBERS, Network
-from metricfit.learners._rows import COLUMNS, GIVEN, MATRIX, Block, Blocks, Forms, TrainingRows, spread_rows, take_rows
+from metricfit.learners._rows import (
+    COLUMNS,
+    GIVEN,
+    MATRIX,
+    Block,
+    Blocks,
+    FoldSplits,
+    Forms,
+    TrainingRows,
+    count_folds,
+    spread_rows,
+    stratified_folds,
+    take_rows,
+)
 from metricfit.learners._surrogates import is_summed
-from metricfit.learners._timed import TimedEnsembleLearner
 
 __all__ = [
     "COLUMNS",
@@ -43,6 +55,7 @@ __all__ = [
     "EstimatorLearner",
     "EstimatorModel",
     "Fold",
+    "FoldSplits",
     "Forms",
     "History",
     "Learner",
@@ -60,10 +73,12 @@ __all__ = [
     "TrainingRows",
     "build_learner",
     "class_scores",
+    "count_folds",
     "is_summed",
     "members_left_out",
     "spread_classes",
     "spread_rows",
+    "stratified_folds",
     "take_rows",
     "takes_gaps",
     "takes_sparse",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +12,9 @@ from torch import nn
 
 from metricfit._checks import check_number, check_option
 from metricfit._extras import require
-from metricfit.learners._ensemble import EnsembleLearner
+from metricfit.learners._ensemble import EnsembleLearner, TimedEnsembleLearner
 from metricfit.learners._estimators import (
-    ADDITIVE,
-    FAST,
-    FEW_COLUMNS,
-    LARGE_TREES,
+    FURTHER_TREES,
     MAX_ROWS,
     BoostingLearner,
     EstimatorLearner,
@@ -28,7 +25,6 @@ from metricfit.learners._learner import Learner, MetricLearner
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._network_options import Network
 from metricfit.learners._table_network import TableNetworkLearner
-from metricfit.learners._timed import TimedEnsembleLearner
 from metricfit.methods import Choice, Method, NetworkTraining
 
 MODELS = ("auto", "linear", "boosting", "extra_trees", "ensemble", "mlp")
@@ -103,8 +99,8 @@ def _build(model: Any, options: Mapping[str, Any], method: Method | Choice, seed
         check_option(model, "model", MODELS)
         if model in ("auto", "ensemble"):
             return _automatic(model, options, method, seed, given)
-        if model in _BY_NAME:
-            return _BY_NAME[model](options, seed, given)
+        if model != "mlp":
+            return _known(model, options, seed, given)
     if hasattr(model, "get_params") and isinstance(model, type):
         raise TypeError(f"`model` should be an estimator, got the class {model.__name__}: pass {model.__name__}().")
     if hasattr(model, "fit") and hasattr(model, "get_params"):
@@ -138,40 +134,33 @@ def members_left_out(given: DataFacts) -> dict[str, str]:
 
 def _automatic(model: str, options: Mapping[str, Any], method: Method | Choice, seed: int, given: DataFacts) -> Learner:
     """The ensemble of the members that can take the data; the linear model where the method is for it alone."""
-    linear = _linear(options, seed, given)
+    linear = _known("linear", options, seed, given)
     if model == "auto" and isinstance(method, Method) and method.loss != "cross_entropy":
         return replace(linear, notes=(f"The model is linear, because trees do not support the method {method.name}.",))
     out = members_left_out(given)
-    kept = [_BY_NAME[name](options, seed, given) for name in ("linear", "boosting", "extra_trees") if name not in out]
+    kept = [_known(name, options, seed, given) for name in ("linear", "boosting", "extra_trees") if name not in out]
     notes = tuple(f"{name} is left out: {reason}." for name, reason in out.items())
     joined = _join(kept, given, notes)
     if options["time_limit"] is None or not isinstance(joined, EnsembleLearner):
         return joined
-    return TimedEnsembleLearner(tuple(_timed_members(joined.members, out, seed, given)), notes=joined.notes)
+    return TimedEnsembleLearner(tuple(_timed_members(joined.members, seed, given)), notes=joined.notes)
 
 
-def _timed_members(members: Sequence[Learner], out: Mapping[str, str], seed: int, given: DataFacts) -> list[Learner]:
+def _timed_members(members: Sequence[Learner], seed: int, given: DataFacts) -> list[Learner]:
     """The members of an ensemble with a time limit, in the order in which they are tried."""
-    trees = "boosting" not in out
-    large = given.n_rows * given.n_classes >= LARGE
-    fast = BoostingLearner(seed, tuple(FAST.items()), name="boosting_fast")
-    few_columns = BoostingLearner(seed, tuple(FEW_COLUMNS.items()), name="boosting_few_columns")
-    additive = BoostingLearner(seed, tuple(ADDITIVE.items()), name="boosting_additive")
-    large_trees = BoostingLearner(seed, tuple(LARGE_TREES.items()), name="boosting_large_trees")
-    networks = [] if given.sparse else [TableNetworkLearner(seed, widths, name=name) for name, widths in NETWORKS.items()]
-    whole = [whole_trees(seed)] if "extra_trees" not in out and given.n_rows <= MAX_ROWS else []
-    boosting = [one for one in members if large and one.name == "boosting"]  # which may take all of the time
-    return [
-        *(one for one in members[:1]),
-        *([fast] if trees and large else []),
-        *(one for one in members[1:] if one not in boosting),
-        *networks[:1],
-        *boosting,
-        *([few_columns] if trees else []),
-        *whole,
-        *networks[1:],
-        *([additive, large_trees] if trees else []),
-    ]
+    known: dict[str, Learner] = {one.name: one for one in members}
+    if "boosting" in known:
+        known |= {name: BoostingLearner(seed, tuple(own.items()), name=name) for name, own in FURTHER_TREES.items()}
+    if not given.sparse:
+        known |= {name: TableNetworkLearner(seed, widths, name=name) for name, widths in NETWORKS.items()}
+    if "extra_trees" in known and given.n_rows <= MAX_ROWS:
+        known["whole_trees"] = whole_trees(seed)
+    if given.n_rows * given.n_classes >= LARGE:  # boosting may take all of the time
+        first = ["linear", "boosting_fast", "extra_trees", "network", "boosting"]
+    else:
+        first = ["linear", "boosting", "extra_trees", "network"]
+    then = ["boosting_few_columns", "whole_trees", "wide_network", "deep_network", "boosting_additive", "boosting_large_trees"]
+    return [known[name] for name in [*first, *then] if name in known]
 
 
 def _join(members: Sequence[Learner], given: DataFacts, notes: tuple[str, ...] = ()) -> Learner:
@@ -213,30 +202,18 @@ def _network(network: Network, method: Method | Choice, seed: int) -> Learner:
     )
 
 
-def _linear(options: Mapping[str, Any], seed: int, given: DataFacts) -> LinearLearner:
-    C = options["C"]  # noqa: N806
-    if C is None:
-        return LinearLearner(CS, seed)
-    if not C > 0.0:
-        raise ValueError(f"`C` should be positive, got {C!r}.")
-    return LinearLearner((float(C),), seed)
-
-
-def _boosting(options: Mapping[str, Any], seed: int, given: DataFacts) -> BoostingLearner:
-    if given.sparse:
-        raise ValueError(
-            "`model` 'boosting' does not support sparse matrices. Pass a dense matrix, or model='auto' or 'linear'."
-        )
-    return BoostingLearner(seed)
-
-
-def _extra_trees(options: Mapping[str, Any], seed: int, given: DataFacts) -> ForestLearner:
+def _known(name: str, options: Mapping[str, Any], seed: int, given: DataFacts) -> Learner:
+    """A model that has a name."""
+    if name == "linear":
+        C = options["C"]  # noqa: N806
+        if C is not None and not C > 0.0:
+            raise ValueError(f"`C` should be positive, got {C!r}.")
+        return LinearLearner(CS if C is None else (float(C),), seed)
+    if name == "boosting":
+        if given.sparse:
+            raise ValueError(
+                "`model` 'boosting' does not support sparse matrices. Pass a dense matrix, or model='auto' or 'linear'."
+            )
+        return BoostingLearner(seed)
     capped = (f"extra_trees: each tree sees {MAX_ROWS:,} of {given.n_rows:,} rows.",) if given.n_rows > MAX_ROWS else ()
     return ForestLearner(seed, notes=capped)
-
-
-_BY_NAME: dict[str, Callable[[Mapping[str, Any], int, DataFacts], Learner]] = {
-    "linear": _linear,
-    "boosting": _boosting,
-    "extra_trees": _extra_trees,
-}

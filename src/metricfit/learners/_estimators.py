@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,21 +46,17 @@ class EstimatorLearner(Learner):
         return COLUMNS if get_tags(self.estimator).input_tags.allow_nan else MATRIX
 
     def train(self, task: Task) -> Trained:
-        folds = task.over_splits(self, partial(_fit_fold, self), self.name) if task.splits else []
-        model = self.fit_rows(task.rows) if self.refits or not folds else MeanModel.of(folds)
+        folds = task.over_splits(self, self.fit_fold, self.name) if task.splits else []
+        model = self.fit_fold(task.all_rows()) if self.refits or not folds else MeanModel.of(folds)
         task.progress.step(self.name, None)
         return Trained(self, model, folds, task.held_out_logits(folds) if folds else None)
 
-    def fit_rows(self, rows: TrainingRows) -> EstimatorModel:
+    def fit_fold(self, fold: Fold) -> EstimatorModel:
         """A clone of the estimator, fitted to the rows."""
-        return fit_estimator(clone(self.estimator), self.name, rows, self.seed)
+        return fit_estimator(clone(self.estimator), self.name, fold.rows, self.seed)
 
     def count_steps(self, task: Task) -> int:
         return len(task.splits) + 1
-
-
-def _fit_fold(learner: EstimatorLearner, fold: Fold, start: Any) -> EstimatorModel:
-    return learner.fit_rows(fold.rows)
 
 
 def fit_estimator(estimator: Any, name: str, rows: TrainingRows, seed: int, **options: Any) -> EstimatorModel:
@@ -86,11 +82,17 @@ def with_seed(estimator: Any, seed: int) -> Any:
 MAX_ROUNDS, PATIENCE = 500, 20
 FEW_ROWS, FEW_ROUNDS = 100, 50  # below so many rows, leaves of 20 would leave nothing to split
 OPTIONS = {"learning_rate": 0.05, "max_leaf_nodes": 15}  # how they were chosen: docs/guide/classifier.md
-# further members of an ensemble with time: trees that differ more
-FEW_COLUMNS = {"learning_rate": 0.05, "max_leaf_nodes": 10, "max_features": 0.4}
-FAST = {"learning_rate": 0.2, "max_leaf_nodes": 15, "max_iter": 100}
-ADDITIVE = {"learning_rate": 0.1, "max_leaf_nodes": 3}
-LARGE_TREES = {"learning_rate": 0.05, "max_leaf_nodes": 31, "max_features": 0.6, "l2_regularization": 1.0}
+FURTHER_TREES: dict[str, dict[str, Any]] = {  # of an ensemble with time: trees that differ more
+    "boosting_few_columns": {"learning_rate": 0.05, "max_leaf_nodes": 10, "max_features": 0.4},
+    "boosting_fast": {"learning_rate": 0.2, "max_leaf_nodes": 15, "max_iter": 100},
+    "boosting_additive": {"learning_rate": 0.1, "max_leaf_nodes": 3},
+    "boosting_large_trees": {
+        "learning_rate": 0.05,
+        "max_leaf_nodes": 31,
+        "max_features": 0.6,
+        "l2_regularization": 1.0,
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -106,26 +108,25 @@ class BoostingLearner(Learner):
 
     def train(self, task: Task) -> Trained:
         if not task.splits:
-            return Trained(self, _boost(self, Fold(task.rows, task.metric), None))
-        models = task.over_splits(self, partial(_boost, self), self.name)
+            return Trained(self, self.fit_fold(task.all_rows()))
+        models = task.over_splits(self, self.fit_fold, self.name)
         folds = _with_equal_rounds(models)
         return Trained(self, MeanModel.of(folds), folds, task.held_out_logits(folds))
 
-
-def _boost(learner: BoostingLearner, fold: Fold, start: None) -> EstimatorModel:
-    rows, few = _without_empty_columns(fold.rows), len(fold.rows.labels) < FEW_ROWS
-    rows.check_classes()
-    held_out = {} if fold.held_out is None else _held_out(rows, fold.held_out)
-    stops = bool(held_out)
-    estimator = HistGradientBoostingClassifier(
-        **{"max_iter": MAX_ROUNDS if stops and not few else FEW_ROUNDS, **dict(learner.options)},
-        min_samples_leaf=1 if few else 20,
-        categorical_features=list(range(rows.n_categories)) or None,
-        early_stopping=stops,
-        n_iter_no_change=PATIENCE,
-        random_state=learner.seed,
-    )
-    return fit_estimator(estimator, learner.name, rows, learner.seed, **held_out)
+    def fit_fold(self, fold: Fold) -> EstimatorModel:
+        rows, few = _without_empty_columns(fold.rows), len(fold.rows.labels) < FEW_ROWS
+        rows.check_classes()
+        held_out = {} if fold.held_out is None else _held_out(rows, fold.held_out)
+        stops = bool(held_out)
+        estimator = HistGradientBoostingClassifier(
+            **{"max_iter": MAX_ROUNDS if stops and not few else FEW_ROUNDS, **dict(self.options)},
+            min_samples_leaf=1 if few else 20,
+            categorical_features=list(range(rows.n_categories)) or None,
+            early_stopping=stops,
+            n_iter_no_change=PATIENCE,
+            random_state=self.seed,
+        )
+        return fit_estimator(estimator, self.name, rows, self.seed, **held_out)
 
 
 def _without_empty_columns(rows: TrainingRows) -> TrainingRows:
@@ -185,34 +186,31 @@ class ForestLearner(Learner):
 
     def train(self, task: Task) -> Trained:
         out_of_bag = bool(task.splits) and not task.keeps_splits
-        model = _fit_forest(self, Fold(task.rows, task.metric), None, task.n_jobs, oob_score=out_of_bag)
+        model = self.fit_fold(task.all_rows(), task.n_jobs, oob_score=out_of_bag)
         task.progress.step(self.name, None)
         if not task.splits:
             return Trained(self, model)
         if out_of_bag:
             return Trained(self, model, logits=_out_of_bag(model)[task.held_out_index])
-        return Trained(self, model, logits=task.held_out_logits(task.over_splits(self, partial(_fit_forest, self), self.name)))
+        return Trained(self, model, logits=task.held_out_logits(task.over_splits(self, self.fit_fold, self.name)))
 
     def count_steps(self, task: Task) -> int:
         return 1 + len(task.splits) * task.keeps_splits
 
-
-def _fit_forest(
-    learner: ForestLearner, fold: Fold, start: None, n_jobs: int | None = None, *, oob_score: bool = False
-) -> EstimatorModel:
-    rows = fold.rows
-    forest = ExtraTreesClassifier(
-        N_TREES,
-        min_samples_leaf=2,
-        bootstrap=True,
-        oob_score=oob_score,
-        max_samples=MAX_ROWS if len(rows.labels) > MAX_ROWS else None,
-        n_jobs=n_jobs,
-    )
-    with parallel_config(backend="threading"):  # the trees share the rows; a cluster would be sent tree by tree
-        model = fit_estimator(forest, learner.name, rows, learner.seed)
-    forest.set_params(n_jobs=None)  # sums over trees in one order
-    return model
+    def fit_fold(self, fold: Fold, n_jobs: int | None = None, *, oob_score: bool = False) -> EstimatorModel:
+        rows = fold.rows
+        forest = ExtraTreesClassifier(
+            N_TREES,
+            min_samples_leaf=2,
+            bootstrap=True,
+            oob_score=oob_score,
+            max_samples=MAX_ROWS if len(rows.labels) > MAX_ROWS else None,
+            n_jobs=n_jobs,
+        )
+        with parallel_config(backend="threading"):  # the trees share the rows; a cluster would be sent tree by tree
+            model = fit_estimator(forest, self.name, rows, self.seed)
+        forest.set_params(n_jobs=None)  # sums over trees in one order
+        return model
 
 
 def _out_of_bag(model: EstimatorModel) -> Floats:

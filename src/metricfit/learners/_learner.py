@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -21,10 +21,11 @@ from metricfit._threads import single_threaded
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import cross_entropy, known_rows
 from metricfit.learners._models import MeanModel
-from metricfit.learners._rows import MATRIX, TrainingRows, most_scored_rows, spread_rows
+from metricfit.learners._rows import MATRIX, TrainingRows, count_folds, most_scored_rows, spread_rows, stratified_folds
 from metricfit.methods import CROSS_ENTROPY, Method
 from metricfit.metrics import Metric
 
+JUDGING_FOLDS = 5  # of the held-out rows of a single split
 History = list[dict[str, Any]]  # one row per step of a descent or per epoch
 
 
@@ -108,6 +109,10 @@ class Task:
     deadline: Deadline | None = None
     resplit: Callable[[int], Sequence[tuple[Ints, Ints]]] | None = None  # other splits by a seed, unless the user gave some
 
+    def all_rows(self, history: History | None = None) -> Fold:
+        """All rows, to train on."""
+        return Fold(self.rows, self.metric, warm=self.warm, history=history)
+
     @cached_property
     def _sent(self) -> Task:
         """The task for other processes: always the same object, so that a cluster receives it once."""
@@ -134,6 +139,14 @@ class Task:
         """The positions of each split's test rows among the held-out rows."""
         ends = np.cumsum([len(test) for test in self.test_rows])
         return np.split(np.arange(ends[-1]), ends[:-1])
+
+    def judging_parts(self) -> list[Ints]:
+        """Parts of the held-out rows, each decided by what the others say: those of the splits, or folds of a single split."""
+        if len(self.splits) > 1:
+            return self.held_out_parts
+        labels = self.held_out.labels
+        n_folds = count_folds(JUDGING_FOLDS, labels)
+        return [part for _, part in stratified_folds(labels, n_folds, self.seed)] if n_folds else []
 
     def held_out_logits(self, models: Sequence[Any]) -> Floats:
         """The scores of the held-out rows, each by the model that has not seen it."""
@@ -169,7 +182,7 @@ class Task:
         history: History | None = None,
         starts: Sequence[Any] | None = None,
     ) -> list[Any]:
-        """``fit(fold, start)`` of every split, in parallel unless :meth:`runs_alone`."""
+        """``fit(fold)`` of every split, or ``fit(fold, start=...)``, in parallel unless :meth:`runs_alone`."""
         alone = self.runs_alone(learner)
         given = enumerate(zip(self.splits, starts or [None] * len(self.splits), strict=True))
         items = ((learner, fit, *split, start, index) for index, (split, start) in given)
@@ -191,8 +204,9 @@ def _on_split(
     """The result of one split, and its steps."""
     steps, held_out = History(), task.rows.take(test) if learner.stops_early else None
     own = (task.warm, steps, task.progress, index) if learner.steps else ()
+    given = {} if start is None else {"start": start}
     with learner.session(index):
-        return fit(Fold(task.rows.take(train), task.metric, held_out, *own), start), steps
+        return fit(Fold(task.rows.take(train), task.metric, held_out, *own), **given), steps
 
 
 @dataclass(frozen=True)
@@ -263,7 +277,7 @@ class MetricLearner(Learner):
         """One model per setting, for example per penalty."""
 
     @abstractmethod
-    def fit(self, fold: Fold, method: Method, start: Any) -> Any:
+    def fit(self, fold: Fold, method: Method, start: Any = None) -> Any:
         """Train a method from the model ``start``, or from scratch where it is None."""
 
     def with_setting(self, index: int | None) -> Self:
@@ -274,21 +288,13 @@ class MetricLearner(Learner):
         """Train every setting, and keep the one with the least held-out cross-entropy."""
         if not task.splits:
             learner = self.with_setting(None)
-            return Trained(learner, learner.fit_cross_entropy(_all_rows(task))[-1])
+            return Trained(learner, learner.fit_cross_entropy(task.all_rows())[-1])
         history = History()
-        paths = task.over_splits(self, partial(_fit_path, self), CROSS_ENTROPY, history)
+        paths = task.over_splits(self, self.fit_cross_entropy, CROSS_ENTROPY, history)
         settings = task.held_out_paths(paths)
         labels, weight = task.held_out.labels, task.held_out.training_weight
         losses = [cross_entropy(*known_rows(logits, labels, weight)) for logits in settings] if len(settings) > 1 else [0.0]
         best = int(np.argmin(losses))
         folds, learner = [path[best] for path in paths], self.with_setting(best)
-        model = learner.fit_cross_entropy(_all_rows(task))[-1] if self.refits else MeanModel.of(folds)
+        model = learner.fit_cross_entropy(task.all_rows())[-1] if self.refits else MeanModel.of(folds)
         return Trained(learner, model, folds, settings[best], history)
-
-
-def _fit_path(learner: MetricLearner, fold: Fold, start: Any) -> Sequence[Any]:
-    return learner.fit_cross_entropy(fold)
-
-
-def _all_rows(task: Task) -> Fold:
-    return Fold(task.rows, task.metric, warm=task.warm)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations_with_replacement
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -52,7 +52,7 @@ class LinearLearner(MetricLearner):
     def fit_cross_entropy(self, fold: Fold) -> list[LinearModel]:
         return _fit_cross_entropy(fold.rows, self.Cs, fold.warm if isinstance(fold.warm, LinearModel) else None)
 
-    def fit(self, fold: Fold, method: Method, start: LinearModel) -> LinearModel:
+    def fit(self, fold: Fold, method: Method, start: Any = None) -> LinearModel:
         """Offsets that are trained from cross-entropy start at the best ones on the training rows."""
         rows, model, trains_offsets = fold.rows, start, method.offsets == "trained"
         if method.loss == "cross_entropy":

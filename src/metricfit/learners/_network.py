@@ -71,7 +71,7 @@ class NetworkLearner(MetricLearner):
         assert method is not None
         return [self._train(fold, self._fresh_module(fold), method, _no_offsets(fold), by_metric=False)]
 
-    def fit(self, fold: Fold, method: Method, start: NetworkModel | None) -> NetworkModel:
+    def fit(self, fold: Fold, method: Method, start: Any = None) -> NetworkModel:
         """With a leak, the offsets are those that do best at the start; otherwise there are none: the bias is enough."""
         if start is None or method.start == SCRATCH:
             return self._train(fold, self._fresh_module(fold), method, _no_offsets(fold))

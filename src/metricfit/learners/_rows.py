@@ -1,7 +1,8 @@
-"""The rows that a model is trained on, in memory or in blocks of files, and the forms in which learners read them."""
+"""The rows that a model is trained on, in memory or in blocks of files, the forms in which learners read them, and folds."""
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from metricfit._parallel import parallel, runs_here
@@ -246,3 +248,38 @@ def spread_rows(n_rows: int, most: int) -> Ints:
 
 def most_scored_rows(n_classes: int) -> int:
     return min(MOST_SCORED, MOST_SCORES // n_classes)
+
+
+@dataclass(frozen=True)
+class FoldSplits(Sequence[tuple[Ints, Ints]]):
+    """Training and test rows of folds, from the number of the fold that holds each row out: a byte or two per row."""
+
+    numbers: NDArray[np.integer[Any]]
+    n_folds: int
+
+    def __len__(self) -> int:
+        return self.n_folds
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[one] for one in range(self.n_folds)[index]]
+        fold = range(self.n_folds)[index]
+        return np.flatnonzero(self.numbers != fold), np.flatnonzero(self.numbers == fold)
+
+
+def count_folds(n_folds: int, labels: NDArray[np.integer[Any]]) -> int:
+    """How many folds leave two classes in each: at most so many, and 0 for too few rows."""
+    n_folds = min(n_folds, int(np.sort(np.bincount(labels, minlength=2))[-2]))
+    return n_folds if n_folds >= 2 else 0
+
+
+def stratified_folds(labels: NDArray[np.integer[Any]], n_folds: int, seed: int, warn: bool = False) -> FoldSplits:
+    """Shuffled folds; ``warn`` if a class has fewer rows than there are folds."""
+    numbers = np.empty(len(labels), np.min_scalar_type(n_folds))
+    with warnings.catch_warnings():
+        if not warn:
+            warnings.filterwarnings("ignore", "The least populated class")
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        for fold, (_, test) in enumerate(splitter.split(np.empty((len(labels), 0)), labels)):
+            numbers[test] = fold
+    return FoldSplits(numbers, n_folds)

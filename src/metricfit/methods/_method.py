@@ -263,7 +263,11 @@ def check_start(method: Method, known: Sequence[str] = (SCRATCH, CROSS_ENTROPY))
 def with_noise(method: Method | Choice, kind: str) -> Method | Choice:
     """With "normal" or "softmax" noise for any number of classes, where the noise was normal; "auto" changes nothing."""
     if isinstance(method, Choice):
-        return replace(method, candidates=tuple(with_noise(candidate, kind) for candidate in method.candidates))
+        return replace(method, candidates=tuple(_with_noise(candidate, kind) for candidate in method.candidates))
+    return _with_noise(method, kind)
+
+
+def _with_noise(method: Method, kind: str) -> Method:
     if kind == "auto" or type(method.smoothing) is not Normal:
         return method
     smoothing = method.smoothing if kind == "normal" else method.many_smoothing or Softmax()

@@ -23,7 +23,7 @@ from metricfit._errors import UsageError
 from metricfit._extras import require
 from metricfit._parallel import cluster_client, runs_here
 from metricfit._typing import Ints
-from metricfit.learners import COLUMNS, EstimatorLearner, EstimatorModel, TrainingRows, with_seed
+from metricfit.learners import COLUMNS, EstimatorLearner, EstimatorModel, Fold, TrainingRows, with_seed
 from metricfit.shards._blocks import free_bytes
 
 PAGE_CELLS = 2**22  # of a page of rows: 16 MB in float32, and 4 MB as bins
@@ -74,7 +74,8 @@ class BlockTrees(EstimatorLearner):
     folder: Path = field(default=Path(), kw_only=True)  # for XGBoost's pages
     reads = COLUMNS
 
-    def fit_rows(self, rows: TrainingRows) -> EstimatorModel:
+    def fit_fold(self, fold: Fold) -> EstimatorModel:
+        rows = fold.rows
         estimator, k = with_seed(clone(self.estimator), self.seed), rows.n_classes
         options, n_rounds = estimator.get_xgb_params(), estimator.get_num_boosting_rounds()
         options["objective"] = "binary:logistic" if k == 2 else "multi:softprob"
