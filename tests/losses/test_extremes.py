@@ -29,9 +29,8 @@ LOSSES = [
     mf.MetricLoss("mcc", leak=0.1),
     *(
         mf.MetricLoss(metric, smoothing, link)
-        for metric in ("accuracy", "f1_macro")
+        for metric, link in (("accuracy", "linear"), ("accuracy", "log"), ("f1_macro", "log"))
         for smoothing in (*NORMAL, mf.smoothing.Softmax(), mf.smoothing.SoftSet(), mf.smoothing.Hard())
-        for link in ("linear", "log")
     ),
 ]
 EXACT_LOSSES = [loss for loss in LOSSES if getattr(loss, "smoothing", None) not in NORMAL[1:]]  # without random numbers

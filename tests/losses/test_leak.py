@@ -74,22 +74,6 @@ def test_offsets_given_as_a_parameter_are_trained():
     assert "offsets" in mf.MetricLoss("mcc", offsets=torch.zeros(3)).state_dict()
 
 
-def test_memory_and_micro_batches_keep_the_leak():
-    """Two micro-batches together have the gradient of the whole."""
-    linear = nn.Linear(4, 3).double()
-    features = torch.randn(30, 4, dtype=torch.float64)
-    loss = mf.MetricLoss("mcc", leak=0.3)
-    loss(linear(features), LABELS).backward()
-    whole = linear.weight.grad.clone()
-    linear.zero_grad()
-    parts = [(features[:10], LABELS[:10]), (features[10:], LABELS[10:])]
-    mf.accumulate_gradients(linear, loss, parts)
-    torch.testing.assert_close(linear.weight.grad, whole)
-    remembering = mf.MetricLoss("mcc", leak=0.3, memory=1.0)
-    remembering(SCORES[:10], LABELS[:10])
-    torch.testing.assert_close(remembering(SCORES[10:], LABELS[10:]), mf.MetricLoss("mcc", leak=0.3)(SCORES, LABELS))
-
-
 def test_errors_name_the_argument():
     with pytest.raises(ValueError, match="`leak` should be at least 0, got -1"):
         mf.MetricLoss("mcc", leak=-1)

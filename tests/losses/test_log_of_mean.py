@@ -55,13 +55,6 @@ def test_the_forms_of_the_critique_meet_where_p_is_near_one():
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS, ids=lambda one: type(one).__name__)
-def test_it_is_the_log_of_one_minus_the_linear_loss(smoothing):
-    scores, labels, weight = random_rows()
-    error = mf.MetricLoss("accuracy", smoothing)(scores, labels, weight)
-    assert_close(mf.MetricLoss("accuracy", smoothing, "log_of_mean")(scores, labels, weight), -torch.log1p(-error))
-
-
-@pytest.mark.parametrize("smoothing", SMOOTHINGS, ids=lambda one: type(one).__name__)
 def test_the_confusion_matrix_gives_the_same(smoothing):
     """Another way to the same number: accuracy of the matrix, as for metrics that are no mean over samples."""
     scores, labels, weight = random_rows()
@@ -70,15 +63,6 @@ def test_the_confusion_matrix_gives_the_same(smoothing):
     for target in (labels, 0.7 * shares + 0.1):
         loss, matrix = mf.MetricLoss("accuracy", smoothing, "log_of_mean"), mf.MetricLoss(own, smoothing, "log")
         assert_close(loss(scores, target, weight), matrix(scores, target, weight))
-
-
-def test_its_gradient_is_that_of_the_linear_form_divided_by_the_mean():
-    scores, labels, _ = random_rows()
-    scores.requires_grad_()
-    linear = mf.ExactLoss(normalize_scores=False)(scores, labels)
-    log = mf.ExactLoss(normalize_scores=False, link="log_of_mean")(scores, labels)
-    (by_linear,), (by_log,) = (torch.autograd.grad(loss, scores) for loss in (linear, log))
-    assert_close(by_log, by_linear / (1.0 - linear.detach()))
 
 
 def test_a_cost_is_averaged_before_the_logarithm():
@@ -95,38 +79,12 @@ def test_other_metrics_have_one_value_per_batch_anyway():
         assert_close(one, other)
 
 
-def test_a_memory_takes_the_mean_over_recent_batches():
-    """With nothing forgotten, the second batch sees the mean over both, and its gradient is its part of the joint one."""
-    scores, labels, _ = random_rows(n=8)
-    loss = mf.MetricLoss("accuracy", link="log_of_mean", memory=1.0)
-    loss(scores[:4], labels[:4])
-    second = scores[4:].clone().requires_grad_()
-    value = loss(second, labels[4:])
-    plain, whole = mf.MetricLoss("accuracy", link="log_of_mean"), scores.clone().requires_grad_()
-    expected = plain(whole, labels)
-    assert_close(value, expected)
-    (found,), (joint,) = torch.autograd.grad(value, second), torch.autograd.grad(expected, whole)
-    assert_close(found, joint[4:] * 2.0)  # two batches of the same size
-
-
-def test_sums_of_batches_are_the_statistics():
-    scores, labels, _ = random_rows()
-    loss = mf.ExactLoss(normalize_scores=False, link="log_of_mean")
-    parts = [loss.statistics(scores[part], labels[part]) for part in (slice(5), slice(5, None))]
-    assert_close(sum(parts), loss.statistics(scores, labels))
-
-
 def test_there_is_no_loss_of_one_sample():
     for call in (mf.MetricLoss, lambda *args, **options: functional.metric_loss(SCORES, LABELS, *args, **options)):
         with pytest.raises(
             ValueError, match=r'"mean" or "sum" for LogOfMean\(\) of Accuracy\(\), a function of the whole batch'
         ):
             call("accuracy", link="log_of_mean", reduction="none")
-
-
-def test_it_takes_no_number():
-    with pytest.raises(ValueError, match=r"'log_of_mean', 'leaky\(alpha\)' or 'power\(q\)', got 'log_of_mean\(0.1\)'"):
-        mf.links.get("log_of_mean(0.1)")
 
 
 def test_a_method_may_have_it():

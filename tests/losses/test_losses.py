@@ -108,11 +108,6 @@ def test_links_of_a_correlation(name):
     assert_close(mf.MetricLoss(name, link="power(1)")(SCORES, LABELS), 1 - value)
 
 
-def test_accuracy_by_another_name_is_taken_sample_by_sample_too():
-    for name in ("f1_micro", "recall_micro", "precision_micro"):
-        assert_close(mf.MetricLoss(name, link="log")(SCORES, LABELS), torch.nn.functional.cross_entropy(SCORES, LABELS))
-
-
 @pytest.mark.parametrize(
     ("module", "function", "options"),
     [
@@ -141,189 +136,109 @@ def test_margin_with_a_matrix_metric_moves_rows_towards_the_label():
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
+    ("call", "message"),
     [
         (
             lambda: mf.MetricLoss("mcc", reduction="none"),
-            ValueError,
-            r'`reduction` should be "mean" or "sum" for MatthewsCorrelation\(\), a function of the whole batch, got "none"',
+            r"for MatthewsCorrelation\(\), a function of the whole batch, got \"none\"",
         ),
-        (
-            lambda: mf.MetricLoss(reduction="average"),
-            ValueError,
-            r"`reduction` should be one of 'mean', 'sum', 'none'; got 'average'",
-        ),
-        (lambda: mf.MetricLoss("accurcy"), ValueError, r"Did you mean 'accuracy'\?"),
-        (lambda: mf.MetricLoss(smoothing="softmax"), TypeError, r"`smoothing` should be one of `mf.smoothing`.*got 'softmax'"),
-        (
-            lambda: mf.MetricLoss(link="leeky"),
-            ValueError,
-            r"`link` should be 'linear', 'log', 'log_of_mean', 'leaky\(alpha\)' or 'power\(q\)', got 'leeky'. Did you mean 'leaky'\?",
-        ),
-        (lambda: mf.MetricLoss(link="log(2)"), ValueError, r"got 'log\(2\)'"),
-        (lambda: mf.MetricLoss(link="power(2)"), ValueError, r"`q` should be greater than 0 and at most 1, got 2.0"),
-        (
-            lambda: mf.MetricLoss(mf.metrics.FBeta),
-            TypeError,
-            r"`metric` should be an instance, got the class FBeta. Try `FBeta\(\)`",
-        ),
-        (
-            lambda: mf.MetricLoss(lambda c: c.diagonal())(SCORES, LABELS),
-            ValueError,
-            r"`metric` should be a function that returns one number.*got shape \(3,\)",
-        ),
+        (lambda: mf.MetricLoss(reduction="average"), r"`reduction` should be one of 'mean', 'sum', 'none'; got 'average'"),
+        (lambda: mf.MetricLoss("accurcy"), r"Did you mean 'accuracy'\?"),
+        (lambda: mf.MetricLoss("MCC"), r"Did you mean 'mcc'\?"),
+        (lambda: mf.MetricLoss(link="leeky"), r"'leaky\(alpha\)' or 'power\(q\)', got 'leeky'. Did you mean 'leaky'\?"),
+        (lambda: mf.MetricLoss(link="log(2)"), r"`link` should be 'linear', 'log', 'log_of_mean', .*, got 'log\(2\)'"),
+        (lambda: mf.MetricLoss(link="power(2)"), r"`q` should be greater than 0 and at most 1, got 2.0"),
+        (lambda: mf.MetricLoss(lambda c: c.diagonal())(SCORES, LABELS), r"function that returns one number.*got shape \(3,\)"),
         (
             lambda: mf.MetricLoss(lambda c: 0.5)(SCORES, LABELS),
-            ValueError,
             r"`metric` should be a function that returns one number.*got 0.5",
         ),
         (
             lambda: mf.MetricLoss(lambda c: c.trace(), link="log"),
-            ValueError,
-            r"`link` should be 'linear' for a function whose values have no known limits",
+            r"`link` should be 'linear' for a function whose values have no",
         ),
-        (lambda: mf.MetricLoss("MCC"), ValueError, r"Did you mean 'mcc'\?"),
-        (lambda: mf.MetricLoss(memory=0.9, reduction="sum"), ValueError, r'`reduction` should be "mean" with a memory'),
-        (lambda: mf.MetricLoss(ignore_index="a"), TypeError, r"`ignore_index` should be an integer, got 'a'"),
-        (lambda: mf.MetricLoss(distributed="yes"), TypeError, r"`distributed` should be True or False, got 'yes'"),
-        (lambda: mf.MetricLoss(normalize_scores="no"), TypeError, r"`normalize_scores` should be True or False, got 'no'"),
+        (lambda: mf.MetricLoss(memory=0.9, reduction="sum"), r'`reduction` should be "mean" with a memory'),
+        (lambda: mf.MetricLoss(memory=1.5), r"`memory` should be at least 0 and at most 1, got 1.5"),
+        (lambda: mf.MetricLoss(label_smoothing=-0.1), r"`label_smoothing` should be at least 0 and at most 1, got -0.1"),
         (
             lambda: mf.MetricLoss(weight=-torch.ones(3))(SCORES, LABELS),
-            ValueError,
             r"`weight` should be finite and not negative, got -1 ... -1",
         ),
-        (lambda: mf.MetricLoss()(SCORES, LABELS, scale="a"), TypeError, r"`scale` should be a number, got 'a'"),
-        (
-            lambda: mf.MetricLoss()(SCORES, torch.eye(4)[:, :3].long()),
-            ValueError,
-            r"for one-hot targets try `target.argmax\(1\)`",
-        ),
-        (
-            lambda: mf.HingeLoss()(SCORES, LABELS, scale=1.0),
-            ValueError,
-            r"`scale` should be None: HingeLoss has no smoothing, got 1.0",
-        ),
-        (lambda: mf.HingeLoss(float("inf")), ValueError, r"`margin` should be at least 0, got inf"),
-        (lambda: functional.metric_loss(SCORES, LABELS, margin=-1.0), ValueError, r"`margin` should be at least 0, got -1.0"),
-        (
-            lambda: functional.metric_loss(SCORES, LABELS, label_smoothing="a"),
-            TypeError,
-            r"`label_smoothing` should be a number, got 'a'",
-        ),
-        (
-            lambda: functional.metric_loss(SCORES, LABELS, smoothing=mf.smoothing.Softmax),
-            TypeError,
-            r"`smoothing` should be one of `mf.smoothing`",
-        ),
-        (lambda: functional.hinge_loss(SCORES, LABELS, -5), ValueError, r"`margin` should be at least 0, got -5"),
-        (
-            lambda: mf.confusion_matrix(SCORES, LABELS),
-            ValueError,
-            r"`assignment` should be finite and not negative, got -1 ... 2. For raw scores, try `smoothing.assign\(scores\)`",
-        ),
-        (
-            lambda: mf.confusion_matrix(SCORES.softmax(1), LABELS.tolist()),
-            TypeError,
-            r"`labels` should be a torch.Tensor, got list",
-        ),
-        (
-            lambda: mf.smoothing.Normal(method="genz", generator=3),
-            TypeError,
-            r"`generator` should be a torch.Generator, got 3",
-        ),
-        (
-            lambda: mf.smoothing.Normal(torch.ones(2, 2)),
-            ValueError,
-            r"`scale` should be a number or have one entry per row, got shape \(2, 2\)",
-        ),
-        (lambda: mf.schedules.join([1, 2], [1]), TypeError, r"`schedules` should be functions of a step, got 1"),
-        (lambda: mf.MetricLoss(memory=1.5), ValueError, r"`memory` should be at least 0 and at most 1, got 1.5"),
-        (
-            lambda: mf.MetricLoss(label_smoothing=-0.1),
-            ValueError,
-            r"`label_smoothing` should be at least 0 and at most 1, got -0.1",
-        ),
-        (
-            lambda: mf.MetricLoss(weight=[1.0, 2.0]),
-            TypeError,
-            r"`weight` should be a torch.Tensor with one entry per class, got \[1.0, 2.0\]",
-        ),
-        (lambda: mf.ExactLoss(margin=-1.0), ValueError, r"`margin` should be at least 0, got -1.0"),
-        (lambda: mf.MetricLoss(leek=0.1), TypeError, r"`leek` is not an option of MetricLoss. Did you mean 'leak'\?"),
-        (
-            lambda: mf.functional.metric_loss(SCORES, LABELS, reducton="sum"),
-            TypeError,
-            r"`reducton` is not an option of MetricLoss. Did you mean 'reduction'\?",
-        ),
-        (lambda: mf.MetricLoss("f1")(SCORES, LABELS), ValueError, r"is for two classes, but the scores have 3"),
-        (lambda: mf.MetricLoss()(SCORES.tolist(), LABELS), TypeError, r"`input` should be a torch.Tensor, got list"),
-        (
-            lambda: mf.MetricLoss()(SCORES.long(), LABELS),
-            TypeError,
-            r"`input` should have a floating-point dtype, got torch.int64",
-        ),
+        (lambda: mf.MetricLoss(weight=torch.ones(2))(SCORES, LABELS), r"`weight` should have shape \(3,\), got \(2,\)"),
+        (lambda: mf.MetricLoss("f1")(SCORES, LABELS), r"is for two classes, but the scores have 3"),
         (
             lambda: mf.MetricLoss()(torch.tensor(1.0), LABELS),
-            ValueError,
             r"`input` should have shape \(k,\), \(n, k\) or \(n, k, d1, ...\), got \(\)",
         ),
         (
             lambda: mf.MetricLoss(mode="multiclass")(SCORES[:, :1], LABELS),
-            ValueError,
-            r"`input` should have at least 2 classes in dimension 1, got shape \(4, 1\)",
+            r"at least 2 classes in dimension 1, got shape \(4, 1\)",
         ),
-        (lambda: mf.MetricLoss()(SCORES, LABELS.tolist()), TypeError, r"`target` should be a torch.Tensor, got list"),
-        (
-            lambda: mf.MetricLoss()(SCORES, LABELS[:2]),
-            ValueError,
-            r"`target` should have shape \(4,\) for `input` of shape \(4, 3\), got \(2,\)",
-        ),
+        (lambda: mf.MetricLoss()(SCORES / 0, LABELS), r"`input` should be finite, got 10 NaN or infinite of 12 values"),
+        (lambda: mf.MetricLoss()(SCORES, LABELS[:2]), r"shape \(4,\) for `input` of shape \(4, 3\), got \(2,\)"),
         (
             lambda: mf.MetricLoss()(SCORES, LABELS.double()),
-            ValueError,
-            r"`target` should be integer labels of shape \(4,\) or probabilities of shape \(4, 3\), got torch.float64 of shape \(4,\)",
+            r"integer labels of shape \(4,\) or probabilities of shape \(4, 3\), got",
         ),
-        (lambda: mf.MetricLoss()(SCORES, LABELS > 0), TypeError, r"`target` should have an integer dtype, got torch.bool"),
-        (
-            lambda: mf.MetricLoss()(SCORES, LABELS + 1),
-            ValueError,
-            r"`target` should lie in 0 ... 2 for scores of 3 classes, got 1 ... 3",
-        ),
-        (
-            lambda: mf.MetricLoss()(SCORES / 0, LABELS),
-            ValueError,
-            r"`input` should be finite, got 10 NaN or infinite of 12 values",
-        ),
-        (
-            lambda: mf.MetricLoss(weight=torch.ones(2))(SCORES, LABELS),
-            ValueError,
-            r"`weight` should have shape \(3,\), got \(2,\)",
-        ),
-        (
-            lambda: mf.MetricLoss()(SCORES, LABELS, torch.ones(3)),
-            ValueError,
-            r"`sample_weight` should have shape \(4,\), got \(3,\)",
-        ),
+        (lambda: mf.MetricLoss()(SCORES, LABELS + 1), r"`target` should lie in 0 ... 2 for scores of 3 classes, got 1 ... 3"),
+        (lambda: mf.MetricLoss()(SCORES, torch.eye(4)[:, :3].long()), r"for one-hot targets try `target.argmax\(1\)`"),
+        (lambda: mf.MetricLoss()(SCORES, LABELS, torch.ones(3)), r"`sample_weight` should have shape \(4,\), got \(3,\)"),
         (
             lambda: mf.MetricLoss()(SCORES, LABELS, -torch.ones(4)),
-            ValueError,
-            r"`sample_weight` should be finite and not negative, got -1 ... -1",
+            r"`sample_weight` should be finite and not negative, got -1",
         ),
+        (lambda: mf.MetricLoss()(SCORES, LABELS, scale=torch.ones(3)), r"`scale` should have shape \(4,\), got \(3,\)"),
+        (lambda: mf.MetricLoss()(SCORES, LABELS, scale=0.0), r"`scale` should be positive and finite, got 0"),
         (
-            lambda: mf.MetricLoss()(SCORES, LABELS, scale=torch.ones(3)),
-            ValueError,
-            r"`scale` should have shape \(4,\), got \(3,\)",
+            lambda: mf.smoothing.Normal(torch.ones(2, 2)),
+            r"`scale` should be a number or have one entry per row, got shape \(2, 2\)",
         ),
-        (lambda: mf.MetricLoss()(SCORES, LABELS, scale=0.0), ValueError, r"`scale` should be positive and finite, got 0"),
+        (lambda: mf.HingeLoss()(SCORES, LABELS, scale=1.0), r"`scale` should be None: HingeLoss has no smoothing, got 1.0"),
+        (lambda: mf.HingeLoss(float("inf")), r"`margin` should be at least 0, got inf"),
+        (lambda: mf.ExactLoss(margin=-1.0), r"`margin` should be at least 0, got -1.0"),
         (
             lambda: mf.ExactLoss(margin=1.0)(SCORES, SCORES.softmax(1)),
-            ValueError,
-            r"`margin` should be None with class probabilities or label smoothing, got 1.0",
+            r"`margin` should be None with class probabilities or label",
         ),
+        (lambda: mf.confusion_matrix(SCORES, LABELS), r"got -1 ... 2. For raw scores, try `smoothing.assign\(scores\)`"),
     ],
 )
-def test_what_is_wrong_is_said(call, error, message):
-    with pytest.raises(error, match=message):
+def test_a_wrong_value_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mf.MetricLoss(mf.metrics.FBeta), r"`metric` should be an instance, got the class FBeta. Try `FBeta\(\)`"),
+        (lambda: mf.MetricLoss(smoothing="softmax"), r"`smoothing` should be one of `mf.smoothing`.*got 'softmax'"),
+        (lambda: mf.MetricLoss(smoothing=mf.smoothing.Softmax), r"`smoothing` should be one of `mf.smoothing`"),
+        (lambda: mf.MetricLoss(ignore_index="a"), r"`ignore_index` should be an integer, got 'a'"),
+        (lambda: mf.MetricLoss(distributed="yes"), r"`distributed` should be True or False, got 'yes'"),
+        (lambda: mf.MetricLoss(normalize_scores="no"), r"`normalize_scores` should be True or False, got 'no'"),
+        (lambda: mf.MetricLoss(label_smoothing="a"), r"`label_smoothing` should be a number, got 'a'"),
+        (
+            lambda: mf.MetricLoss(weight=[1.0, 2.0]),
+            r"`weight` should be a torch.Tensor with one entry per class, got \[1.0, 2.0\]",
+        ),
+        (lambda: mf.MetricLoss(leek=0.1), r"`leek` is not an option of MetricLoss. Did you mean 'leak'\?"),
+        (
+            lambda: functional.metric_loss(SCORES, LABELS, reducton="sum"),
+            r"`reducton` is not an option of MetricLoss. Did you mean",
+        ),
+        (lambda: mf.MetricLoss()(SCORES.tolist(), LABELS), r"`input` should be a torch.Tensor, got list"),
+        (lambda: mf.MetricLoss()(SCORES.long(), LABELS), r"`input` should have a floating-point dtype, got torch.int64"),
+        (lambda: mf.MetricLoss()(SCORES, LABELS.tolist()), r"`target` should be a torch.Tensor, got list"),
+        (lambda: mf.MetricLoss()(SCORES, LABELS > 0), r"`target` should have an integer dtype, got torch.bool"),
+        (lambda: mf.MetricLoss()(SCORES, LABELS, scale="a"), r"`scale` should be a number, got 'a'"),
+        (lambda: mf.confusion_matrix(SCORES.softmax(1), LABELS.tolist()), r"`labels` should be a torch.Tensor, got list"),
+        (lambda: mf.smoothing.Normal(method="genz", generator=3), r"`generator` should be a torch.Generator, got 3"),
+        (lambda: mf.schedules.join([1, 2], [1]), r"`schedules` should be functions of a step, got 1"),
+    ],
+)
+def test_a_wrong_type_is_named(call, message):
+    with pytest.raises(TypeError, match=message):
         call()
 
 

@@ -32,12 +32,11 @@ def test_binary_is_scikit_learn_in_the_limit(name):
     assert 1.0 - loss(LOGITS, LABELS).item() == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("smoothing", [mf.smoothing.Softmax(1e-4), mf.smoothing.Normal(1e-4), mf.smoothing.SoftSet(1e-4)])
 @pytest.mark.parametrize("name", OF_LABELS)
-def test_multilabel_is_scikit_learn_in_the_limit(name, smoothing):
+def test_multilabel_is_scikit_learn_in_the_limit(name):
     function, options = REGISTRY[name].sklearn
     expected = getattr(sklearn, function)(MANY_LABELS.numpy(), (MANY > 0).long().numpy(), **options)
-    loss = mf.MetricLoss(name, smoothing, mode="multilabel")
+    loss = mf.MetricLoss(name, mf.smoothing.Softmax(1e-4), mode="multilabel")
     assert 1.0 - loss(MANY, MANY_LABELS).item() == pytest.approx(expected, abs=2e-4)
 
 
@@ -346,24 +345,10 @@ TOOLS = {
 }
 
 
-def step(loss, scores, target):
+def step(loss, scores, target, **options):
     leaf = scores.clone().requires_grad_()
-    value = loss(leaf, target)
+    value = loss(leaf, target, **options)
     return value.detach(), torch.autograd.grad(value, leaf)[0]
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of torch's own, about itself
-@pytest.mark.parametrize("name", TOOLS)
-def test_compiles_in_training_and_validation(name):
-    torch._dynamo.reset()
-    make, scores, target = TOOLS[name]
-    loss = make()
-    compiled = torch.compile(loss, fullgraph=True)
-    assert_close(step(compiled, scores, target), step(loss, scores, target))
-    for context in (torch.no_grad, torch.inference_mode):
-        with context():
-            assert_close(compiled(scores, target), loss(scores, target))
 
 
 @pytest.mark.slow

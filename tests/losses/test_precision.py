@@ -70,15 +70,6 @@ def test_sum_is_a_sum_also_by_the_weights(metric):
     assert_close(loss(scores, labels, weight), mf.MetricLoss(metric, link="log")(scores, labels, weight) * weight.sum())
 
 
-@pytest.mark.parametrize("method", ["genz", "monte_carlo"])
-def test_second_derivatives_of_samples_are_refused_too(method):
-    scores = torch.tensor([[0.8, 0.0]], dtype=torch.float64, requires_grad=True)
-    p = mf.smoothing.Normal(method=method).label_probability(scores, torch.tensor([0]))
-    (gradient,) = torch.autograd.grad(p.sum(), scores, create_graph=True)
-    with pytest.raises(RuntimeError, match="`Normal` has first derivatives only"):
-        gradient.sum().backward()
-
-
 @pytest.mark.parametrize("smoothing", [mf.smoothing.Softmax(), mf.smoothing.Normal(), mf.smoothing.SoftSet()], ids=str)
 @pytest.mark.parametrize("scale", [1e-5, 1e-20, 1e-37])
 def test_any_width_has_finite_gradients(smoothing, scale):

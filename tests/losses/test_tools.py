@@ -9,6 +9,7 @@ import torch
 from torch.testing import assert_close
 
 import metricfit as mf
+from tests.losses.test_modes import TOOLS, step
 
 LOSSES = {
     "mcc": lambda: mf.MetricLoss("mcc"),
@@ -33,21 +34,25 @@ def batch(n=8, k=3, seed=0):
     return torch.randn(n, k, generator=random), torch.randint(k, (n,), generator=random)
 
 
-def gradient(loss, scores, target, **options):
-    scores = scores.clone().requires_grad_()
-    value = loss(scores, target, **options)
-    return value.detach(), torch.autograd.grad(value, scores)[0]
+CASES = {name: (make, *batch()) for name, make in LOSSES.items()} | TOOLS
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of torch's own, about itself
-def test_compiles_into_one_graph(loss):
+@pytest.mark.parametrize("name", CASES)
+def test_compiles_into_one_graph(name):
     torch._dynamo.reset()
-    scores, target = batch()
+    make, scores, target = CASES[name]
+    loss = make()
     compiled = torch.compile(loss, fullgraph=True)
-    assert_close(gradient(compiled, scores, target), gradient(loss, scores, target))
-    if isinstance(loss, mf.MetricLoss):
-        assert_close(gradient(compiled, scores, target, scale=0.3), gradient(loss, scores, target, scale=0.3))
+    assert_close(step(compiled, scores, target), step(loss, scores, target))
+    if name not in TOOLS:
+        if isinstance(loss, mf.MetricLoss):
+            assert_close(step(compiled, scores, target, scale=0.3), step(loss, scores, target, scale=0.3))
+        return
+    for context in (torch.no_grad, torch.inference_mode):  # validation
+        with context():
+            assert_close(compiled(scores, target), loss(scores, target))
 
 
 @pytest.mark.slow
@@ -59,13 +64,13 @@ def test_compiles_with_a_memory():
     function = torch.compile(compiled, fullgraph=True)
     for seed in range(3):
         scores, target = batch(seed=seed)
-        assert_close(gradient(function, scores, target), gradient(plain, scores, target))
+        assert_close(step(function, scores, target), step(plain, scores, target))
     assert_close(compiled.running, plain.running)
 
 
 def test_func_grad_and_vmap(loss):
     scores, target = (torch.stack(parts) for parts in zip(*(batch(seed=seed) for seed in range(4)), strict=True))
-    expected = torch.stack([gradient(loss, *pair)[1] for pair in zip(scores, target, strict=True)])
+    expected = torch.stack([step(loss, *pair)[1] for pair in zip(scores, target, strict=True)])
     assert_close(torch.func.vmap(torch.func.grad(loss))(scores, target), expected)
     values = torch.stack([loss(*pair) for pair in zip(scores, target, strict=True)])
     assert_close(torch.func.vmap(loss)(scores, target), values)
@@ -95,13 +100,6 @@ def test_copies_give_the_same_loss(loss):
     for other in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss)), loaded):
         assert_close(other(scores, target), expected)
         assert repr(other) == repr(loss)
-
-
-def test_the_width_travels_with_the_state():
-    exact = mf.ExactLoss(0.25)
-    other = mf.ExactLoss(3.0)
-    other.load_state_dict(exact.state_dict())
-    assert other.smoothing.scale == 0.25
 
 
 def test_meta_device_needs_no_values():

@@ -1,4 +1,4 @@
-"""Every name against scikit-learn, on matrices of counts and in the limit of every smoothing."""
+"""Every name against scikit-learn, on matrices of counts; bounds, gradients and zeros."""
 
 import itertools
 import warnings
@@ -66,33 +66,6 @@ def test_counts(name):
         assert value == pytest.approx(counterpart(name, truth, guess, k), abs=1e-6), (seed, k)
 
 
-@cache
-def random_scores(seed: int, k: int) -> torch.Tensor:
-    n_rows = len(random_labels(seed, k)[0])
-    return torch.randn(n_rows, k, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
-@cache
-def limit_matrix(smoothing: mf.smoothing.Smoothing, seed: int, k: int) -> torch.Tensor:
-    assignment = smoothing.assign(random_scores(seed, k), scale=1e-300)
-    return mf.confusion_matrix(assignment, torch.tensor(random_labels(seed, k)[0]))
-
-
-@cache
-def limit(name: str, seed: int, k: int) -> float:
-    return counterpart(name, random_labels(seed, k)[0], random_scores(seed, k).argmax(1).numpy(), k)
-
-
-@pytest.mark.parametrize("name", mf.metrics.names())
-@pytest.mark.parametrize(
-    "smoothing", [mf.smoothing.Softmax(), mf.smoothing.Normal(), mf.smoothing.SoftSet(), mf.smoothing.Hard()], ids=str
-)
-def test_the_limit(name, smoothing):
-    for seed, k in itertools.product(range(8), [2] if name in BINARY else [3, 7]):
-        value = mf.metrics.get(name)(limit_matrix(smoothing, seed, k)).item()
-        assert value == pytest.approx(limit(name, seed, k), abs=1e-6), (seed, k)
-
-
 @pytest.mark.parametrize("name", mf.metrics.names())
 def test_values_stay_within_their_bounds(name):
     metric = mf.metrics.get(name)
@@ -144,12 +117,10 @@ def test_nan_stays_nan(name):
         assert mf.metrics.get(name)(bad).isnan(), (i, j)
 
 
-def test_names_and_near_misses():
-    assert {"accuracy", "f1_macro", "f0.5", "f2_weighted", "quadratic_kappa", "jaccard_macro", "g_mean"} <= set(
-        mf.metrics.names()
-    )
-    with pytest.raises(ValueError, match=r"got 'f1_marco'. Did you mean 'f1_macro'\?"):
-        mf.metrics.get("f1_marco")
+def test_names():
+    assert {"accuracy", "f1_macro", "f0.5", "f2_weighted", "quadratic_kappa", "jaccard_macro", "g_mean"} <= {
+        *mf.metrics.names()
+    }
     with pytest.raises(TypeError, match=r"`metric` should be a name, a metric or a function"):
         mf.metrics.get(3)
 

@@ -89,10 +89,11 @@ def test_second_derivatives(smoothing):
     assert torch.autograd.gradgradcheck(lambda s: smoothing.log_label_probability(s, labels), scores.requires_grad_())
 
 
-def test_second_derivative_of_the_integral_says_that_there_is_none():
+@pytest.mark.parametrize("smoothing", [Normal(), *SAMPLED], ids=str)
+def test_second_derivative_of_normal_noise_says_that_there_is_none(smoothing):
     scores, labels = random_scores()
     scores.requires_grad_()
-    for value in (Normal().log_label_probability(scores, labels).sum(), Normal().assign(scores).square().sum()):
+    for value in (smoothing.log_label_probability(scores, labels).sum(), smoothing.assign(scores).square().sum()):
         (gradient,) = torch.autograd.grad(value, scores, create_graph=True)
         with pytest.raises(RuntimeError, match="`Normal` has first derivatives only"):
             gradient.sum().backward()

@@ -30,14 +30,10 @@ def test_sampling_agrees_with_quadrature_within_four_standard_errors(method, sam
         assert ((estimate.mean(0) - truth).abs() <= 4 * standard_error + 1e-12).all()
 
 
-def test_monte_carlo_assigns_all_classes():
-    sampled = Normal(method="monte_carlo", samples=100_000, generator=torch.Generator().manual_seed(2))
-    assert_close(sampled.assign(SCORES), Normal().assign(SCORES), rtol=0, atol=2 * 100_000**-0.5)
-
-
-def test_genz_assigns_all_classes():
-    sampled = Normal(method="genz", samples=4000, generator=torch.Generator().manual_seed(2))
-    assert_close(sampled.assign(SCORES), Normal().assign(SCORES), rtol=0, atol=0.01)
+@pytest.mark.parametrize(("method", "samples", "atol"), [("genz", 4000, 0.01), ("monte_carlo", 100_000, 2 * 100_000**-0.5)])
+def test_sampling_assigns_all_classes(method, samples, atol):
+    sampled = Normal(method=method, samples=samples, generator=torch.Generator().manual_seed(2))
+    assert_close(sampled.assign(SCORES), Normal().assign(SCORES), rtol=0, atol=atol)
 
 
 def test_more_samples_are_better_and_genz_is_better_than_monte_carlo():
