@@ -1,5 +1,6 @@
 """Small files of every kind, and the command run as a user runs it, in this process."""
 
+import io
 import sys
 from pathlib import Path
 
@@ -28,11 +29,12 @@ def hidden(folder):
     return [path.name for path in Path(folder).rglob(".*")]
 
 
-def check_error(found, code, message, folder):
-    """The exit code, the last line of stderr, and a folder without temporary files."""
+def check_error(found, code, message, folder, files=None):
+    """The exit code, the last line of stderr, and a folder with these files alone and without temporary ones."""
     assert found[:2] == (code, "")
     assert found[2].strip().splitlines()[-1] == f"metricfit: {message}"
     assert hidden(folder) == []
+    assert files is None or sorted(path.name for path in folder.iterdir()) == sorted(files)
 
 
 @pytest.fixture
@@ -67,23 +69,19 @@ def run(monkeypatch, capsys, tmp_path):
     return call
 
 
+@pytest.fixture
+def feed(monkeypatch):
+    """A function that puts text on stdin."""
+    return lambda text: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
 @pytest.fixture(scope="session")
 def fitted(tmp_path_factory):
     """A model of the good table, written by the command itself."""
     folder = tmp_path_factory.mktemp("fitted")
     (folder / "good.csv").write_text("\n".join([HEADER, *rows()]) + "\n")
-    command = [
-        "metricfit",
-        "fit",
-        str(folder / "good.csv"),
-        "--out",
-        str(folder / "model"),
-        "--model",
-        "linear",
-        "--repeats",
-        "1",
-    ]
+    options = ("--out", folder / "model", "--model", "linear", "--repeats", 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", command)
+        patch.setattr(sys, "argv", ["metricfit", "fit", *map(str, (folder / "good.csv", *options))])
         assert run_app(app, "metricfit") == 0
     return folder / "model"

@@ -8,11 +8,20 @@ import pytest
 from metricfit import DecisionRule
 from metricfit.data import _read as reading
 from metricfit.metrics import Cost
+from tests.cli.conftest import check_error
 from tests.cli.test_decide import lines_of, three_classes, two_classes
 from tests.cli.test_predict_rule import predictions
 
 COST = Cost({("fraud", "ok"): "amount", ("ok", "fraud"): 5.0})
+LIMITED = ("--metric", "recall", "--subject-to", "precision >= 50%", "--confidence", "0.8")
+FIXED = Cost({("fraud", "ok"): 5.0, ("ok", "fraud"): 1.0})
 RULES = {  # options of the command, and of Python
+    "promise": (LIMITED, "recall", {"subject_to": "precision >= 0.5", "confidence": 0.8}),
+    "limited cost": (
+        ("--cost", "fraud,ok=5; ok,fraud=1", "--subject-to", "cost <= 0.5"),
+        FIXED,
+        {"subject_to": "cost <= 0.5"},
+    ),
     "cost": (("--cost", "fraud,ok=amount; ok,fraud=5"), COST, {}),
     "budget": (("--cost", "fraud,ok=amount; ok,fraud=5", "--budget", "fraud=2%"), COST, {"budget": {"fraud": "2%"}}),
     "rank": (("--metric", "recall@20"), "recall@20", {}),
@@ -75,48 +84,26 @@ def test_the_output_has_the_money_the_budget_and_the_promise(decide):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (
-            ("--cost", "fraud,ok=amout; ok,fraud=5"),
-            1,
-            "--cost: the cost of fraud,ok should be a number or a column of the file, got 'amout'. Did you mean 'amount'?",
-        ),
-        (
-            ("--cost", "fraud,ok=5; otherwise=amount"),
-            2,
-            "--cost: otherwise should be a number, got the column 'amount'. Name the pairs that it applies to.",
-        ),
-        (
-            ("--budget", "200"),
-            2,
-            "--budget should be a class and a number of rows or a share, fraud=200 or fraud=2%; got '200'.",
-        ),
+        (("--cost", "fraud,ok=amout; ok,fraud=5"), 1, "--cost: the cost of fraud,ok should be a number or a column of the file, got 'amout'. Did you mean 'amount'?"),
+        (("--cost", "fraud,ok=5; otherwise=amount"), 2, "--cost: otherwise should be a number, got the column 'amount'. Name the pairs that it applies to."),
+        (("--budget", "200"), 2, "--budget should be a class and a number of rows or a share, fraud=200 or fraud=2%; got '200'."),
         (("--budget", "fraud=2", "--budget", "fraud=3"), 2, "--budget of 'fraud' occurs twice."),
-        (
-            ("--budget", "fraud=two"),
-            2,
-            "--budget of 'fraud' should be a number of rows, such as 200, or a share, such as 0.02 or '2%', got 'two'.",
-        ),
-        (
-            ("--metric", "mcc@20"),
-            2,
-            "--metric 'mcc@20': only recall and precision take a number of rows, as in recall@200.",
-        ),
-        (
-            ("--abstain", "error <= 0.1", "--abstain-cost", "0.2"),
-            2,
-            "--abstain cannot be combined with --abstain-cost: pass a limit on the error or a cost.",
-        ),
-        (
-            ("--budget", "fraud=5", "--prevalence", "fraud=0.01"),
-            2,
-            "--prevalence is for rules of offsets, with one label per row. Fit the rule again: to rows like the new ones, or "
-            "with --weight, for each row the new share of its class divided by the old one.",
-        ),
+        (("--budget", "fraud=two"), 2, "--budget of 'fraud' should be a number of rows, such as 200, or a share, such as 0.02 or '2%', got 'two'."),
+        (("--metric", "mcc@20"), 2, "--metric 'mcc@20': only recall and precision take a number of rows, as in recall@200."),
+        (("--abstain", "error <= 0.1", "--abstain-cost", "0.2"), 2, "--abstain cannot be combined with --abstain-cost: pass a limit on the error or a cost."),
     ],
-)
+)  # fmt: skip
 def test_one_line_for_a_mistake(decide, tmp_path, options, code, message):
-    assert decide(*options, "--out", "rule.json") == (code, "", f"metricfit: {message}\n")
-    assert not (tmp_path / "rule.json").exists()
+    check_error(decide(*options, "--out", "rule.json"), code, message, tmp_path, ["payments.csv"])
+
+
+def test_another_prevalence_is_for_rules_of_offsets(decide):
+    code, _, err = decide("--budget", "fraud=5", "--prevalence", "fraud=0.01")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith(
+        "metricfit: --prevalence is for rules of offsets, with one label per row. Fit the rule again: to rows"
+    )
+    assert "or with --weight, for each row the new share of its class divided by the old one." in err
 
 
 @pytest.fixture
@@ -127,7 +114,7 @@ def new(table):
 
 
 def answers(rule, columns):
-    costs = {"amount": columns["amount"]} if isinstance(rule.metric, Cost) else None
+    costs = {"amount": columns["amount"]} if getattr(rule.metric, "columns", ()) else None
     return rule.predict(np.stack([columns["p_fraud"], columns["p_ok"]], 1), costs=costs).tolist()
 
 

@@ -60,21 +60,6 @@ def test_a_report_has_the_importance_of_columns(run, good, tmp_path):
     assert "Permutation importance for linear, threshold" in (tmp_path / "page.html").read_text()
 
 
-def test_several_classes_take_the_macro_mean(run, table):
-    three = [f"{line.rsplit(',', 1)[0]},{'abc'[index % 3]}" for index, line in enumerate(rows())]
-    code, out, err = run("compare", table([HEADER, *three]), "--metric", "f1", *LINEAR, "--json")
-    assert code == 0
-    assert json.loads(out)["metric"] == "f1_macro"
-    assert "f1_macro, the mean over classes, is used instead" in err
-
-
-def test_without_a_header_and_by_number(run, table):
-    code, out, err = run("compare", table(rows()), "--target", "4", "--drop", "3", *LINEAR, "--json")
-    assert code == 0
-    assert json.loads(out)["columns"] == 2
-    assert "The first line has numbers and is read as data" in err
-
-
 def test_fit_writes_a_whole_model(fitted):
     files = ["arrays.safetensors", "model.json", "report.html", "scores.json", "table.json"]
     assert sorted(file.name for file in fitted.iterdir()) == files

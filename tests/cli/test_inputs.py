@@ -1,7 +1,5 @@
 """What ``compare`` and ``fit`` read and decide, without training anything."""
 
-import io
-import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,8 +14,10 @@ from metricfit.cli._main import QUESTIONS
 from metricfit.metrics import Cost, resolve_metric
 from metricfit.profile import profile_table
 
+ROWS = np.arange(120)
 LEVELS = ["low", "medium", "high", "very high"]
 COST = "bad,good=5; good,bad=1"
+COSTS = Cost({("bad", "good"): 5.0, ("good", "bad"): 1.0})
 
 
 def frame(n=120, seed=0):
@@ -59,6 +59,10 @@ def changed(path, **columns):
     return path
 
 
+def of_one_customer(levels):
+    return np.where(ROWS < 3, "odd", levels)
+
+
 def with_rare(path, n_rows):
     """The file with a class 'odd' of so many rows."""
     return changed(path, level=lambda old: np.where(np.arange(len(old)) < n_rows, "odd", old))
@@ -71,12 +75,7 @@ def with_rare(path, n_rows):
         ({"positive": "Good"}, "f1", "good", None, "The positive class for f1 is 'good'."),
         ({"classes": "bad,good"}, "f1", "good", None, "The positive class for f1 is 'good', the last in the order."),
         ({"metric": "mcc"}, "mcc", None, None, ""),
-        (
-            {"cost": COST},
-            Cost({("bad", "good"): 5.0, ("good", "bad"): 1.0}),
-            *(None, None),
-            "Costs (true class, predicted class): bad, good = 5; good, bad = 1.",
-        ),
+        ({"cost": COST}, COSTS, None, None, "Costs (true class, predicted class): bad, good = 5; good, bad = 1."),
     ],
 )
 def test_the_metric_of_two_classes(loans, capsys, options, metric, pos_label, class_order, note):
@@ -111,6 +110,11 @@ def test_the_order_of_the_classes_is_given_or_known(levels, tmp_path, capsys):
     assert "The order of the classes is 0 < 1 < 2 < 3." in capsys.readouterr().err
 
 
+def test_several_classes_take_the_macro_mean(levels, capsys):
+    assert read(levels, metric="f1").choice.metric == "f1_macro"
+    assert "f1_macro, the mean over classes, is used instead" in capsys.readouterr().err
+
+
 KAPPA = {"metric": "quadratic_kappa"}
 
 
@@ -121,7 +125,7 @@ KAPPA = {"metric": "quadratic_kappa"}
             "levels",
             KAPPA,
             UsageError,
-            r"needs the order of the classes.*names have no order: 'high', 'low', 'medium', 'very high'\. .* --classes LOWEST,\.\.\.,HIGHEST",
+            r"order of the classes.*: 'high', 'low', 'medium', 'very high'\. .* --classes LOWEST,\.\.\.,HI",
         ),
         ("levels", {**KAPPA, "classes": "low,medium,high"}, UsageError, "'very high' is missing"),
         ("levels", {**KAPPA, "classes": "low,low,medium,high,very high"}, UsageError, "twice"),
@@ -307,35 +311,19 @@ class TestRareClasses:
     @pytest.mark.parametrize(
         ("columns", "options", "match"),
         [
-            (
-                {"level": lambda old: np.where(np.arange(120) < 3, "odd", old)},  # the rows of one customer
-                {"group": "customer"},
-                r"Class 'odd' \(3 rows\) occurs in only one value of --group.*--merge-rare 4",
-            ),
-            (
-                {"customer": np.where(np.arange(120) % 2, "a", "b")},
-                {"group": "customer"},
-                r"--group has 2 values, enough for 2 folds; .* Pass --repeats 3",
-            ),
-            (
-                {"level": np.where(np.arange(120) > 90, "bad", "good")},
-                {"time": "day"},
-                "Class 'bad' is missing from the training rows of split 1",
-            ),
-            (
-                {"day": np.where(np.arange(120) % 2, "2024-01-01", "2024-01-02")},
-                {"time": "day"},
-                "--time has so many rows of the same moment that there are 1 forward splits; a verdict needs 5",
-            ),
+            ({"level": of_one_customer}, {"group": "customer"}, r"Class 'odd' \(3 rows\) occurs in only one value of --group.*--merge-rare 4"),
+            ({"customer": np.where(ROWS % 2, "a", "b")}, {"group": "customer"}, r"--group has 2 values, enough for 2 folds; .* Pass --repeats 3"),
+            ({"level": np.where(ROWS > 90, "bad", "good")}, {"time": "day"}, "Class 'bad' is missing from the training rows of split 1"),
+            ({"day": np.where(ROWS % 2, "2024-01-01", "2024-01-02")}, {"time": "day"}, "--time has so many rows of the same moment that there are 1 forward splits; a verdict needs 5"),
         ],
-    )
+    )  # fmt: skip
     def test_groups_and_moments(self, loans, columns, options, match):
         with pytest.raises(DataError, match=match):
             read(changed(loans, **columns), **options)
 
 
-def test_stdin(loans, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(loans.read_bytes())))
+def test_stdin(loans, feed):
+    feed(loans.read_text())
     assert read(Path("-")).name == "stdin"
 
 

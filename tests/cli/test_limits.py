@@ -12,6 +12,7 @@ from tests.cli.conftest import HEADER, check_error, rows
 LINEAR = ("--metric", "recall", "--models", "linear", "--repeats", "1")
 FIT = ("--metric", "recall", "--model", "linear", "--repeats", "1", "--out", "model")
 PROMISE = ("--subject-to", "precision >= 0.6", "--confidence", "0.8", "--calibration", "0.3")
+NINETY = ("--subject-to", "precision >= 0.9")
 TOO_MUCH = ("--subject-to", "precision >= 0.99", "--confidence", "0.9", "--calibration", "0.3")
 
 
@@ -102,59 +103,27 @@ def test_nothing_attainable_is_the_verdict_of_compare(run, data):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ("--subject-to", "recall >= 0.9 and recall <= 0.5"),
-            "--subject-to contradicts itself: recall[sick] >= 0.9 and recall[sick] <= 0.5.",
-        ),
-        (
-            ("--subject-to", "cost <= 2"),
-            "--subject-to limits the cost, so --metric should be a `Cost`, which says what each error costs.",
-        ),
+        (("--subject-to", "recall >= 0.9 and recall <= 0.5"), "--subject-to contradicts itself: recall[sick] >= 0.9 and recall[sick] <= 0.5."),
         (("--confidence", "0.9"), "--confidence is for constraints: pass --subject-to too, such as 'precision >= 0.9'."),
-        (
-            ("--subject-to", "precision >= 0.9", "--calibration", "3"),
-            "--calibration should be a share of the rows such as 0.25, got 3.0.",
-        ),
-        (
-            ("--subject-to", "mcc >= 0.9", "--confidence", "0.9"),
-            "--confidence: mcc >= 0.9 cannot be promised. A promise is about precision, recall, f1, jaccard, fpr, specificity or "
-            "predicted_rate of one class; of two classes also about accuracy or cost.",
-        ),
-        (
-            ("--subject-to", "precision >= 0.9", "--confidence", "0.9", "--group", "colour"),
-            "--confidence needs independent rows, but rows of one group are dependent. Leave out --confidence or --group.",
-        ),
+        ((*NINETY, "--calibration", "3"), "--calibration should be a share of the rows such as 0.25, got 3.0."),
+        ((*NINETY, "--confidence", "0.9", "--group", "colour"), "--confidence needs independent rows, but rows of one group are dependent. Leave out --confidence or --group."),
     ],
-)
+)  # fmt: skip
 def test_mistakes_are_one_line(run, good, tmp_path, options, message):
     for command in ("compare", "fit"):
         more = ("--out", "model") if command == "fit" else ("--report", "report.html")
-        check_error(run(command, good, "--metric", "recall", *options, *more), 2, message, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["good.csv"]
+        check_error(run(command, good, "--metric", "recall", *options, *more), 2, message, tmp_path, ["good.csv"])
 
 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (
-            ("compare", "--subject-to", "precision >= 0.9", "--methods", "exact"),
-            "--methods should be left out with --subject-to: every model is trained with cross-entropy, because the rule decides by "
-            "probabilities.",
-        ),
-        (
-            ("fit", "--subject-to", "precision >= 0.9", "--method", "threshold", "--out", "model"),
-            "--method cannot be combined with --subject-to, which trains the model with cross-entropy. Leave it out.",
-        ),
-        (
-            ("fit", "--fallback", "best", "--out", "model"),
-            "--fallback is for constraints: pass --subject-to too, such as 'precision >= 0.9'.",
-        ),
-        (
-            ("fit", "--stream", "--subject-to", "precision >= 0.9", "--out", "model"),
-            "--subject-to does not support files that are read in parts. Leave it out, or pass one file.",
-        ),
+        (("compare", *NINETY, "--methods", "exact"), "--methods should be left out with --subject-to: every model is trained with cross-entropy, because the rule decides by probabilities."),
+        (("fit", *NINETY, "--method", "threshold", "--out", "model"), "--method cannot be combined with --subject-to, which trains the model with cross-entropy. Leave it out."),
+        (("fit", "--fallback", "best", "--out", "model"), "--fallback is for constraints: pass --subject-to too, such as 'precision >= 0.9'."),
+        (("fit", "--stream", *NINETY, "--out", "model"), "--subject-to does not support files that are read in parts. Leave it out, or pass one file."),
     ],
-)
+)  # fmt: skip
 def test_options_that_do_not_go_together(run, good, tmp_path, command, message):
     check_error(run(command[0], good, *command[1:]), 2, message, tmp_path)
 

@@ -70,35 +70,14 @@ def test_rows_without_one_of_the_targets_are_dropped_and_words_are_read(run, tab
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (
-            ("--target", "y_jazz,id"),
-            1,
-            "songs.csv, column 'id': one of several targets should be 0 and 1, or true and false, got '10'. For one label per "
-            "row, pass one --target.",
-        ),
-        (
-            ("--target", "y_jazz", "--metric", "f1_samples"),
-            2,
-            "--metric f1_samples is for several labels per row: pass all their columns as --target a,b.",
-        ),
-        (
-            ("--target", "y_jazz,y_rock", "--budget", "jazz=3"),
-            2,
-            "--budget is for rows with one label each, but these have several. Leave it out.",
-        ),
-        (
-            ("--target", "y_jazz,y_rock", "--classes", "a,b"),
-            2,
-            "--classes is for rows with one label each, and these have several. Leave it out.",
-        ),
-        (
-            ("--target", "y_jazz,y_rock", "--scores", "p_jazz"),
-            1,
-            "Only column 'p_jazz' has scores, and there are 2 labels. Pass --scores with a column for each of them.",
-        ),
+        (("--target", "y_jazz,id"), 1, "songs.csv, column 'id': one of several targets should be 0 and 1, or true and false, got '10'. For one label per row, pass one --target."),
+        (("--target", "y_jazz", "--metric", "f1_samples"), 2, "--metric f1_samples is for several labels per row: pass all their columns as --target a,b."),
+        (("--target", "y_jazz,y_rock", "--budget", "jazz=3"), 2, "--budget is for rows with one label each, but these have several. Leave it out."),
+        (("--target", "y_jazz,y_rock", "--classes", "a,b"), 2, "--classes is for rows with one label each, and these have several. Leave it out."),
+        (("--target", "y_jazz,y_rock", "--scores", "p_jazz"), 1, "Only column 'p_jazz' has scores, and there are 2 labels. Pass --scores with a column for each of them."),
         (("--target", ""), 2, "--target should name columns, got ''."),
     ],
-)
+)  # fmt: skip
 def test_one_line_for_a_mistake(run, table, options, code, message):
     table(lines_of(songs()), "songs.csv")
     assert run("decide", "songs.csv", *options) == (code, "", f"metricfit: {message}\n")

@@ -1,7 +1,6 @@
 """Predictions of one file and of many: what is copied, what is left out, and what happens to rows that cannot be read."""
 
 import gzip
-import io
 import json
 import os
 import shutil
@@ -25,10 +24,6 @@ from tests.processes import started
 def answers(out):
     """The rows of a CSV text as lists of cells."""
     return [line.replace('"', "").split(",") for line in out.splitlines()]
-
-
-def feed(monkeypatch, lines):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
 
 
 def test_predictions_are_those_of_the_model(run, fitted, good):
@@ -128,7 +123,7 @@ def test_a_number_that_overflows_in_the_model_names_row_and_column(run, good, ta
     assert "row 3, column 'age' is too far" in err
 
 
-def test_from_json_excel_and_stdin(run, fitted, table, tmp_path, monkeypatch):
+def test_from_json_excel_and_stdin(run, fitted, table, tmp_path, feed):
     expected = run("predict", fitted, table(NEW, "new.csv"), "--keep", "colour")[1]
     cells = [line.split(",") for line in NEW]
     sheet = [cells[0], *([row[0], float(row[1]), *row[2:]] for row in cells[1:])]
@@ -137,9 +132,9 @@ def test_from_json_excel_and_stdin(run, fitted, table, tmp_path, monkeypatch):
     assert (code, out, err) == (0, expected, "Sheet 'first' is read, the first of 2.\n")
     objects = table([json.dumps(dict(zip(cells[0], row, strict=True))) for row in sheet[1:]], "new.jsonl")
     assert run("predict", fitted, objects, "--keep", "colour")[:2] == (0, expected)
-    feed(monkeypatch, NEW)
+    feed("\n".join(NEW))
     assert run("predict", fitted, "-", "--keep", "colour")[:2] == (0, expected)
-    feed(monkeypatch, ["age,colour,day", "old,red,"])
+    feed("age,colour,day\nold,red,")
     assert run("predict", fitted, "-") == (1, "", "metricfit: stdin, row 2, column 'age': 'old' is not a number.\n")
 
 
@@ -214,9 +209,9 @@ class TestDataThatMoved:
         assert (code, len(out.splitlines())) == (0, 41)
         assert [line.startswith(note) for line, note in zip(err.splitlines(), self.notes, strict=True)] == [True] * 3
 
-    def test_strict_is_an_error_before_anything_is_written(self, run, fitted, table, tmp_path, monkeypatch):
+    def test_strict_is_an_error_before_anything_is_written(self, run, fitted, table, tmp_path, feed):
         new = table(self.moved, "moved.csv")
-        feed(monkeypatch, self.moved)
+        feed("\n".join(self.moved))
         for data, name in ((new, new), ("-", "stdin")):
             code, out, err = run("predict", fitted, data, "--strict", "--out", "out.csv")
             assert (code, out) == (1, "")

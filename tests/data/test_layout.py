@@ -76,6 +76,7 @@ def test_a_first_line_with_a_number_is_data(write, first, header):
     path = write(first + "\n" + "31,Paris\n" * 3)
     found = layout_of(path)
     assert found.header is header
+    assert [note[:47] for note in found.notes] == ["The first line has numbers and is read as data;"] * (not header)
     assert found.names == (tuple(name or "column 1" for name in first.split(",")) if header else ("1", "2"))
     assert layout_of(path, header=not header).header is not header
 
