@@ -10,6 +10,7 @@ from sklearn.metrics import f1_score, precision_recall_curve
 
 from metricfit import metrics
 from metricfit.comparison._run import HeldOutPrediction
+from metricfit.decisions import binomial_interval
 from metricfit.metrics import Cost
 from metricfit.report import _thresholds as own
 from metricfit.report import page
@@ -95,10 +96,10 @@ def test_the_figure_of_precision_and_recall(eight):
     chart, points = Chart("", x=(0.0, 1.0), y=(0.0, 1.0)), points_of(figure)
     for recall, precision in ((0.25, 1.0), (0.5, 1.0), (0.5, 2 / 3), (0.75, 0.75), (1.0, 0.5)):
         assert (round(chart.px(recall), 1), round(chart.py(precision), 1)) in points
-    low, high = own.exact_interval(3, 4)
+    low, high = binomial_interval(3, 4)
     across = f'x1="{chart.px(low):.1f}" y1="{chart.py(0.6):.1f}" x2="{chart.px(high):.1f}" y2="{chart.py(0.6):.1f}"'
     assert f'<line class="whisker c2" {across}/>' in figure
-    low, high = own.exact_interval(3, 5)
+    low, high = binomial_interval(3, 5)
     assert f'y1="{chart.py(low):.1f}" x2="{chart.px(0.75):.1f}" y2="{chart.py(high):.1f}"' in figure
     assert f'class="ring c2" cx="{chart.px(0.75):.1f}" cy="{chart.py(0.75):.1f}"' in figure  # at one half
     assert "<desc>hand: precision 0.600, recall 0.750; with a threshold of one half precision 0.750" in figure

@@ -7,6 +7,7 @@ from metricfit.decisions._constraints import Constraint, read_constraints
 from metricfit.decisions._curve import Reliability
 from metricfit.decisions._guard import Guard
 from metricfit.decisions._hard import hard_confusion, metric_values
+from metricfit.decisions._intervals import binomial_interval
 from metricfit.decisions._offsets import cross_fit_offsets, fit_offsets, fit_smooth_offsets
 from metricfit.decisions._onnx import ML, OLD_ML_OPSET, OPSET, OnnxGraph
 from metricfit.decisions._promise import promise_in_words
@@ -33,6 +34,7 @@ __all__ = [
     "Reliability",
     "ScoreTable",
     "best_within",
+    "binomial_interval",
     "check_groups",
     "cost_columns",
     "cross_entropy",

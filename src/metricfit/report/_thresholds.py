@@ -6,16 +6,16 @@ All from held-out rows. A case is flagged where the calibrated probability of th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from metricfit._printable import shorten
 from metricfit._typing import Floats, Ints
 from metricfit.comparison import Comparison, Result
-from metricfit.decisions import hard_confusion, metric_values
+from metricfit.decisions import binomial_interval, hard_confusion, metric_values
 from metricfit.report._confusion import base_of
 from metricfit.report._figures import Legend, chosen_threshold
 from metricfit.report._svg import Chart
@@ -102,23 +102,12 @@ class OperatingPoint:
         return None if self.precision is None else self.precision * self.n_rows / self.n_positive
 
     @property
-    def precision_interval(self) -> tuple[float, float] | None:
-        return exact_interval(self.found, self.flagged) if self.flagged else None
+    def precision_interval(self) -> tuple[Any, Any] | None:
+        return binomial_interval(self.found, self.flagged) if self.flagged else None
 
     @property
-    def recall_interval(self) -> tuple[float, float]:
-        return exact_interval(self.found, self.n_positive)
-
-
-def exact_interval(hits: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of Clopper and Pearson.
-
-    >>> low, high = exact_interval(8, 8)
-    >>> round(low, 4), high  # 0.025 ** (1 / 8)
-    (0.6306, 1.0)
-    """
-    found = binomtest(hits, n).proportion_ci(0.95, "exact")
-    return float(found.low), float(found.high)
+    def recall_interval(self) -> tuple[Any, Any]:
+        return binomial_interval(self.found, self.n_positive)
 
 
 def chosen_point(comparison: Comparison, result: Result, label: int) -> OperatingPoint:
