@@ -135,7 +135,7 @@ def test_a_strip_puts_things_where_they_belong():
     strip = Strip(-1.0, 3.0, "tip <b>")
     strip.whisker(-5.0, 1.0, 2)
     strip.dot(0.0, 2)
-    strip.bar(0.0, -1.0, "away")
+    strip.bar(-1.0, "away")
     found = strip.svg()
     assert 'x1="0.00%" y1="50%" x2="50.00%"' in found  # as far as it lies on the scale
     assert 'cx="25.00%"' in found

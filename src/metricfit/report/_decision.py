@@ -222,7 +222,7 @@ def _curve_figure(rule: DecisionRule, metric: PageWords, decides: bool) -> Marku
     for x, colour, name, hollow in points:
         if chart.x[0] <= x <= chart.x[1]:
             here = float(np.interp(x, xs[::-1], ys[::-1]))
-            chart.point(x, here, colour, f"{name}: threshold {x:.4g}, {here:.4f}", 6.0, hollow=hollow)
+            chart.point(x, here, colour, f"{name}: threshold {x:.4g}, {here:.4f}", hollow=hollow)
     return chart.svg()
 
 
@@ -373,7 +373,7 @@ def coverage_figure(rule: DecisionRule, colour: int) -> Markup | None:
     if limit is not None:
         chart.segment((0.0, limit), (1.0, limit), f"limit c{colour}")
     tip = f"rule: {_percent(found['coverage'])} answered, {_percent(found['error'])} wrong"
-    chart.point(found["coverage"], found["error"], colour, tip, 6.0)
+    chart.point(found["coverage"], found["error"], colour, tip)
     return chart.svg()
 
 

@@ -116,7 +116,7 @@ def _threshold_figure(comparison: Comparison) -> Markup:
         chosen = chosen_threshold(line.result, label)
         ys = drawn.get(line.name, metric.shown(threshold_curve(comparison, line.result, label)))
         here = float(np.interp(chosen, THRESHOLDS, ys))
-        chart.point(chosen, here, line.colour, f"{line.name}: threshold {chosen:.3f}, {here:.4f}", 6.0, hollow=line.hollow)
+        chart.point(chosen, here, line.colour, f"{line.name}: threshold {chosen:.3f}, {here:.4f}", hollow=line.hollow)
     return chart.svg()
 
 
@@ -136,7 +136,7 @@ def _offset_figure(comparison: Comparison) -> Markup:
     middle = len(SHIFTS) // 2
     here = float(next(iter(drawn.values()))[middle])
     chart.segment((0.0, chart.y[0]), (0.0, chart.y[1]), "grid strong")
-    chart.point(0.0, here, 7, f"fitted offsets: {here:.4f}", 6.0)
+    chart.point(0.0, here, 7, f"fitted offsets: {here:.4f}")
     return chart.svg()
 
 

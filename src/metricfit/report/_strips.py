@@ -77,7 +77,7 @@ def forest(comparison: Comparison) -> Forest:
         about = f"{name}: {metric.score(result.estimate.mean)}"
         tip = f"{about}; {metric.difference} {score(own.mean, True)}, {interval(own.low, own.high, True)}"
         strip = Strip(low, high, f"{about}, the reference" if is_reference else tip)
-        strip.grid(strong=0.0)
+        strip.grid()
         if outside:
             strip.beyond(colour, right=own.mean > high)
             strip.words(
@@ -211,9 +211,9 @@ def _bars(values: Sequence[tuple[str, str, float, float]], colour: int | None = 
     for name, label, mean, deviation in values:
         towards = f" towards {label}" if label else ""
         strip = Strip(low, high, f"{name}: {score(mean, True)}{towards}, standard deviation {score(deviation)}")
-        strip.grid(strong=0.0)
+        strip.grid()
         if colour is None:
-            strip.bar(0.0, mean, "towards" if mean > 0.0 else "away")
+            strip.bar(mean, "towards" if mean > 0.0 else "away")
         strip.whisker(mean - deviation, mean + deviation, 6 if colour is None else colour)
         if colour is not None:
             strip.dot(mean, colour, radius=5.0)
@@ -244,7 +244,7 @@ def class_sizes(comparison: Comparison) -> list[ClassSize]:
     for index in order.tolist():
         label, share = str(comparison.classes[index]), counts[index] / counts.sum()
         strip = Strip(0.0, float(counts.max()), f"{label}: {counts[index]:,} rows, {share:.1%}")
-        strip.bar(0.0, float(counts[index]), "size", 12.0)
+        strip.bar(float(counts[index]), "size", 12.0)
         sizes.append(ClassSize(label, int(counts[index]), float(share), strip.svg()))
     return sizes
 

@@ -21,7 +21,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 12, 10, 38
 
 @dataclass
 class Chart:
-    """A chart with two axes; :meth:`svg` returns everything drawn so far."""
+    """A chart, which begins with its two axes; :meth:`svg` returns everything drawn so far."""
 
     title: str
     x: tuple[float, float]
@@ -32,7 +32,7 @@ class Chart:
     log_y: bool = False
     x_ticks: bool = True
     description: str = ""  # of what can be seen, for those who cannot
-    parts: list[Markup] = field(default_factory=list)
+    parts: list[Markup] = field(default_factory=list, init=False)
 
     def line(self, xs: Sequence[float], ys: Sequence[float], colour: int) -> None:
         points = " ".join(f"{self.px(x):.1f},{self.py(y):.1f}" for x, y in zip(xs, ys, strict=True))
@@ -44,7 +44,7 @@ class Chart:
         points = " ".join(f"{self.px(x):.1f},{self.py(y):.1f}" for x, y in (*there, *back))
         self._add('<polygon class="band c{}" points="{}"/>', colour, points)
 
-    def point(self, x: float, y: float, colour: int, tip: str, radius: float = 4.0, hollow: bool = False) -> None:
+    def point(self, x: float, y: float, colour: int, tip: str, radius: float = 6.0, hollow: bool = False) -> None:
         self._add(
             '<circle class="{} c{}" cx="{}" cy="{}" r="{}"><title>{}</title></circle>',
             "ring" if hollow else "dot",
@@ -76,15 +76,13 @@ class Chart:
         return self.height - BOTTOM - (self.height - TOP - BOTTOM) * share
 
     def svg(self) -> Markup:
-        body = Markup("").join([*self._axes(), *self.parts])
         about = Markup("<title>{}</title>").format(self.title)
         if self.description:
             about += Markup("<desc>{}</desc>").format(self.description)
         pattern = '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}{}</svg>'
-        return Markup(pattern).format(WIDTH, self.height, self.title, about, body)
+        return Markup(pattern).format(WIDTH, self.height, self.title, about, Markup("").join(self.parts))
 
-    def _axes(self) -> list[Markup]:
-        kept, self.parts = self.parts, []
+    def __post_init__(self) -> None:
         floor, ground = self.height - BOTTOM, '<line class="axis" x1="{}" y1="{}" x2="{}" y2="{}"/>'
         self._add(ground, f"{self.px(self.x[0]):.1f}", floor, WIDTH - RIGHT, floor)
         for tick in ticks(*self.x) if self.x_ticks else ():
@@ -102,8 +100,6 @@ class Chart:
         if self.y_label:
             turn = f"translate(12 {(TOP + floor) / 2:.0f}) rotate(-90)"
             self._add('<text class="label middle" transform="{}">{}</text>', turn, self.y_label)
-        axes, self.parts = self.parts, kept
-        return axes
 
     def _add(self, pattern: str, *values: object) -> None:
         self.parts.append(Markup(pattern).format(*values))
@@ -116,14 +112,12 @@ class Strip:
     low: float
     high: float
     tip: str
-    parts: list[Markup] = field(default_factory=list)
+    parts: list[Markup] = field(default_factory=list, init=False)
 
-    def grid(self, strong: float | None = None) -> None:
-        """A line at every tick; ``strong`` is where a line stands out."""
-        for tick in ticks(self.low, self.high):
-            self._upright(tick, "grid")
-        if strong is not None:
-            self._upright(strong, "grid strong")
+    def grid(self) -> None:
+        """A line at every tick; the one at zero stands out."""
+        for x, style in (*((tick, "grid") for tick in ticks(self.low, self.high)), (0.0, "grid strong")):
+            self._add('<line class="{0}" x1="{1}" y1="0" x2="{1}" y2="100%"/>', style, self.at(x))
 
     def whisker(self, low: float, high: float, colour: int) -> None:
         """From one value to another, as far as they lie on the scale."""
@@ -135,8 +129,9 @@ class Strip:
         kind = "ring" if hollow else "dot"
         self._add('<circle class="{} c{}" cx="{}" cy="50%" r="{}"/>', kind, colour, self.at(x), radius)
 
-    def bar(self, start: float, end: float, style: str, thickness: float = 14.0) -> None:
-        first, last = sorted((start, end))
+    def bar(self, end: float, style: str, thickness: float = 14.0) -> None:
+        """From zero to ``end``."""
+        first, last = sorted((0.0, end))
         lift, width = f"translate(0 {-thickness / 2:g})", f"{100.0 * (last - first) / (self.high - self.low):.2f}%"
         pattern = '<rect class="{}" x="{}" y="50%" width="{}" height="{}" rx="2" transform="{}"/>'
         self._add(pattern, style, self.at(first), width, thickness, lift)
@@ -148,7 +143,7 @@ class Strip:
         pattern = '<svg x="{}" y="50%" overflow="visible"><polygon class="dot c{}" points="{}"/></svg>'
         self._add(pattern, "97%" if right else "0%", colour, points)
 
-    def words(self, x: str, words: str, style: str = "") -> None:
+    def words(self, x: str, words: str, style: str) -> None:
         self._add('<text class="{}" x="{}" y="50%" dy=".35em">{}</text>', style, x, words)
 
     def at(self, x: float) -> str:
@@ -158,9 +153,6 @@ class Strip:
         body = Markup("").join(self.parts)
         pattern = '<svg class="strip" role="img" aria-label="{0}"><title>{0}</title>{1}</svg>'
         return Markup(pattern).format(self.tip, body)
-
-    def _upright(self, x: float, style: str) -> None:
-        self._add('<line class="{0}" x1="{1}" y1="0" x2="{1}" y2="100%"/>', style, self.at(x))
 
     def _add(self, pattern: str, *values: object) -> None:
         self.parts.append(Markup(pattern).format(*values))

@@ -217,7 +217,7 @@ def _precision_recall(drawn: list[tuple[Line, OperatingPoints]]) -> Markup:
     for line, point, hollow in points:
         if point.precision is not None:
             tip = f"{line.name}, threshold {point.threshold:.3f}: {_in_words(point)}"
-            chart.point(point.recall, point.precision, line.colour, tip, 6.0, hollow)
+            chart.point(point.recall, point.precision, line.colour, tip, hollow=hollow)
     return chart.svg()
 
 
@@ -240,7 +240,7 @@ def _gains(drawn: list[tuple[Line, OperatingPoints]], base: int) -> Markup:
         chart.line([0.0, *(base * ranking.share).tolist()], [0.0, *ranking.recall.tolist()], line.colour)
     for line, point, hollow in [(choice, about.plain, True), *((line, found.chosen, False) for line, found in drawn)]:
         tip = f"{line.name}, threshold {point.threshold:.3f}: {rows(base * point.share)} reviewed, {point.recall:.1%} found"
-        chart.point(base * point.share, point.recall, line.colour, tip, 6.0, hollow)
+        chart.point(base * point.share, point.recall, line.colour, tip, hollow=hollow)
     return chart.svg()
 
 
