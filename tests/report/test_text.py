@@ -8,7 +8,7 @@ import numpy as np
 from metricfit.estimators import MetricClassifier
 from metricfit.metrics import Cost
 from metricfit.report import page
-from metricfit.report._figures import decision_legend, reliability_figure
+from metricfit.report._figures import decision_figure, reliability_figure
 from metricfit.report._strips import forest, importance
 from metricfit.report._thresholds import review
 from metricfit.report._words import MINUS, choice_line, compared_lines, contender_colours, model_colours, plain_line
@@ -117,7 +117,7 @@ def test_a_contender_has_one_colour_in_all_figures(two):
         assert {row.name: row.colour for row in forest(comparison).rows} == colours
         assert choice_line(comparison).colour == colours[choice]
         assert {line.name: line.colour for line in compared_lines(comparison)}.items() <= colours.items()
-        legends = [*decision_legend(comparison), *reliability_figure(comparison)[1], *review(comparison).legend]
+        legends = [*decision_figure(comparison)[1], *reliability_figure(comparison)[1], *review(comparison).legend]
         assert {colour for colour, _, name in legends if name.startswith(choice)} == {colours[choice]}
         used = importance(comparison, None)
         assert f'class="dot c{colours[used.name]}"' in used.rows[0].strip

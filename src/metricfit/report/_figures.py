@@ -92,12 +92,12 @@ def alignment(history: Sequence[dict[str, Any]]) -> float | None:
     return -float(spearmanr(surrogate, metric).statistic)
 
 
-def decision_figure(comparison: Comparison) -> Markup:
-    """The metric by threshold for two classes, by offset for more."""
+def decision_figure(comparison: Comparison) -> tuple[Markup, Legend]:
+    """The metric by threshold for two classes, by offset for more; and the legend."""
     return _threshold_figure(comparison) if len(comparison.classes) == 2 else _offset_figure(comparison)
 
 
-def _threshold_figure(comparison: Comparison) -> Markup:
+def _threshold_figure(comparison: Comparison) -> tuple[Markup, Legend]:
     """Lines of the reference and the choice. A plain variant has the line of its model, and a dot at one half."""
     lines, label = compared_lines(comparison), class_of_interest(comparison)
     metric = comparison.metric_words
@@ -111,43 +111,35 @@ def _threshold_figure(comparison: Comparison) -> Markup:
     )
     for line in lines:
         chart.line(THRESHOLDS.tolist(), drawn[line.name].tolist(), line.colour)
-    plain = plain_line(comparison)
-    for line in [*lines, *([] if plain is None else [plain])]:
+    legend: Legend = [(line.colour, False, line.name) for line in lines]
+    if (plain := plain_line(comparison)) is not None:
+        lines.append(plain)
+        legend.append((plain.colour, True, f"{plain.name}, at 0.5"))
+    for line in lines:
         chosen = chosen_threshold(line.result, label)
         ys = drawn.get(line.name, metric.shown(threshold_curve(comparison, line.result, label)))
         here = float(np.interp(chosen, THRESHOLDS, ys))
         chart.point(chosen, here, line.colour, f"{line.name}: threshold {chosen:.3f}, {here:.4f}", hollow=line.hollow)
-    return chart.svg()
+    return chart.svg(), legend
 
 
-def _offset_figure(comparison: Comparison) -> Markup:
-    largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MAX_LINES]
+def _offset_figure(comparison: Comparison) -> tuple[Markup, Legend]:
+    largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MAX_LINES].tolist()
     metric = comparison.metric_words
-    drawn = {int(label): metric.shown(offset_curve(comparison, comparison.choice, int(label))) for label in largest}
+    drawn = [metric.shown(offset_curve(comparison, comparison.choice, label)) for label in largest]
     chart = Chart(
         f"{metric.title} by the offset of each class",
         x=(float(SHIFTS[0]), float(SHIFTS[-1])),
-        y=span([value for ys in drawn.values() for value in ys]),
+        y=span(np.concatenate(drawn).tolist()),
         x_label="shift of one class's offset",
         y_label=shorten(metric.title, MAX_LETTERS),
     )
-    for colour, ys in enumerate(drawn.values()):
+    for colour, ys in enumerate(drawn):
         chart.line(SHIFTS.tolist(), ys.tolist(), colour)
-    middle = len(SHIFTS) // 2
-    here = float(next(iter(drawn.values()))[middle])
+    here = float(drawn[0][len(SHIFTS) // 2])
     chart.segment((0.0, chart.y[0]), (0.0, chart.y[1]), "grid strong")
     chart.point(0.0, here, 7, f"fitted offsets: {here:.4f}")
-    return chart.svg()
-
-
-def decision_legend(comparison: Comparison) -> Legend:
-    """Colours and names of the lines in the decision figure."""
-    if len(comparison.classes) == 2:
-        found: Legend = [(line.colour, False, line.name) for line in compared_lines(comparison)]
-        plain = plain_line(comparison)
-        return found if plain is None else [*found, (plain.colour, True, f"{plain.name}, at 0.5")]
-    largest = np.argsort(-np.bincount(comparison.labels), kind="stable")[:MAX_LINES]
-    return [(colour, False, str(comparison.classes[label])) for colour, label in enumerate(largest)]
+    return chart.svg(), [(colour, False, str(comparison.classes[label])) for colour, label in enumerate(largest)]
 
 
 def history_figures(history: list[dict[str, Any]], metric: MetricWords, colour: int) -> list[Markup]:

@@ -123,7 +123,6 @@ def render(sections: Sequence[str], values: Mapping[str, Any]) -> str:
 def _sections_values(comparison: Comparison, metric: words.PageWords, model: MetricClassifier | None) -> dict[str, Any]:
     """What only the templates of a comparison without limits show."""
     results = comparison.results.values()
-    reliability, reliability_legend = figures.reliability_figure(comparison)
     return {
         "model": model,
         "lead": _lead(comparison, metric),
@@ -139,13 +138,11 @@ def _sections_values(comparison: Comparison, metric: words.PageWords, model: Met
         "effects": effects(comparison),
         "importance": importance(comparison, model),
         "most_rows": MOST_ROWS,
-        "decision_figure": figures.decision_figure(comparison),
-        "decision_legend": figures.decision_legend(comparison),
+        "decision": figures.decision_figure(comparison),
         "trainings": _trainings(comparison, metric, model),
         "classes": _classes(comparison),
         "label_shown": words.class_of_interest(comparison),
-        "reliability_figure": reliability,
-        "reliability_legend": reliability_legend,
+        "reliability": figures.reliability_figure(comparison),
     }
 
 
