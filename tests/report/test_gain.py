@@ -14,6 +14,7 @@ from metricfit.report._confusion import (
     base_of,
     class_changes,
     gain,
+    of_class,
     per_base,
     positive_changes,
     rows_right,
@@ -27,7 +28,7 @@ AFTER = np.array([[144.0, 36.0], [6.0, 14.0]])
 
 def test_positives_found_and_false_alarms_of_a_thousand():
     """8 of 200 rows are 40 of 1,000; 14 are 70. False alarms: 30 are 150, 36 are 180."""
-    found, alarms = positive_changes(BEFORE, AFTER, 1, 1000)
+    found, alarms = positive_changes(BEFORE, AFTER, 1, 1000, of_class("yes"))
     assert (found.before, found.after, found.difference) == pytest.approx((40.0, 70.0, 30.0))
     assert (alarms.before, alarms.after, alarms.difference) == pytest.approx((150.0, 180.0, 30.0))
     assert (found.kind, alarms.kind) == ("better", "worse")
@@ -36,7 +37,7 @@ def test_positives_found_and_false_alarms_of_a_thousand():
 
 def test_the_positive_class_may_be_the_first():
     """Of class 0: 150 of 200 rows found before, 144 after; false alarms are rows of class 1 that were taken for it."""
-    found, alarms = positive_changes(BEFORE, AFTER, 0, 1000)
+    found, alarms = positive_changes(BEFORE, AFTER, 0, 1000, of_class("no"))
     assert (found.before, found.after) == pytest.approx((750.0, 720.0))
     assert (alarms.before, alarms.after) == pytest.approx((60.0, 30.0))
     assert (found.kind, alarms.kind) == ("worse", "better")
@@ -67,14 +68,14 @@ def test_rare_positives_are_told_of_more_cases(counts, base):
 
 def test_no_rows_are_no_change():
     assert per_base(np.zeros((2, 2)), 1000).sum() == 0.0
-    assert rows_right(np.zeros((2, 2)), np.zeros((2, 2)), 1000) == Change("right", 0.0, 0.0)
+    assert rows_right(np.zeros((2, 2)), np.zeros((2, 2)), 1000) == Change("rows right", 0.0, 0.0)
 
 
 def test_the_gain_of_a_comparison(two):
     """Held-out rows of the best contender, beside the reference and a constant answer, counted in the plain way."""
     found = gain(replace(two, positive=1))
     assert found.result is two.main
-    assert (found.base, found.n_rows, found.positive, found.costs) == (1000, 400, "1", [])
+    assert (found.base, found.n_rows, found.costs) == (1000, 400, [])
     assert [step.other.contender.name for step in found.steps] == ["linear, threshold", "trivial, constant"]
     for step in found.steps:
         predicted = {name: result.held_out.predicted for name, result in (("own", two.best), ("other", step.other))}
@@ -90,8 +91,7 @@ def test_the_gain_of_a_comparison(two):
 def test_without_a_positive_class_the_classes_are_told(two, four):
     for comparison in (bare(two), four):
         found = gain(comparison)
-        assert found.positive is None
-        assert [change.what for change in found.steps[0].changes] == ["right"]
+        assert [change.what for change in found.steps[0].changes] == ["rows right"]
         assert found.steps[-1].classes
 
 

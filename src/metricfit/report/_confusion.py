@@ -36,7 +36,7 @@ MAX_CONFUSIONS = 10
 
 @dataclass(frozen=True)
 class Change:
-    """A count per base of one contender and of the one that it is compared with.
+    """A count per base of one contender and of the one that it is compared with; ``what`` is counted, in words.
 
     ``good`` is the sign of an improvement, or 0 if a change is neither good nor bad.
     """
@@ -80,7 +80,6 @@ class Gain:
     result: Result
     base: int
     n_rows: int
-    positive: str | None
     steps: list[Step]  # against the reference, and against a constant answer
     costs: list[tuple[Result, float]]  # per base; empty without costs
 
@@ -97,7 +96,7 @@ def gain(comparison: Comparison) -> Gain:
         if other is result:
             continue
         before = confusion(comparison, other)
-        changes = [] if positive is None else positive_changes(before, after, positive, base)
+        changes = [] if positive is None else positive_changes(before, after, positive, base, of_class(names[positive]))
         classes = class_changes(before, after, names, base) if positive is None else []
         saving = None if costs is None else total_cost(before, costs, base) - total_cost(after, costs, base)
         right = [rows_right(before, after, base)]
@@ -108,7 +107,6 @@ def gain(comparison: Comparison) -> Gain:
         result,
         base,
         len(comparison.labels),
-        None if positive is None else names[positive],
         steps,
         [] if costs is None else [(one, total_cost(confusion(comparison, one), costs, base)) for one in shown],
     )
@@ -143,28 +141,33 @@ def per_base(matrix: Floats, base: int) -> Floats:
     return matrix * (base / total) if total else np.zeros_like(matrix)
 
 
-def positive_changes(before: Floats, after: Floats, positive: int, base: int) -> list[Change]:
+def of_class(name: str) -> tuple[str, str]:
+    """What :func:`positive_changes` counts, in words."""
+    return f"cases of “{name}” found", f"false alarms: others flagged as “{name}”"
+
+
+def positive_changes(before: Floats, after: Floats, positive: int, base: int, what: tuple[str, str]) -> list[Change]:
     """Two classes: positives found, and false alarms.
 
     >>> before = np.array([[80.0, 10.0], [6.0, 4.0]])
     >>> after = np.array([[78.0, 12.0], [3.0, 7.0]])
-    >>> [(change.what, round(change.before), round(change.after)) for change in positive_changes(before, after, 1, 1000)]
-    [('found', 40, 70), ('false alarms', 100, 120)]
+    >>> [(round(one.before), round(one.after)) for one in positive_changes(before, after, 1, 1000, of_class("yes"))]
+    [(40, 70), (100, 120)]
     """
     scaled = per_base(before, base), per_base(after, base)
     negative = 1 - positive
     found = [float(matrix[positive, positive]) for matrix in scaled]
     alarms = [float(matrix[negative, positive]) for matrix in scaled]
-    return [Change("found", found[0], found[1]), Change("false alarms", alarms[0], alarms[1], good=-1)]
+    return [Change(what[0], *found), Change(what[1], *alarms, good=-1)]
 
 
 def rows_right(before: Floats, after: Floats, base: int) -> Change:
     """Rows on the diagonal.
 
     >>> rows_right(np.eye(2), np.ones((2, 2)), 1000)
-    Change(what='right', before=1000.0, after=500.0, good=1)
+    Change(what='rows right', before=1000.0, after=500.0, good=1)
     """
-    return Change("right", float(np.trace(per_base(before, base))), float(np.trace(per_base(after, base))))
+    return Change("rows right", float(np.trace(per_base(before, base))), float(np.trace(per_base(after, base))))
 
 
 def class_changes(before: Floats, after: Floats, names: Sequence[str], base: int) -> list[tuple[Change, float]]:

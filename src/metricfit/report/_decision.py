@@ -17,6 +17,7 @@ from metricfit.report._confusion import (
     Change,
     base_of,
     class_changes,
+    of_class,
     per_base,
     positive_changes,
     rows_right,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 BEFORE, AFTER = 0, 7  # colours of the largest score and of the rule
 LARGEST, NO_ANSWER = "largest score", "no answer"
+LABEL_CHANGES = ("labels found", "labels answered that the row does not have")
 PARTS = {"precision": 2, "recall": 1, "predicted_rate": 3}  # of a curve, and their colours
 MAX_OPEN = 12  # classes in a table that is not folded
 MAX_LETTERS = 32  # of the name of a metric along an axis
@@ -52,6 +54,7 @@ def decision_page(
     before, after = _matrices(rule, labels, scores, weight)
     metric, base = PageWords(name_of(rule.metric), rule.metric_), base_of(after.sum(1).tolist())
     columns = [*names, NO_ANSWER][: after.shape[1]]
+    offsets = [score(offset, sign=True) for offset in rule.offsets_.tolist()]
     values: dict[str, Any] = {
         **_common_values(rule, run, len(labels)),
         "metric": metric.title,
@@ -71,17 +74,10 @@ def decision_page(
         "positive": None if rule.positive_ is None else str(rule.positive_),
         "base": base,
         "changes": _changes(rule, before, after, base) if decides else [],
-        "change_words": {
-            "found": f"cases of “{rule.positive_}” found",
-            "false alarms": f"false alarms: others flagged as “{rule.positive_}”",
-            "wrong": "wrong answers",
-            "no answer": "cases without an answer",
-            "right": "rows right",
-        },
         "class_changes": class_changes(before, after, names, base) if decides and len(names) > 2 else [],
         "costs": _costs(rule, before, after, base) if decides else None,
         "matrices": matrix_values([(LARGEST, BEFORE, before), ("rule", AFTER, after)], names, columns) if decides else [],
-        "classes": _classes(rule, before, after, names) if decides else [],
+        "classes": _classes(rule, names, offsets, per_class(before, names), per_class(after, names)) if decides else [],
         "reliability": rule.reliability_,
         "reliability_figure": None if rule.reliability_ is None else _reliability_figure(rule.reliability_),
     }
@@ -119,16 +115,6 @@ def _labels_page(rule: DecisionRule, scores: NDArray[Any], labels: NDArray[Any],
     )
     low, high = rule.score_interval_
     gain = f"{interval(*rule.gain_interval_, sign=True)}, p = {rule.gain_p_:.2g}"
-    classes = [
-        {
-            "label": name,
-            "share": float(rule.shares_[index]),
-            "setting": f"{rule.thresholds_[index]:.3g}",
-            "base": per_class(before[index], ["", name])[1],
-            "choice": per_class(after[index], ["", name])[1],
-        }
-        for index, name in enumerate(names)
-    ]
     values = {
         **_common_values(rule, run, len(labels)),
         **dict.fromkeys(("curve_figure", "coverage_figure", "costs", "positive", "reliability"), None),
@@ -144,10 +130,14 @@ def _labels_page(rule: DecisionRule, scores: NDArray[Any], labels: NDArray[Any],
         "is_held_out": rule.is_cross_fitted_,
         "is_reweighted": False,
         "base": 1000,
-        "changes": positive_changes(sum(before), sum(after), 1, 1000 * len(names)),  # type: ignore[arg-type]
-        "change_words": {"found": "labels found", "false alarms": "labels answered that the row does not have"},
+        "changes": positive_changes(np.sum(before, 0), np.sum(after, 0), 1, 1000 * len(names), LABEL_CHANGES),
         "setting": "threshold",
-        "classes": classes,
+        "classes": _classes(
+            rule,
+            names,
+            [f"{one:.3g}" for one in rule.thresholds_],
+            *([per_class(two, ["", ""])[1] for two in side] for side in (before, after)),
+        ),
     }
     return render(("decision",), values)
 
@@ -268,7 +258,8 @@ def _changes(rule: DecisionRule, before: Floats, after: Floats, base: int) -> li
         return [*no_answer_changes(before, after, base), *found]
     if rule.positive_ is None:
         return found
-    return [*positive_changes(before, after, rule.classes_.tolist().index(rule.positive_), base), *found]
+    positive = rule.classes_.tolist().index(rule.positive_)
+    return [*positive_changes(before, after, positive, base, of_class(str(rule.positive_))), *found]
 
 
 def _costs(rule: DecisionRule, before: Floats, after: Floats, base: int) -> tuple[float, float] | None:
@@ -279,19 +270,13 @@ def _costs(rule: DecisionRule, before: Floats, after: Floats, base: int) -> tupl
     return total_cost(before, costs, base), total_cost(after, costs, base)
 
 
-def _classes(rule: DecisionRule, before: Floats, after: Floats, names: list[str]) -> list[dict[str, Any]]:
-    """Every class: its share, its offset, and its precision and recall before and after."""
-    both = zip(per_class(before, names), per_class(after, names), strict=True)
-    return [
-        {
-            "label": names[index],
-            "share": float(rule.shares_[index]),
-            "setting": score(float(rule.offsets_[index]), sign=True),
-            "base": base,
-            "choice": choice,
-        }
-        for index, (base, choice) in enumerate(both)
-    ]
+def _classes(
+    rule: DecisionRule, names: list[str], settings: list[str], before: list[dict[str, Any]], after: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Every class or label: its share, its offset or threshold, and its precision and recall before and after."""
+    keys = ("label", "share", "setting", "base", "choice")
+    rows = zip(names, rule.shares_.tolist(), settings, before, after, strict=True)
+    return [dict(zip(keys, row, strict=True)) for row in rows]
 
 
 def action_cards(rule: DecisionRule) -> list[tuple[str, str, str]]:
@@ -344,12 +329,15 @@ def no_answer_changes(before: Floats, after: Floats, base: int) -> list[Change]:
 
     >>> before, after = np.array([[8.0, 2.0], [1.0, 9.0]]), np.array([[8.0, 1.0, 1.0], [0.0, 7.0, 3.0]])
     >>> [(change.what, change.before, change.after) for change in no_answer_changes(before, after, 1000)]
-    [('wrong', 150.0, 50.0), ('no answer', 0.0, 200.0)]
+    [('wrong answers', 150.0, 50.0), ('cases without an answer', 0.0, 200.0)]
     """
     first, second = per_base(before, base), per_base(after, base)
     none = float(second[:, -1].sum())
     wrong = [float(matrix.sum() - np.trace(matrix)) for matrix in (first, second)]
-    return [Change("wrong", wrong[0], wrong[1] - none, good=-1), Change("no answer", 0.0, none, good=0)]
+    return [
+        Change("wrong answers", wrong[0], wrong[1] - none, good=-1),
+        Change("cases without an answer", 0.0, none, good=0),
+    ]
 
 
 def coverage_figure(rule: DecisionRule, colour: int) -> Markup | None:
