@@ -74,42 +74,42 @@ def test_no_rows_are_no_change():
 def test_the_gain_of_a_comparison(two):
     """Held-out rows of the best contender, beside the reference and a constant answer, counted in the plain way."""
     found = gain(replace(two, positive=1))
-    assert found.result is two.main
-    assert (found.base, found.n_rows, found.costs) == (1000, 400, [])
-    assert [step.other.contender.name for step in found.steps] == ["linear, threshold", "trivial, constant"]
-    for step in found.steps:
-        predicted = {name: result.held_out.predicted for name, result in (("own", two.best), ("other", step.other))}
+    assert found["result"] is two.main
+    assert (found["base"], found["n_rows"], found["costs"]) == (1000, 400, [])
+    assert [step["other"].contender.name for step in found["steps"]] == ["linear, threshold", "trivial, constant"]
+    for step in found["steps"]:
+        predicted = {name: result.held_out.predicted for name, result in (("own", two.best), ("other", step["other"]))}
         hits = {name: 2.5 * ((labels == 1) & (two.labels == 1)).sum() for name, labels in predicted.items()}
         alarms = {name: 2.5 * ((labels == 1) & (two.labels == 0)).sum() for name, labels in predicted.items()}
-        assert (step.changes[0].before, step.changes[0].after) == pytest.approx((hits["other"], hits["own"]))
-        assert (step.changes[1].before, step.changes[1].after) == pytest.approx((alarms["other"], alarms["own"]))
-        assert step.classes == []
-        assert step.saving is None
-        assert "(p " in step.significance
+        assert (step["changes"][0].before, step["changes"][0].after) == pytest.approx((hits["other"], hits["own"]))
+        assert (step["changes"][1].before, step["changes"][1].after) == pytest.approx((alarms["other"], alarms["own"]))
+        assert step["classes"] == []
+        assert step["saving"] is None
+        assert "(p " in step["significance"]
 
 
 def test_without_a_positive_class_the_classes_are_told(two, four):
     for comparison in (bare(two), four):
         found = gain(comparison)
-        assert [change.what for change in found.steps[0].changes] == ["rows right"]
-        assert found.steps[-1].classes
+        assert [change.what for change in found["steps"][0]["changes"]] == ["rows right"]
+        assert found["steps"][-1]["classes"]
 
 
 def test_savings(two):
     costly = replace(two, metric="minus cost", measure=Cost([[0.0, 1.0], [5.0, 0.0]]))
     found = gain(costly)
-    names = [result.contender.name for result, _ in found.costs]
+    names = [result.contender.name for result, _ in found["costs"]]
     assert names == [two.best.contender.name, "linear, threshold", "trivial, constant"]
-    for result, cost in found.costs:
+    for result, cost in found["costs"]:
         matrix = confusion(two, result)
         assert cost == pytest.approx((matrix[0, 1] + 5.0 * matrix[1, 0]) * 2.5)
-    assert found.steps[0].saving == pytest.approx(found.costs[1][1] - found.costs[0][1])
+    assert found["steps"][0]["saving"] == pytest.approx(found["costs"][1][1] - found["costs"][0][1])
     assert "in the unit of your costs" in page(costly, RUN)
 
 
 def test_where_the_reference_is_the_best_only_the_constant_answer_is_left(two):
     alone = replace(two, results={name: two.results[name] for name in ("trivial, constant", "linear, threshold")})
-    assert [step.other.contender.name for step in gain(alone).steps] == ["trivial, constant"]
+    assert [step["other"].contender.name for step in gain(alone)["steps"]] == ["trivial, constant"]
     assert "It is the reference." in page(alone, RUN)
 
 
@@ -129,7 +129,7 @@ def test_where_the_reference_is_the_best_only_the_constant_answer_is_left(two):
 )
 def test_whether_the_difference_may_be_chance(two, low, high, words):
     main = replace(two.main, difference=Difference(0.1, low, high, 0.01, 0.02))
-    assert gain(replace(two, results={**two.results, main.contender.name: main})).steps[0].significance == words
+    assert gain(replace(two, results={**two.results, main.contender.name: main}))["steps"][0]["significance"] == words
 
 
 def test_the_index_of_the_positive_class(two, four):

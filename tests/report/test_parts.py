@@ -101,34 +101,35 @@ def test_cards_and_rows_are_about_the_fitted_model(two):
     fitted = two.about("ensemble, cross_entropy")
     card = _cards(fitted, PageWords.of(fitted))[0]
     assert card == ("This model", score(fitted.main.estimate.mean), "ensemble, cross_entropy")
-    assert gain(fitted).result is fitted.results["ensemble, cross_entropy"]
+    assert gain(fitted)["result"] is fitted.results["ensemble, cross_entropy"]
     assert fitted.choice is fitted.main
     assert "fitted" in marks(fitted)["ensemble, cross_entropy"]
 
 
 def test_rows_of_the_main_figure(two):
     found = forest(two)
-    assert [row.name for row in found.rows] == list(two.results)
-    assert [row.evidence for row in found.rows if row.result is two.reference] == [""]
-    for row in found.rows:
-        hollow = 'class="ring' in row.strip
-        assert hollow == (row.hollow and not row.outside)
-        assert f"{row.name}: " in row.strip
-    assert found.rows[0].outside == ("outside the scale" in found.rows[0].strip)
+    rows = found["rows"]
+    assert [row["name"] for row in rows] == list(two.results)
+    assert [row["evidence"] for row in rows if row["result"] is two.reference] == [""]
+    for row in rows:
+        hollow = 'class="ring' in row["strip"]
+        assert hollow == (row["hollow"] and not row["outside"])
+        assert f"{row['name']}: " in row["strip"]
+    assert rows[0]["outside"] == ("outside the scale" in rows[0]["strip"])
 
 
 def test_a_far_contender_does_not_stretch_the_scale(two):
     far = shifted(two, trivial={"mean": -9.0, "low": -9.1, "high": -8.9}, boosting={"mean": -5.0, "low": -5.1, "high": -4.9})
-    outside = {row.name for row in forest(far).rows if row.outside}
+    outside = {row["name"] for row in forest(far)["rows"] if row["outside"]}
     assert outside == {"trivial, constant", "boosting, cross_entropy", "boosting, threshold"}
-    assert forest(far).has_outside
+    assert forest(far)["has_outside"]
 
 
 def test_without_intervals_there_are_dots_and_no_lines(two):
     found = forest(untested(two))
-    assert not found.has_intervals
-    assert {row.words for row in found.rows if row.evidence} == {"not tested"}
-    assert all("whisker" not in row.strip for row in found.rows)
+    assert not found["has_intervals"]
+    assert {row["words"] for row in found["rows"] if row["evidence"]} == {"not tested"}
+    assert all("whisker" not in row["strip"] for row in found["rows"])
 
 
 def test_a_strip_puts_things_where_they_belong():
@@ -186,25 +187,25 @@ def test_of_a_thousand_classes_those_with_errors_are_drawn():
 def test_frequent_confusions():
     matrix = np.array([[5.0, 3.0, 2.0], [0.0, 9.0, 1.0], [4.0, 0.0, 6.0]])
     found = heatmap.frequent_confusions(matrix, ["a", "b", "c"])
-    assert [(one.true, one.predicted, one.rows) for one in found] == [
+    assert [(one["true"], one["predicted"], one["rows"]) for one in found] == [
         ("c", "a", 4),
         ("a", "b", 3),
         ("a", "c", 2),
         ("b", "c", 1),
     ]
-    assert found[0].share == pytest.approx(0.4)
+    assert found[0]["share"] == pytest.approx(0.4)
 
 
 def test_effects(two):
     assert effects(bare(two)) is None
     strong = tuple(Effect(f"f{index}", "1", (-1) ** index * (2.0 - 0.1 * index), 0.1) for index in range(18))
     found = effects(replace(two, effects=strong))
-    assert (found.label, len(found.rows), found.n_more) == ("1", 15, 3)
-    assert 'class="towards"' in found.rows[0].strip
-    assert 'class="away"' in found.rows[1].strip
-    assert found.rows[0].factor == "7.39"  # exp(2)
+    assert (found["label"], len(found["rows"]), found["n_more"]) == ("1", 15, 3)
+    assert 'class="towards"' in found["rows"][0]["strip"]
+    assert 'class="away"' in found["rows"][1]["strip"]
+    assert found["rows"][0]["factor"] == "7.39"  # exp(2)
     several = effects(replace(two, effects=(*strong[:2], Effect("g", "0", 1.0, 0.1))))
-    assert several.label is None
+    assert several["label"] is None
 
 
 def column(name, note=""):
@@ -222,7 +223,7 @@ def test_of_wide_tables_the_columns_with_notes_come_first():
 
 def test_class_sizes(two, four):
     sizes = strips.class_sizes(two)
-    assert [size.label for size in sizes] == ["0", "1"]
-    assert sum(size.rows for size in sizes) == 400
-    assert sum(size.share for size in sizes) == pytest.approx(1.0)
-    assert [size.label for size in strips.class_sizes(four)] == [str(label) for label in four.classes]
+    assert [size["label"] for size in sizes] == ["0", "1"]
+    assert sum(size["rows"] for size in sizes) == 400
+    assert sum(size["share"] for size in sizes) == pytest.approx(1.0)
+    assert [size["label"] for size in strips.class_sizes(four)] == [str(label) for label in four.classes]

@@ -93,7 +93,7 @@ def test_a_page_says_which_rows_a_score_is_of(two):
 
 def test_a_page_has_shares_in_percent_and_says_what_a_p_value_is_corrected_for(two):
     text = page(two, RUN)
-    chosen = review(two).about.chosen
+    chosen = review(two)["about"].chosen
     low, high = chosen.precision_interval
     shown = f'{100 * chosen.precision:.1f} % <span class="soft">({100 * low:.1f} to {100 * high:.1f} %)</span> are right'
     assert shown in section(text, "review")
@@ -114,14 +114,14 @@ def test_a_contender_has_one_colour_in_all_figures(two):
     for comparison in (two, linear):
         colours, choice = contender_colours(comparison), comparison.choice.contender.name
         assert colours[choice] != colours["linear, threshold"]
-        assert {row.name: row.colour for row in forest(comparison).rows} == colours
+        assert {row["name"]: row["colour"] for row in forest(comparison)["rows"]} == colours
         assert choice_line(comparison).colour == colours[choice]
         assert {line.name: line.colour for line in compared_lines(comparison)}.items() <= colours.items()
-        legends = [*decision_figure(comparison)[1], *reliability_figure(comparison)[1], *review(comparison).legend]
+        legends = [*decision_figure(comparison)[1], *reliability_figure(comparison)[1], *review(comparison)["legend"]]
         assert {colour for colour, _, name in legends if name.startswith(choice)} == {colours[choice]}
         used = importance(comparison, None)
-        assert f'class="dot c{colours[used.name]}"' in used.rows[0].strip
-    assert forest(linear).colours[choice] == colours[choice]
+        assert f'class="dot c{colours[used["name"]]}"' in used["rows"][0]["strip"]
+    assert forest(linear)["colours"][choice] == colours[choice]
 
 
 def test_the_page_of_a_fit_is_about_the_fitted_model(two):

@@ -157,7 +157,7 @@ def test_more_than_two_classes_or_only_one_have_no_such_section(two, four, eight
 def test_costs_at_other_thresholds_are_positive(two):
     """A false alarm costs 1, a missed case 5: at a threshold of one half, what the counts give."""
     costly = replace(two, metric="minus cost", measure=Cost([[0.0, 1.0], [5.0, 0.0]]))
-    (plain,) = (row for row in review(costly).about.rows if row.threshold == own.PLAIN)
+    (plain,) = (row for row in review(costly)["about"].rows if row.threshold == own.PLAIN)
     cost = (plain.flagged - plain.found + 5 * (plain.n_positive - plain.found)) / plain.n_rows
     assert plain.score == pytest.approx(-cost)
     table = re.search('<table class="thresholds">.*?</table>', page(costly, RUN), re.DOTALL).group()
@@ -170,4 +170,4 @@ def test_the_section_is_about_the_contender_of_the_headline(boosting, name):
     """Also where that is the reference, which every other part of the page compares with."""
     comparison = compare_scores(linear_threshold=around(0.7, 0.01), boosting_threshold=around(boosting, 0.01))
     assert comparison.verdict.recommended == name
-    assert review(comparison).name == name
+    assert review(comparison)["name"] == name

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from metricfit._printable import shorten
 from metricfit._typing import Floats, Ints
-from metricfit.comparison import CHANCE, UNKNOWN, Comparison, Difference, Result, p_in_words
+from metricfit.comparison import CHANCE, UNKNOWN, Comparison, Difference, p_in_words
 from metricfit.metrics import Cost
 from metricfit.report._figures import confusion
 
@@ -62,54 +62,37 @@ class Change:
         return "better" if self.difference * self.good > 0.0 else "worse"
 
 
-@dataclass(frozen=True)
-class Step:
-    """The contender instead of another one."""
-
-    other: Result
-    significance: str  # whether the difference in the metric may be chance, in words
-    changes: list[Change]
-    classes: list[tuple[Change, float]]  # the largest changes, each with the size of the class
-    saving: float | None = None  # per base, for costs
-
-
-@dataclass(frozen=True)
-class Gain:
-    """What a contender gains per ``base`` cases, scaled from the held-out rows of the first repeat."""
-
-    result: Result
-    base: int
-    n_rows: int
-    steps: list[Step]  # against the reference, and against a constant answer
-    costs: list[tuple[Result, float]]  # per base; empty without costs
-
-
-def gain(comparison: Comparison) -> Gain:
-    """The main contender compared with the reference and with a constant answer, except with itself."""
+def gain(comparison: Comparison) -> dict[str, Any]:
+    """The main contender instead of the reference and of a constant answer, per ``base`` of the held-out rows."""
     result, positive = comparison.main, comparison.positive_index
     base = base_of(np.bincount(comparison.labels, minlength=len(comparison.classes)).tolist())
     others = [(comparison.reference, result.difference), (comparison.constant, result.above_constant)]
     names, after = [str(label) for label in comparison.classes], confusion(comparison, result)
     costs = -comparison.measure.gains.numpy() if isinstance(comparison.measure, Cost) else None
-    steps = []
+    steps = list[dict[str, Any]]()
     for other, difference in others:
         if other is result:
             continue
         before = confusion(comparison, other)
         changes = [] if positive is None else positive_changes(before, after, positive, base, of_class(names[positive]))
-        classes = class_changes(before, after, names, base) if positive is None else []
-        saving = None if costs is None else total_cost(before, costs, base) - total_cost(after, costs, base)
-        right = [rows_right(before, after, base)]
         family = "the reference" if other is comparison.reference else "a constant answer"
-        steps.append(Step(other, _significance(difference, family, comparison), [*changes, *right], classes, saving))
-    shown = [] if costs is None else [result, *(step.other for step in steps)]
-    return Gain(
-        result,
-        base,
-        len(comparison.labels),
-        steps,
-        [] if costs is None else [(one, total_cost(confusion(comparison, one), costs, base)) for one in shown],
-    )
+        steps.append(
+            {
+                "other": other,
+                "significance": _significance(difference, family, comparison),
+                "changes": [*changes, rows_right(before, after, base)],
+                "classes": class_changes(before, after, names, base) if positive is None else [],
+                "saving": None if costs is None else total_cost(before, costs, base) - total_cost(after, costs, base),
+            }
+        )
+    shown = [] if costs is None else [result, *(step["other"] for step in steps)]
+    return {
+        "result": result,
+        "base": base,
+        "n_rows": len(comparison.labels),
+        "steps": steps,
+        "costs": [(one, total_cost(confusion(comparison, one), costs, base)) for one in shown],
+    }
 
 
 def _significance(difference: Difference, family: str, comparison: Comparison) -> str:
@@ -193,16 +176,6 @@ def total_cost(matrix: Floats, costs: Floats, base: int) -> float:
     1375.0
     """
     return float((per_base(matrix, base) * costs).sum())
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """A pair of true and predicted class that differ."""
-
-    true: str
-    predicted: str
-    rows: int
-    share: float  # of the true class
 
 
 def shares_of(matrix: Floats) -> Floats:
@@ -311,17 +284,17 @@ def _tips(matrix: Floats, shares: Floats, names: list[str], margin: int, cell: f
     return tips
 
 
-def frequent_confusions(matrix: Floats, names: list[str]) -> list[Confusion]:
+def frequent_confusions(matrix: Floats, names: list[str]) -> list[dict[str, Any]]:
     """The most frequent errors, largest first.
 
     >>> frequent_confusions(np.array([[8.0, 2.0], [0.0, 5.0]]), ["a", "b"])
-    [Confusion(true='a', predicted='b', rows=2, share=0.2)]
+    [{'true': 'a', 'predicted': 'b', 'rows': 2, 'share': 0.2}]
     """
     shares, errors = shares_of(matrix), matrix[:, : len(matrix)] * ~np.eye(len(matrix), dtype=bool)
     order = np.argsort(-errors, axis=None, kind="stable")[:MAX_CONFUSIONS]
     cells = [(int(row), int(column)) for row, column in zip(*np.unravel_index(order, errors.shape), strict=True)]
     return [
-        Confusion(names[row], names[column], int(errors[row, column]), float(shares[row, column]))
+        {"true": names[row], "predicted": names[column], "rows": int(errors[row, column]), "share": float(shares[row, column])}
         for row, column in cells
         if errors[row, column] > 0
     ]

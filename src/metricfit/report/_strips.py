@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
@@ -33,47 +32,17 @@ MAX_FOLDED = 500  # of the rest; the others are only counted
 MAX_CLASSES = 12
 
 
-@dataclass(frozen=True)
-class Row:
-    """One contender of the figure."""
-
-    name: str
-    result: Result
-    colour: int
-    marks: list[str]
-    evidence: str  # of the difference, or "" for the reference
-    words: str  # the same in words
-    strip: Markup
-    outside: bool
-    first_of_model: bool
-
-    @property
-    def hollow(self) -> bool:
-        """Whether a difference is not shown."""
-        return self.evidence in (CHANCE, UNKNOWN)
-
-
-@dataclass(frozen=True)
-class Forest:
-    """The rows from simple to complex, and their common scale."""
-
-    rows: list[Row]
-    axis: Markup
-    colours: dict[str, int]
-    has_outside: bool
-    has_intervals: bool
-
-
-def forest(comparison: Comparison) -> Forest:
+def forest(comparison: Comparison) -> dict[str, Any]:
+    """The main figure: the rows from simple to complex, and their common scale."""
     results, colours, words = comparison.results, contender_colours(comparison), marks(comparison)
     metric = PageWords.of(comparison)
     low, high = _scale(comparison)
-    rows: list[Row] = []
+    rows: list[dict[str, Any]] = []
     for name, result in results.items():
         own, colour = result.difference, colours[name]
         is_reference = result is comparison.reference
         kind = "" if is_reference else own.evidence
-        outside = not low <= own.mean <= high
+        hollow, outside = kind in (CHANCE, UNKNOWN), not low <= own.mean <= high
         about = f"{name}: {metric.score(result.estimate.mean)}"
         tip = f"{about}; {metric.difference} {score(own.mean, True)}, {interval(own.low, own.high, True)}"
         strip = Strip(low, high, f"{about}, the reference" if is_reference else tip)
@@ -86,11 +55,28 @@ def forest(comparison: Comparison) -> Forest:
         else:
             if math.isfinite(own.low) and math.isfinite(own.high) and not is_reference:
                 strip.whisker(own.low, own.high, colour)
-            strip.dot(own.mean, colour, hollow=kind in (CHANCE, UNKNOWN))
-        new = not rows or rows[-1].result.contender.model != result.contender.model
-        rows.append(Row(name, result, colour, words[name], kind, IN_WORDS.get(kind, ""), strip.svg(), outside, new))
-    has_intervals = any(math.isfinite(row.result.difference.high) for row in rows if row.evidence)
-    return Forest(rows, axis(low, high), _legend(comparison), any(row.outside for row in rows), has_intervals)
+            strip.dot(own.mean, colour, hollow=hollow)
+        rows.append(
+            {
+                "name": name,
+                "result": result,
+                "colour": colour,
+                "marks": words[name],
+                "evidence": kind,  # of the difference, or "" for the reference
+                "words": IN_WORDS.get(kind, ""),
+                "hollow": hollow,
+                "strip": strip.svg(),
+                "outside": outside,
+                "first_of_model": not rows or rows[-1]["result"].contender.model != result.contender.model,
+            }
+        )
+    return {
+        "rows": rows,
+        "axis": axis(low, high),
+        "colours": _legend(comparison),
+        "has_outside": any(row["outside"] for row in rows),
+        "has_intervals": any(math.isfinite(row["result"].difference.high) for row in rows if row["evidence"]),
+    }
 
 
 def _legend(comparison: Comparison) -> dict[str, int]:
@@ -127,58 +113,19 @@ def _reach(results: Sequence[Result]) -> float:
     return max(abs(end) for end in [0.0, *_ends(results)])
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A row of a figure: a feature or a column, its class where there are several, mean and deviation over the splits."""
-
-    name: str
-    label: str
-    strip: Markup
-    mean: float
-    deviation: float
-
-    @property
-    def factor(self) -> str:
-        """What an effect multiplies the odds by."""
-        return f"{math.exp(min(self.mean, 50.0)):.3g}"
-
-
-@dataclass(frozen=True)
-class Effects:
-    """The strongest effects; ``label`` is the class of all, or None."""
-
-    label: str | None
-    rows: list[Bar]
-    axis: Markup
-    n_more: int
-
-
-@dataclass(frozen=True)
-class Importance:
-    """Columns by their importance to one model, and a row of "mean ± deviation" for each column, a cell for every model."""
-
-    name: str
-    rows: list[Bar]
-    axis: Markup
-    heads: list[str]
-    table: list[tuple[str, list[str]]]
-    n_more: int
-    largest_of_more: float
-
-
-def effects(comparison: Comparison) -> Effects | None:
-    """The strongest effects of the linear model; None if there are none."""
+def effects(comparison: Comparison) -> dict[str, Any] | None:
+    """The strongest effects of the linear model, and the class that all of them are about, if it is one; None without any."""
     found = comparison.effects[:MAX_EFFECTS]
     if not found:
         return None
     rows, scale = _bars([(one.feature, one.label, one.mean, one.deviation) for one in found])
     labels = {one.label for one in found}
-    only = labels.pop() if len(labels) == 1 else None
-    return Effects(only, rows, scale, len(comparison.effects) - len(found))
+    label, n_more = labels.pop() if len(labels) == 1 else None, len(comparison.effects) - len(found)
+    return {"label": label, "rows": rows, "axis": scale, "n_more": n_more}
 
 
-def importance(comparison: Comparison, model: MetricClassifier | None) -> Importance | None:
-    """Columns by their importance to one model: the given one, or else the choice. The table has all models."""
+def importance(comparison: Comparison, model: MetricClassifier | None) -> dict[str, Any] | None:
+    """Columns by their importance to one model, the given one or else the choice; and a table of all models."""
     explained = {result.contender.model: result for result in comparison.results.values() if result.importance is not None}
     if not explained:
         return None
@@ -192,18 +139,18 @@ def importance(comparison: Comparison, model: MetricClassifier | None) -> Import
     columns = [(comparison.columns[index], "", float(means[index]), float(deviations[index])) for index in top]
     rows, scale = _bars(columns, contender_colours(comparison)[first.contender.name])
     cells = [[f"{score(mean[index], True)} ± {score(spread[index])}" for mean, spread in by_model] for index in top]
-    return Importance(
-        first.contender.name,
-        rows,
-        scale,
-        [result.contender.name for result in shown],
-        list(zip((row.name for row in rows), cells, strict=True)),
-        len(rest),
-        float(means[rest[0]]) if rest else 0.0,
-    )
+    return {
+        "name": first.contender.name,
+        "rows": rows,
+        "axis": scale,
+        "heads": [result.contender.name for result in shown],
+        "table": list(zip((row["name"] for row in rows), cells, strict=True)),
+        "n_more": len(rest),
+        "largest_of_more": float(means[rest[0]]) if rest else 0.0,
+    }
 
 
-def _bars(values: Sequence[tuple[str, str, float, float]], colour: int | None = None) -> tuple[list[Bar], Markup]:
+def _bars(values: Sequence[tuple[str, str, float, float]], colour: int | None = None) -> tuple[list[dict[str, Any]], Markup]:
     """Rows of name, class, mean and deviation, and their scale: dots in a colour, or bars towards a class or away from it."""
     ends = [end for _, _, mean, deviation in values for end in (mean - deviation, mean + deviation)]
     low, high = span([0.0, *ends], 0.06)
@@ -217,7 +164,8 @@ def _bars(values: Sequence[tuple[str, str, float, float]], colour: int | None = 
         strip.whisker(mean - deviation, mean + deviation, 6 if colour is None else colour)
         if colour is not None:
             strip.dot(mean, colour, radius=5.0)
-        rows.append(Bar(name, label, strip.svg(), mean, deviation))
+        factor = f"{math.exp(min(mean, 50.0)):.3g}"  # what an effect multiplies the odds by
+        rows.append({"name": name, "label": label, "strip": strip.svg(), "mean": mean, "factor": factor})
     return rows, axis(low, high)
 
 
@@ -227,15 +175,7 @@ def column_importances(result: Result) -> tuple[Floats, Floats]:
     return result.importance.mean(0), result.importance.std(0, ddof=min(1, len(result.importance) - 1))
 
 
-@dataclass(frozen=True)
-class ClassSize:
-    label: str
-    rows: int
-    share: float
-    strip: Markup
-
-
-def class_sizes(comparison: Comparison) -> list[ClassSize]:
+def class_sizes(comparison: Comparison) -> list[dict[str, Any]]:
     """The classes in their order, or the largest first if there are many."""
     counts = comparison.class_counts
     many = len(counts) > MAX_CLASSES
@@ -245,7 +185,7 @@ def class_sizes(comparison: Comparison) -> list[ClassSize]:
         label, share = str(comparison.classes[index]), counts[index] / counts.sum()
         strip = Strip(0.0, float(counts.max()), f"{label}: {counts[index]:,} rows, {share:.1%}")
         strip.bar(float(counts[index]), "size", 12.0)
-        sizes.append(ClassSize(label, int(counts[index]), float(share), strip.svg()))
+        sizes.append({"label": label, "rows": int(counts[index]), "share": float(share), "strip": strip.svg()})
     return sizes
 
 

@@ -170,20 +170,8 @@ def operating_points(comparison: Comparison, result: Result) -> OperatingPoints 
     )
 
 
-@dataclass(frozen=True)
-class Review:
-    """Points and figures of the contender that the headline is about; another has a line too. Counts are per ``base``."""
-
-    name: str
-    about: OperatingPoints
-    base: int
-    precision_recall: Markup
-    gains: Markup
-    legend: Legend
-
-
-def review(comparison: Comparison) -> Review | None:
-    """None for more than two classes."""
+def review(comparison: Comparison) -> dict[str, Any] | None:
+    """Points and figures of the contender that the headline is about; another has a line too. None for more classes."""
     lines = sorted(compared_lines(comparison), key=lambda line: line.result is comparison.main)  # it is drawn last, on top
     drawn = [(line, found) for line in lines if (found := operating_points(comparison, line.result)) is not None]
     if not drawn:
@@ -192,7 +180,14 @@ def review(comparison: Comparison) -> Review | None:
     base = base_of([about.chosen.n_positive, about.chosen.n_rows - about.chosen.n_positive])
     legend: Legend = [(line.colour, False, f"{line.name}: as it decides") for line, _ in drawn]
     legend.append((choice.colour, True, f"{choice.name}, at 0.5"))
-    return Review(choice.name, about, base, _precision_recall(drawn), _gains(drawn, base), legend)
+    return {
+        "name": choice.name,
+        "about": about,
+        "base": base,
+        "precision_recall": _precision_recall(drawn),
+        "gains": _gains(drawn, base),
+        "legend": legend,
+    }
 
 
 def _precision_recall(drawn: list[tuple[Line, OperatingPoints]]) -> Markup:
