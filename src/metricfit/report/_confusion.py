@@ -85,13 +85,13 @@ def gain(comparison: Comparison) -> dict[str, Any]:
                 "saving": None if costs is None else total_cost(before, costs, base) - total_cost(after, costs, base),
             }
         )
-    shown = [] if costs is None else [result, *(step["other"] for step in steps)]
+    shown = [result, *(step["other"] for step in steps)]
     return {
         "result": result,
         "base": base,
         "n_rows": len(comparison.labels),
         "steps": steps,
-        "costs": [(one, total_cost(confusion(comparison, one), costs, base)) for one in shown],
+        "costs": [] if costs is None else [(one, total_cost(confusion(comparison, one), costs, base)) for one in shown],
     }
 
 
@@ -141,7 +141,7 @@ def positive_changes(before: Floats, after: Floats, positive: int, base: int, wh
     negative = 1 - positive
     found = [float(matrix[positive, positive]) for matrix in scaled]
     alarms = [float(matrix[negative, positive]) for matrix in scaled]
-    return [Change(what[0], *found), Change(what[1], *alarms, good=-1)]
+    return [Change(what[0], found[0], found[1]), Change(what[1], alarms[0], alarms[1], good=-1)]
 
 
 def rows_right(before: Floats, after: Floats, base: int) -> Change:
