@@ -51,11 +51,10 @@ class FitData:
         if groups is None:
             return found
         numbers = check_groups(groups, len(self.used))
-        cv, known = self.cv, np.zeros(len(self.used), np.int64)
+        known = np.zeros(len(self.used), np.int64)
         known[self.used] = self.labels
-        if isinstance(cv, int | np.integer):
-            cv = StratifiedGroupKFold(max(folds_of_cv(cv, self.labels), 2), shuffle=True, random_state=self.seed)
-        return replace(found, cv=read_splits(cv, known, groups), groups=numbers[self.used])
+        cv = read_splits(by_groups(self.cv, self.labels, self.seed), known, groups)
+        return replace(found, cv=cv, groups=numbers[self.used])
 
     def take(self, part: Part) -> FitData:
         """The rows that a part trains on."""
@@ -72,6 +71,13 @@ def folds_of_cv(cv: Any, labels: Ints) -> int:
     if not isinstance(cv, int | np.integer):
         return 2  # or more: the user's splits
     return count_folds(int(cv), labels)
+
+
+def by_groups(cv: Any, labels: Ints, seed: int) -> Any:
+    """``cv`` for rows in groups: a number of folds becomes a splitter that keeps groups together."""
+    if not isinstance(cv, int | np.integer):
+        return cv
+    return StratifiedGroupKFold(max(folds_of_cv(cv, labels), 2), shuffle=True, random_state=seed)
 
 
 def build_splits(cv: Any, labels: Ints, used: NDArray[np.bool_], classes: NDArray[Any], seed: int) -> Sequence[Split]:

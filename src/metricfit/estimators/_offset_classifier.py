@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_regressor
-from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -16,12 +16,25 @@ from sklearn.utils.validation import check_is_fitted
 from metricfit import metrics
 from metricfit._parallel import parallel
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import LEAST_PROBABILITY, Constraint, check_groups, fit_calibrated_offsets, fit_offsets
-from metricfit.estimators import _offset_labels
+from metricfit.decisions import (
+    LEAST_PROBABILITY,
+    Constraint,
+    DecisionRule,
+    check_groups,
+    fit_calibrated_offsets,
+    fit_offsets,
+)
 from metricfit.estimators._base import DecisionMixin, check_target, check_weight, fit_costs, fit_weighted
-from metricfit.estimators._folds import calibration_splits, check_cv_argument, folds_of_cv, read_splits
-from metricfit.learners import class_scores, spread_classes, stratified_folds
-from metricfit.metrics import order_of
+from metricfit.estimators._folds import (
+    by_groups,
+    calibration_splits,
+    check_cv_argument,
+    folds_of_cv,
+    label_splits,
+    read_splits,
+)
+from metricfit.learners import class_scores, raw_scores, spread_classes, stratified_folds
+from metricfit.metrics import order_of, with_average
 
 
 def _all_have_probabilities(self: FoldMean) -> bool:
@@ -202,50 +215,76 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         if hasattr(self.estimator, "__sklearn_tags__") and is_regressor(self.estimator):
             raise TypeError(f"`estimator` should be a classifier, got the regressor {self.estimator!r}.")
-        if _offset_labels.are_many(y):
-            self.estimator_, self.rule_ = _offset_labels.fit(self, X, y, sample_weight, groups)
+        prefit, many = isinstance(self.cv, str) and self.cv == "prefit", _are_many(y)
+        if many:
+            self._check_label_options()
+            target: Any = y.toarray() if issparse(y) else np.asarray(y)  # type: ignore[union-attr]
+        else:
+            self._check_options()
+            target = check_target(y, warn=True)
+        X, target = indexable(X, target)  # noqa: N806
+        numbers = None if groups is None else check_groups(groups, len(target))
+        weight = check_weight(sample_weight, len(target))
+        weights, splits = None if sample_weight is None else weight, None
+        if prefit:
+            check_is_fitted(self.estimator)
+        if many:
+            if not np.isin(target, (0, 1)).all():
+                raise ValueError("`y` of several labels per row should be 0 and 1, one column per label, got other values.")
+            if not prefit:
+                splits = label_splits(self.cv, target, groups, self._seed())
+            scores, rows = self._score_held_out(X, target, weights, splits, None)
+            names = list(getattr(y, "columns", range(target.shape[1])))
+            rule = DecisionRule(with_average(self.metric, self.average), classes=names, kind=self._kind())
+            self.rule_ = rule.fit(scores, target[rows], weight[rows], None if numbers is None else numbers[rows])
             self.classes_, self.offsets_ = self.rule_.classes_, self.rule_.offsets_
             return self._keep_features()
-        self._check_options()
-        order = order_of(y) if self.class_order is None else self.class_order
-        X, labels_given = indexable(X, check_target(y, warn=True))  # noqa: N806
-        numbers = None if groups is None else check_groups(groups, len(labels_given))
-        weight = check_weight(sample_weight, len(labels_given))
-        weights, amounts = None if sample_weight is None else weight, fit_costs(self.metric, costs, X, len(labels_given))
-        if isinstance(self.cv, str) and self.cv == "prefit":
-            check_is_fitted(self.estimator)
-            self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
-            labels = self._class_indices(labels_given)
-            scores, rows = class_scores(self.estimator_, X), np.arange(len(labels))
+        amounts = fit_costs(self.metric, costs, X, len(target))
+        if prefit:
+            self.classes_ = self.estimator.classes_
+            labels = self._class_indices(target)
         else:
-            self.classes_, labels = np.unique(labels_given, return_inverse=True)
+            self.classes_, labels = np.unique(target, return_inverse=True)
             if len(self.classes_) < 2:
                 raise ValueError(f"OffsetClassifier needs at least two classes, got one class: {self.classes_[0]!r}.")
             splits = self._splits(labels, groups)
-            rows = np.concatenate([test for _, test in splits])
-            keeps = self.confidence is not None or self.calibration is not None  # the models, which are going to predict
-            known = self.estimator, X, labels_given, weights, self.classes_, keeps
-            models, parts = zip(*parallel(_fit_fold, known, splits, self.n_jobs), strict=True)
-            scores = np.concatenate(parts)
-            if self.calibration is not None:
-                (self.estimator_,) = models
-            elif self.confidence is not None:
-                self.estimator_ = FoldMean(models, self.classes_)
-            else:
-                self.estimator_ = fit_weighted(clone(self.estimator), X, labels_given, weights)
+        scores, rows = self._score_held_out(X, target, weights, splits, self.classes_)
+        order = order_of(y) if self.class_order is None else self.class_order
         self._find_metric(labels, order)
         self.__dict__.pop("rule_", None)  # left by an earlier fit
         if self._needs_rule():
-            kind = "probability" if hasattr(self.estimator_, "predict_proba") else "logit"
             n_models = len(self.estimator_.estimators_) if isinstance(self.estimator_, FoldMean) else 1
             part = None if numbers is None else numbers[rows]
             own = {name: column[rows] for name, column in amounts.items()}
-            self._fit_rule(self._for_rule(scores), labels[rows], weight[rows], order, kind, n_models, part, own)
+            self._fit_rule(self._for_rule(scores), labels[rows], weight[rows], order, self._kind(), n_models, part, own)
             self.offsets_ = self.rule_.offsets_
         else:
             fit_to = fit_calibrated_offsets if self.smooth else fit_offsets
             self.offsets_ = fit_to(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
         return self._keep_features()
+
+    def _score_held_out(
+        self,
+        X: Any,  # noqa: N803
+        target: NDArray[Any],
+        weights: Floats | None,
+        splits: Sequence[tuple[Any, Any]] | None,
+        classes: NDArray[Any] | None,
+    ) -> tuple[Floats, Ints]:
+        """Scores of rows that no model has seen, and which rows these are; None for ``classes`` means several labels."""
+        if splits is None:
+            self.estimator_ = self.estimator
+            return _scores_of(self.estimator, X, target, classes), np.arange(len(target))
+        keeps = self.confidence is not None or self.calibration is not None  # the models, which are going to predict
+        known = self.estimator, X, target, weights, classes, keeps
+        models, parts = zip(*parallel(_fit_fold, known, splits, self.n_jobs), strict=True)
+        if self.calibration is not None:
+            (self.estimator_,) = models
+        elif self.confidence is not None:
+            self.estimator_ = FoldMean(models, self.classes_)
+        else:
+            self.estimator_ = fit_weighted(clone(self.estimator), X, target, weights)
+        return np.concatenate(parts), np.concatenate([test for _, test in splits])
 
     def _keep_features(self) -> Self:
         if hasattr(self.estimator_, "n_features_in_"):
@@ -256,7 +295,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _rule_input(self, X: Any) -> Floats:  # noqa: N803
         if self._has_labels():
-            return _offset_labels.label_scores(self.estimator_, X, len(self.classes_))
+            return _label_scores(self.estimator_, X, len(self.classes_))
         return self._for_rule(class_scores(self.estimator_, X))
 
     def _scores(self, X: Any) -> Floats:  # noqa: N803
@@ -270,9 +309,19 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         if self.calibration is not None and isinstance(self.cv, str) and self.cv == "prefit":
             raise ValueError("`calibration` holds rows out of training: leave it out with cv='prefit'.")
 
+    def _check_label_options(self) -> None:
+        for name in ("subject_to", "confidence", "calibration", "fallback", "pos_label", "class_order"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"`{name}` is for rows with one label each, and these have several. Leave it out.")
+        if not self.smooth:
+            raise ValueError("`smooth` should stay True for rows with several labels.")
+
     def _for_rule(self, scores: Floats) -> Floats:
         """Probabilities where the estimator has them, so that the rule can be used with those of ``predict_proba``."""
-        return np.exp(scores) if hasattr(self.estimator_, "predict_proba") else scores
+        return np.exp(scores) if _has_probabilities(self) else scores
+
+    def _kind(self) -> str:
+        return "probability" if _has_probabilities(self) else "logit"
 
     @property
     def thresholds_(self) -> Floats:
@@ -339,28 +388,61 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         tags.classifier_tags.multi_label = own.classifier_tags is not None and own.classifier_tags.multi_label
         return tags
 
-    def _splits(self, labels: Ints, groups: Any) -> Sequence[tuple[Any, Any]]:
-        seed, cv = check_random_state(self.random_state).randint(2**31), self.cv
-        if groups is not None and isinstance(cv, int | np.integer):
-            cv = StratifiedGroupKFold(max(folds_of_cv(cv, labels), 2), shuffle=True, random_state=seed)
-        draws = self.calibration is not None and isinstance(cv, int | np.integer)
-        splits = [] if draws else self._cv_splits(cv, labels, groups, seed)
-        return calibration_splits(cv, splits, labels, seed, self.calibration, self.confidence is not None)
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31))
 
-    def _cv_splits(self, cv: Any, labels: Ints, groups: Any, seed: int) -> list[tuple[Any, Any]]:
+    def _splits(self, labels: Ints, groups: Any) -> Sequence[tuple[Any, Any]]:
+        seed, cv, splits = self._seed(), self.cv, list[tuple[Any, Any]]()
+        if groups is not None:
+            cv = by_groups(cv, labels, seed)
         if not isinstance(cv, int | np.integer):
             check_cv_argument(cv)
-            return read_splits(cv, labels, groups)
-        n_folds = folds_of_cv(cv, labels)
-        if not n_folds:
-            raise ValueError("OffsetClassifier needs two rows in at least two classes to hold any out.")
-        return list(stratified_folds(labels, n_folds, seed, warn=True))
+            splits = read_splits(cv, labels, groups)
+        elif self.calibration is None:
+            if not (n_folds := folds_of_cv(cv, labels)):
+                raise ValueError("OffsetClassifier needs two rows in at least two classes to hold any out.")
+            splits = list(stratified_folds(labels, n_folds, seed, warn=True))
+        return calibration_splits(cv, splits, labels, seed, self.calibration, self.confidence is not None)
+
+
+def _are_many(y: Any) -> bool:
+    """Whether ``y`` has several columns, one per label.
+
+    >>> _are_many([[0, 1], [1, 1]]), _are_many([0, 1])
+    (True, False)
+    """
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y[:1] if isinstance(y, list | tuple) else y).shape
+    return len(shape) == 2 and shape[1] > 1
 
 
 def _fit_fold(data: tuple[Any, ...], train: Ints, test: Ints) -> tuple[Any, Floats]:
-    """A fold's model, if it is to be kept, and the scores of its test rows, one column per class of all rows."""
+    """A fold's model, if it is to be kept, and the scores of its test rows."""
     estimator, X, y, weight, classes, keeps = data  # noqa: N806
     part = None if weight is None else weight[train]
     fitted = fit_weighted(clone(estimator), _safe_indexing(X, train), _safe_indexing(y, train), part)
-    known = class_scores(fitted, _safe_indexing(X, test))
-    return fitted if keeps else None, spread_classes(known, np.searchsorted(classes, fitted.classes_), len(classes))
+    return fitted if keeps else None, _scores_of(fitted, _safe_indexing(X, test), y, classes)
+
+
+def _scores_of(fitted: Any, X: Any, y: NDArray[Any], classes: NDArray[Any] | None) -> Floats:  # noqa: N803
+    """The scores of a model, with one column per class of all rows, or per label."""
+    if classes is None:
+        return _label_scores(fitted, X, y.shape[1])
+    return spread_classes(class_scores(fitted, X), np.searchsorted(classes, fitted.classes_), len(classes))
+
+
+def _label_scores(estimator: Any, features: Any, n_labels: int) -> Floats:
+    """The probability of each label, or its decision function where there are no probabilities; (n, K).
+
+    Forests and ``MultiOutputClassifier`` have a table per label, with a column per value that the label had in the fit.
+    """
+    found = raw_scores(estimator, features)
+    if isinstance(found, list):
+        pairs = zip(found, estimator.classes_, strict=True)
+        found = np.stack([np.asarray(one, np.float64)[:, np.asarray(values) == 1].sum(1) for one, values in pairs], 1)
+    scores = np.asarray(found, np.float64)
+    if scores.ndim != 2 or scores.shape[1] != n_labels:
+        raise ValueError(
+            f"`estimator` should have one score for each of the {n_labels} labels, got shape {scores.shape}. Try "
+            "MultiOutputClassifier or OneVsRestClassifier around it."
+        )
+    return scores

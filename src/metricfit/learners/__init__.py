@@ -17,6 +17,7 @@ from metricfit.learners._models import (
     NotInFileError,
     Restorer,
     class_scores,
+    raw_scores,
     spread_classes,
 )
 from metricfit.learners._network_options import MAX_MEMBERS, Network
@@ -76,6 +77,7 @@ __all__ = [
     "count_folds",
     "is_summed",
     "members_left_out",
+    "raw_scores",
     "spread_classes",
     "spread_rows",
     "stratified_folds",

@@ -135,7 +135,18 @@ class EstimatorModel:
 
 
 def class_scores(estimator: Any, features: Any) -> Floats:
-    """Log-probabilities, or the decision function where there are no probabilities; (n, k).
+    """Log-probabilities, or the decision function where there are no probabilities; (n, k)."""
+    scores = np.asarray(raw_scores(estimator, features), np.float64)
+    if hasattr(estimator, "predict_proba"):
+        return log_probabilities(scores)
+    pairs = getattr(estimator, "decision_function_shape", "ovr") == "ovo"
+    if (scores.ndim == 2 and scores.shape[1] != len(estimator.classes_)) or pairs:
+        raise ValueError("`estimator` should have one score per class; try decision_function_shape='ovr'.")
+    return spread_columns(scores[:, None]) if scores.ndim == 1 else scores
+
+
+def raw_scores(estimator: Any, features: Any) -> Any:
+    """Probabilities, or the decision function where there are no probabilities.
 
     Whatever ``joblib.parallel_config`` says, only an estimator with ``n_jobs`` of its own uses several threads: a forest would
     sum over its trees in another order each time.
@@ -143,14 +154,10 @@ def class_scores(estimator: Any, features: Any) -> Floats:
     features = as_input(estimator, features)
     with parallel_config(backend="threading", n_jobs=1):
         if hasattr(estimator, "predict_proba"):
-            return log_probabilities(np.asarray(estimator.predict_proba(features), np.float64))
-        if not hasattr(estimator, "decision_function"):
-            raise TypeError(f"`estimator` should have predict_proba or decision_function, {estimator!r} has neither.")
-        scores = np.asarray(estimator.decision_function(features), np.float64)
-    pairs = getattr(estimator, "decision_function_shape", "ovr") == "ovo"
-    if (scores.ndim == 2 and scores.shape[1] != len(estimator.classes_)) or pairs:
-        raise ValueError("`estimator` should have one score per class; try decision_function_shape='ovr'.")
-    return spread_columns(scores[:, None]) if scores.ndim == 1 else scores
+            return estimator.predict_proba(features)
+        if hasattr(estimator, "decision_function"):
+            return estimator.decision_function(features)
+    raise TypeError(f"`estimator` should have predict_proba or decision_function, {estimator!r} has neither.")
 
 
 def as_input(estimator: Any, features: Any) -> Any:
