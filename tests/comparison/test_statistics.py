@@ -1,6 +1,7 @@
 """Intervals and p-values of splits and of a test set, against scipy and against simulation."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,11 @@ from metricfit import metrics
 from metricfit.comparison import compare
 from metricfit.comparison._statistics import (
     FEWEST_TEST_ROWS,
-    SplitScores,
-    TestScores,
+    Scores,
     corrected_estimate,
     differences,
+    estimate_of_splits,
+    estimate_of_test,
     holm,
     percentile_estimate,
     resample_scores,
@@ -62,17 +64,16 @@ def test_holm_keeps_the_order():
 def test_intervals_of_differences_have_the_level_that_holm_used():
     """Three comparisons: the smallest p-value is multiplied by three, and its interval has the level 0.05 / 3."""
     random = np.random.default_rng(3)
-    scores = {"base": [0.5] * 10} | {
-        f"c{shift}": (0.5 + shift / 100 + random.normal(0, 0.02, 10)).tolist() for shift in (1, 3, 6)
-    }
-    found = differences(SplitScores(scores, 0.25, None), list(scores), "base")
+    scores = {"base": np.full(10, 0.5)} | {f"c{shift}": 0.5 + shift / 100 + random.normal(0, 0.02, 10) for shift in (1, 3, 6)}
+    statistics = Scores(scores, partial(estimate_of_splits, test_share=0.25), None)
+    found = differences(statistics, list(scores), "base")
     smallest = min(found, key=lambda name: found[name].p_holm)
     assert found[smallest].p_holm == pytest.approx(3.0 * found[smallest].p)
     wide = corrected_estimate(np.subtract(scores[smallest], 0.5), 0.25, 0.05 / 3.0)
     assert (found[smallest].low, found[smallest].high) == pytest.approx((wide.low, wide.high))
     for difference in found.values():
         assert (difference.low > 0.0) == (difference.p_holm < 0.05)
-    planned = differences(SplitScores(scores, 0.25, None), list(scores), "base", planned="c6")["c6"]
+    planned = differences(statistics, list(scores), "base", planned="c6")["c6"]
     assert planned.p_holm == planned.p  # as it is
     assert planned.low > found["c6"].low
 
@@ -123,8 +124,10 @@ def test_percentile_intervals_and_p_values_agree():
 
 
 def test_few_rows_and_limits():
-    drawn = {"a": np.linspace(0.5, 1.5, 999), "b": np.linspace(0.0, 1.0, 999)}
-    many, few = (TestScores({"a": 0.9, "b": 0.5}, drawn, (0.0, 1.0), n) for n in (FEWEST_TEST_ROWS, FEWEST_TEST_ROWS - 1))
+    values = {"a": np.append(0.9, np.linspace(0.5, 1.5, 999)), "b": np.append(0.5, np.linspace(0.0, 1.0, 999))}
+    many, few = (
+        Scores(values, partial(estimate_of_test, n_rows=n), (0.0, 1.0)) for n in (FEWEST_TEST_ROWS, FEWEST_TEST_ROWS - 1)
+    )
     assert many.estimate("a").high == 1.0
     assert many.difference("a", "b").mean == pytest.approx(0.4)
     assert not few.estimate("a").known

@@ -21,7 +21,6 @@ from metricfit.comparison._limits import Limits
 from metricfit.comparison._result import Comparison, collect_results, score_statistics
 from metricfit.comparison._run import Job, Outcomes, announce_time, run_splits
 from metricfit.comparison._splits import (
-    Plan,
     check_training_classes,
     first_splits,
     plan_folds,
@@ -169,7 +168,14 @@ def compare(
         rare = classes.tolist()[counts.argmin()]
         raise ValueError(f"`y` should have at least two classes with at least two rows each, got {counts.min()} of {rare!r}.")
     test_data, test_labels = (X, labels) if test is None else _check_test(test, X, classes)
-    plan = _plan(labels, classes, n_splits, n_repeats, random_state, groups, time, None if test is None else len(test_labels))
+    if test is not None:
+        plan = plan_test_set(len(labels), len(test_labels))
+    elif time is not None:
+        plan = plan_time(time, len(labels), n_splits, n_repeats)
+    elif groups is not None:
+        plan = plan_groups(labels, classes, groups, n_splits, n_repeats, random_state)
+    else:
+        plan = plan_folds(labels, classes, n_splits, n_repeats, random_state)
     check_training_classes(plan, labels, classes)
     out = _default_models_left_out(DataFacts(plan.n_training, len(classes), issparse(X), plan.count_inner_folds(labels)))
     order = order_of(y) if class_order is None else class_order
@@ -253,26 +259,6 @@ def check_request(
         raise ValueError(f"`time_limit` should be a positive number of seconds, got {time_limit:g}.")
     if time_limit is not None and isinstance(models, list | tuple) and not TIMED & {*models}:
         raise ValueError("`time_limit` is for the ensemble: add it to `models`, or leave the limit out.")
-
-
-def _plan(
-    labels: Ints,
-    classes: NDArray[Any],
-    n_splits: int,
-    n_repeats: int,
-    seed: int,
-    groups: ArrayLike | None,
-    time: ArrayLike | None,
-    n_test: int | None,
-) -> Plan:
-    """How rows are held out."""
-    if n_test is not None:
-        return plan_test_set(len(labels), n_test)
-    if time is not None:
-        return plan_time(time, len(labels), n_splits, n_repeats)
-    if groups is not None:
-        return plan_groups(labels, classes, groups, n_splits, n_repeats, seed)
-    return plan_folds(labels, classes, n_splits, n_repeats, seed)
 
 
 def _check_test(test: TestSet, data: Any, classes: NDArray[Any]) -> tuple[Any, Ints]:

@@ -58,21 +58,18 @@ class Limits:
             return None
         if len(classes) == 2 and (pos_label := metric.positive if metric.positive is not None else pos_label) is None:
             pos_label = classes.tolist()[positive_of(classes, counts)[0]]  # the same on every split
-        rule = DecisionRule(
-            metric,  # type: ignore[arg-type]
-            subject_to=subject_to,
-            confidence=confidence,
-            pos_label=pos_label,
-            classes=classes.tolist(),
-            kind="probability",
-        ).fit(_constant_scores(counts, len(classes)), classes)
+        options = {"subject_to": subject_to, "confidence": confidence, "pos_label": pos_label}
+        rule = _constant_rule(metric, classes, counts, classes, options)
         return cls(rule, metric, calibration, tuple(one["constraint"] for one in rule.constraints_))
 
     @property
     def options(self) -> dict[str, Any]:
         """What ``MetricClassifier`` takes."""
-        found = {name: getattr(self.rule, name) for name in ("subject_to", "confidence", "pos_label")}
-        return {**found, "calibration": self.calibration}
+        return {**self._of_rule, "calibration": self.calibration}
+
+    @property
+    def _of_rule(self) -> dict[str, Any]:
+        return {name: getattr(self.rule, name) for name in ("subject_to", "confidence", "pos_label")}
 
     @property
     def refused_score(self) -> float:
@@ -81,9 +78,10 @@ class Limits:
 
     def constant_rule(self, labels: Ints) -> DecisionRule:
         """The best constant answer to rows of these classes that keeps the limits, found as every rule is."""
-        given = {name: getattr(self.rule, name) for name in ("subject_to", "confidence", "pos_label", "classes", "kind")}
-        scores = _constant_scores(np.bincount(labels, minlength=len(self.rule.classes_)), len(labels))
-        return DecisionRule(self.metric, **given).fit(scores, self.rule.classes_[labels])  # type: ignore[arg-type]
+        classes = self.rule.classes_
+        return _constant_rule(
+            self.metric, classes, np.bincount(labels, minlength=len(classes)), classes[labels], self._of_rule
+        )
 
     def check(self, labels: Ints, predicted: Ints) -> tuple[dict[str, Any], ...]:
         """Every constraint on rows, given by the indices of their classes: its value, the interval, and if it is kept."""
@@ -122,8 +120,12 @@ class Limits:
         }
 
 
-def _constant_scores(counts: Ints, n_rows: int) -> NDArray[np.float64]:
-    return np.tile(counts / counts.sum(), (n_rows, 1))
+def _constant_rule(
+    metric: Resolved, classes: NDArray[Any], counts: Ints, labels: NDArray[Any], options: dict[str, Any]
+) -> DecisionRule:
+    """A rule for rows of these labels, whose scores are all the sizes of the classes."""
+    rule = DecisionRule(metric, classes=classes.tolist(), kind="probability", **options)  # type: ignore[arg-type]
+    return rule.fit(np.tile(counts / counts.sum(), (len(labels), 1)), labels)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from typing import Any
 
@@ -24,10 +24,10 @@ from metricfit.comparison._statistics import (
     Difference,
     Estimate,
     Scores,
-    SplitScores,
-    TestScores,
     bounds_of,
     differences,
+    estimate_of_splits,
+    estimate_of_test,
     resample_scores,
 )
 from metricfit.comparison._verdict import Verdict, find_verdict, list_warnings
@@ -364,15 +364,17 @@ def score_statistics(
     seed: int,
 ) -> Scores:
     """Statistics over splits, or over the rows of a test set. Test rows are rows of ``labels``."""
-    scores, bounds = {name: [run[name].score for run in runs] for name in runs[0]}, bounds_of(measure)
+    bounds = bounds_of(measure)
     if not plan.is_test_set:
-        return SplitScores(scores, plan.test_share, bounds)
-    predicted = {name: runs[0][name].held_out.predicted for name in scores}
+        scores = {name: np.array([run[name].score for run in runs]) for name in runs[0]}
+        return Scores(scores, partial(estimate_of_splits, test_share=plan.test_share), bounds)
+    predicted = {name: one.held_out.predicted for name, one in runs[0].items()}
     resampled = resample_scores(measure, predicted, labels, n_classes, seed)
-    resampled |= {
-        name: np.full_like(resampled[name], own.score) for name, own in runs[0].items() if own.refusal
-    }  # it decides nothing, whatever the rows
-    return TestScores({name: own[0] for name, own in scores.items()}, resampled, bounds, len(labels))
+    for name, one in runs[0].items():
+        if one.refusal:  # it decides nothing, whatever the rows
+            resampled[name] = np.full_like(resampled[name], one.score)
+    scores = {name: np.append(one.score, resampled[name]) for name, one in runs[0].items()}
+    return Scores(scores, partial(estimate_of_test, n_rows=len(labels)), bounds)
 
 
 def _join_rows(plan: Plan, parts: Sequence[Floats]) -> Floats:

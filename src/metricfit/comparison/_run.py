@@ -31,7 +31,7 @@ from metricfit.comparison._splits import Plan
 from metricfit.comparison._statistics import constant_scores, score_of
 from metricfit.decisions import DecisionRule
 from metricfit.estimators import FitSpec, MetricClassifier, SharedFits
-from metricfit.methods import AUTO, BASELINE, Choice, Method
+from metricfit.methods import AUTO, BASELINE, Choice
 from metricfit.metrics import Resolved
 
 TRIAL_ROWS = 2500  # training rows of the trial
@@ -243,7 +243,7 @@ def announce_time(job: Job, n_workers: int) -> str:
     if min(sizes) < LEAST_GROWTH * TRIAL_ROWS or sum(sizes) < LEAST_SHARE * TRIAL_ROWS:
         return describe_time(Trial(1, {}, limit), sizes, n_workers, cpu_count()) if limit else ""
     job = replace(job, contenders=[one for one in job.contenders if one.time_limit is None])
-    run_trial(_quick(job), WARM_ROWS)
+    run_trial(job, WARM_ROWS)
     return describe_time(replace(run_trial(job, TRIAL_ROWS), limit=limit), sizes, n_workers, cpu_count())
 
 
@@ -294,14 +294,3 @@ def _pick(labels: Ints, n_rows: int) -> Ints:
     by_class = np.argsort(labels, kind="stable")
     spread = by_class[np.linspace(0, len(labels) - 1, min(n_rows, len(labels))).astype(np.int64)]
     return np.unique(np.concatenate([spread, *(np.flatnonzero(labels == one)[:CLASS_ROWS] for one in np.unique(labels))]))
-
-
-def _quick(job: Job) -> Job:
-    """With one margin and one width for each method: enough to load what it needs."""
-    contenders = [
-        replace(one, method=replace(one.method, margin=one.method.margins[0], margins=(), widths=one.method.widths[:1]))
-        if isinstance(one.method, Method) and one.method.margins
-        else one
-        for one in job.contenders
-    ]
-    return replace(job, contenders=contenders, n_explained=0)

@@ -19,9 +19,8 @@ another training set would change.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy import stats
@@ -99,7 +98,7 @@ class Difference(Estimate):
         return self.known and not self.is_constant
 
 
-def corrected_estimate(values: Sequence[float], test_share: float, level: float = LEVEL) -> Estimate:
+def corrected_estimate(values: Sequence[float] | Floats, test_share: float, level: float = LEVEL) -> Estimate:
     r"""Mean of one value per split; ``test_share`` is :math:`n_\text{test}/n_\text{train}`, 1/4 for five folds.
 
     ``level`` is one minus the confidence of the interval.
@@ -168,55 +167,33 @@ def constant_scores(metric: Metric, counts: Ints) -> dict[int, float]:
     return dict(zip(largest.tolist(), values.tolist(), strict=True))
 
 
-class Scores(Protocol):
-    """What the scores of all contenders say: estimates of each, and of the paired difference of any two."""
-
-    def estimate(self, name: str) -> Estimate: ...
-
-    def difference(self, name: str, other: str, level: float = LEVEL) -> Estimate: ...
-
-
 @dataclass(frozen=True)
-class SplitScores:
-    """One score per contender and split; ``test_share`` is the mean ratio of test to training rows."""
+class Scores:
+    """The scores of all contenders, and the estimates that follow: of each, and of the paired difference of any two.
 
-    scores: Mapping[str, Sequence[float]]
-    test_share: float
+    A contender has one score per split, or its score on the test set and then those on the resampled test sets.
+    """
+
+    values: Mapping[str, Floats]
+    estimate_of: Callable[[Floats, float], Estimate]  # by values and a level
     bounds: Bounds
 
     def estimate(self, name: str) -> Estimate:
-        return self._corrected(self.scores[name], LEVEL).within(self.bounds)
+        return self.estimate_of(self.values[name], LEVEL).within(self.bounds)
 
     def difference(self, name: str, other: str, level: float = LEVEL) -> Estimate:
-        paired = [own - base for own, base in zip(self.scores[name], self.scores[other], strict=True)]
-        return self._corrected(paired, level).within(difference_bounds(self.bounds))
-
-    def _corrected(self, values: Sequence[float], level: float) -> Estimate:
-        if len(values) < FEWEST_SCORES:
-            return no_interval(float(np.mean(values)))
-        return corrected_estimate(values, self.test_share, level)
+        return self.estimate_of(self.values[name] - self.values[other], level).within(difference_bounds(self.bounds))
 
 
-@dataclass(frozen=True)
-class TestScores:
-    """The score of every contender on the test set, and its scores on the resampled test sets."""
+def estimate_of_splits(values: Floats, level: float, *, test_share: float) -> Estimate:
+    """The corrected estimate; with too few scores there is no interval."""
+    return corrected_estimate(values, test_share, level) if len(values) >= FEWEST_SCORES else no_interval(float(values.mean()))
 
-    __test__ = False  # for pytest: not a test
 
-    scores: Mapping[str, float]
-    resampled: Mapping[str, Floats]
-    bounds: Bounds
-    n_rows: int
-
-    def estimate(self, name: str) -> Estimate:
-        return self._percentiles(self.scores[name], self.resampled[name], LEVEL).within(self.bounds)
-
-    def difference(self, name: str, other: str, level: float = LEVEL) -> Estimate:
-        value, drawn = self.scores[name] - self.scores[other], self.resampled[name] - self.resampled[other]
-        return self._percentiles(value, drawn, level).within(difference_bounds(self.bounds))
-
-    def _percentiles(self, value: float, drawn: Floats, level: float) -> Estimate:
-        return percentile_estimate(value, drawn, level) if self.n_rows >= FEWEST_TEST_ROWS else no_interval(value)
+def estimate_of_test(values: Floats, level: float, *, n_rows: int) -> Estimate:
+    """The bootstrap's estimate; with too few test rows there is no interval."""
+    value = float(values[0])
+    return percentile_estimate(value, values[1:], level) if n_rows >= FEWEST_TEST_ROWS else no_interval(value)
 
 
 def percentile_estimate(value: float, drawn: Floats, level: float = LEVEL) -> Estimate:

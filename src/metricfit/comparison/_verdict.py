@@ -387,22 +387,17 @@ def _one_sided(name: str, measure: Metric, matrix: Floats, positive: int, label:
     calls = f"{int(n_called):,} of {int(n_rows):,} rows {label}"
     few = n_called < FEW_CALLS * n_positive
     rare = n_called <= RARE_CALLS * n_rows and n_called < HALF_OF_POSITIVES * n_positive
-    if _prefers_precision(measure) and (few or rare):
+    if _beta(measure) < 1.0 and (few or rare):
         yield f"{name} calls only {calls}. The precision of these is {precision:.2f}, but recall is {recall:.2f}."
-    if _prefers_recall(measure) and n_called - hits >= FALSE_ALARMS * max(n_negative, 1.0):
+    if _beta(measure) > 1.0 and n_called - hits >= FALSE_ALARMS * max(n_negative, 1.0):
         yield f"{name} calls {calls}. Recall is {recall:.2f}, but precision is {precision:.2f}."
 
 
-def _prefers_precision(measure: Metric) -> bool:
-    return isinstance(measure, Precision) or (isinstance(measure, FBeta) and _beta(measure) < 1.0)
-
-
-def _prefers_recall(measure: Metric) -> bool:
-    return isinstance(measure, Recall) or (isinstance(measure, FBeta) and _beta(measure) > 1.0)
-
-
-def _beta(measure: FBeta) -> float:
-    return float(measure.beta) if isinstance(measure.beta, float | int) else 1.0
+def _beta(measure: Metric) -> float:
+    """How much recall counts for each unit of precision."""
+    if isinstance(measure, Precision | Recall):
+        return 0.0 if isinstance(measure, Precision) else np.inf
+    return float(measure.beta) if isinstance(measure, FBeta) and isinstance(measure.beta, float | int) else 1.0
 
 
 def _near_useless(comparison: Comparison) -> Iterator[str]:
