@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -108,7 +108,6 @@ def predict(options: PredictOptions) -> None:
     """
     from metricfit._files import check_free
     from metricfit.cli._model import open_model, open_rule
-    from metricfit.data import Drift
 
     into_folder = len(options.data) > 1 or options.cluster or (options.out is not None and options.out.is_dir())
     pairs = _pair_files(options.data, options.out, options.overwrite) if into_folder else []
@@ -124,13 +123,12 @@ def predict(options: PredictOptions) -> None:
             model: Model | RuleModel = open_rule(options)
         else:
             model = open_model(options.model, split_names(options.trusted))
-        predictor = Predictor(model, options)
         if pairs:
-            _predict_files(predictor, pairs, n_jobs)
+            _predict_files((model, options), pairs, n_jobs)
         else:
-            drift = Drift(predictor.model.schema)
-            predictor.write(options.data[0], options.out, say, drift)
-            say_moved(drift)
+            one = _FilePrediction(model, options, options.data[0], say, progress=True)
+            one.write(options.out)
+            _say_moved(one.drift)
 
 
 def _pair_files(files: Sequence[Path], out: Path | None, overwrite: bool) -> list[Pair]:
@@ -167,131 +165,135 @@ def output_name(file: Path) -> str:
     return file.with_suffix("").name.removesuffix(".jsonl").removesuffix(".tsv").removesuffix(".arff") + ".csv"
 
 
-@dataclass
-class FileResult:
-    """What a worker reports of a file: its problem, if there was one, and its notes."""
-
-    problem: str = ""
-    notes: list[str] = field(default_factory=list)
-    drift: Drift | None = None
-
-
-def _predict_files(predictor: Predictor, pairs: Sequence[Pair], n_jobs: int | None) -> None:
+def _predict_files(shared: tuple[Model | RuleModel, PredictOptions], pairs: Sequence[Pair], n_jobs: int | None) -> None:
     """Write the outputs. A file that cannot be predicted leaves the others as they are; the error at the end counts them."""
     from metricfit._parallel import parallel
     from metricfit.data import Drift
 
     pairs = [(file.absolute(), target.absolute()) for file, target in pairs]  # a worker has another working folder
-    failed, drift = 0, Drift(predictor.model.schema)
-    for (file, target), result in zip(pairs, parallel(_predict_file, predictor, pairs, n_jobs), strict=True):
-        for note in filter(None, (*result.notes, result.problem)):
+    failed, moved = 0, Drift(shared[0].schema)
+    for (file, target), result in zip(pairs, parallel(_predict_file, shared, pairs, n_jobs), strict=True):
+        problem, notes, drift = result
+        for note in filter(None, (*notes, problem)):
             say(note if str(file) in note or str(target) in note else f"{file}: {note}")
-        if not result.problem and not target.exists():
+        if not problem and not target.exists():
             raise ClusterError(f"{target} was written by a worker, but is not here: --out should be on a shared disk.")
-        if result.drift is not None:
-            drift.join(result.drift)
-        failed += bool(result.problem)
-    say_moved(drift)
+        if problem:
+            failed += 1
+        else:
+            moved.join(drift)
+    _say_moved(moved)
     if failed:
         folder = pairs[0][1].parent
         raise DataError(f"{failed} of {len(pairs)} files could not be predicted, see above. The others are in {folder}.")
 
 
-def _predict_file(predictor: Predictor, file: Path, target: Path) -> FileResult:
-    from metricfit.data import Drift
-
-    result, drift = FileResult(), Drift(predictor.model.schema)
+def _predict_file(shared: tuple[Model | RuleModel, PredictOptions], file: Path, target: Path) -> tuple[str, list[str], Drift]:
+    """What a worker reports of a file: its problem, if there was one, its notes, and whether its rows are as in training."""
+    notes = list[str]()
+    one = _FilePrediction(*shared, file, notes.append)
     try:
-        predictor.write(file, target, result.notes.append, drift, progress=False)
-        result.drift = drift
+        one.write(target)
     except (DataError, UsageError, OSError) as error:
-        result.problem = str(error)
-    return result
+        return str(error), notes, one.drift
+    return "", notes, one.drift
 
 
-@dataclass(frozen=True)
-class Predictor:
-    """A model, and the options of its predictions."""
+class _FilePrediction:
+    """The predictions of a file: how many rows were written, what is wrong with the others, and the drift of all."""
 
-    model: Model | RuleModel
-    options: PredictOptions
+    def __init__(
+        self, model: Model | RuleModel, options: PredictOptions, data: Path, say: Say, progress: bool = False
+    ) -> None:
+        from metricfit.data import Drift
 
-    def write(self, data: Path, out: Path | None, say: Say, drift: Drift, progress: bool = True) -> None:
-        """Predict a file, and write ``out`` or, without one, stdout. The rows are added to ``drift``."""
+        self.model, self.options, self.data, self.say, self.progress = model, options, data, say, progress
+        self.skip, self.shown = options.on_error == "skip", "stdin" if str(data) == "-" else str(data)
+        self.drift, self.n_rows, self.n_problems, self.first_problems = Drift(model.schema), 0, 0, list[str]()
+
+    def write(self, out: Path | None) -> None:
+        """Write ``out`` or, without one, stdout."""
         from metricfit._files import new_file
         from metricfit.data import input_file
 
-        output = _Output(output_format(out), progress)
-        with input_file(data) as path:
+        kind = output_format(out)
+        with input_file(self.data) as path:
             if self.options.strict:
-                self._check_moved(path, data)
-            tables = self._tables(path, data, output, say, drift)
+                self._check_moved(path)
+            tables = self._tables(path, kind)
             if out is None:
                 try:
-                    output.write(tables, sys.stdout.buffer)
+                    self._write_tables(tables, kind, sys.stdout.buffer)
                 except (DataError, UsageError) as error:  # what is on stdout cannot be taken back
-                    ends = f"The output on stdout is incomplete: it ends after {output.n_rows:,} rows."
+                    ends = f"The output on stdout is incomplete: it ends after {self.n_rows:,} rows."
                     raise type(error)(f"{error} {ends}") from error
             else:
                 with new_file(out, self.options.overwrite) as file, file.open("wb") as stream:
-                    output.write(tables, stream)
-                say(f"{output.n_rows:,} rows: {out}")
-        output.say_problems(say)
+                    self._write_tables(tables, kind, stream)
+                self.say(f"{self.n_rows:,} rows: {out}")
+        if self.n_problems:
+            rows, they = ("1 row has", "it") if self.n_problems == 1 else (f"{self.n_problems:,} rows have", "they")
+            listed = f"; the first {MAX_LISTED}" if self.n_problems > MAX_LISTED else ""
+            self.say(f"{rows} no prediction, because {they} cannot be read{listed}:")
+        for line in self.first_problems:
+            self.say(f"  {line}")
 
-    @property
-    def _skip(self) -> bool:
-        return self.options.on_error == "skip"
-
-    def _check_moved(self, path: Path, data: Path) -> None:
+    def _check_moved(self, path: Path) -> None:
         """Read the file once, before anything is written."""
         from metricfit.data import Drift, read_chunks
 
         drift, layout = Drift(self.model.schema), find_layout(path, self.options, self.model.schema.header)
-        for chunk in read_chunks(path, layout, self.model.schema, skip=self._skip):
-            drift.add(readable_rows(chunk))
+        for chunk in read_chunks(path, layout, self.model.schema, skip=self.skip):
+            drift.add(_readable_rows(chunk))
         if notes := drift.notes():
             shown = " ".join(notes[:MAX_LISTED]) + (f" {len(notes) - MAX_LISTED} more." if len(notes) > MAX_LISTED else "")
-            raise DataError(f"{_shown(data)} differs from the training table, and --strict was passed. {shown}")
+            raise DataError(f"{self.shown} differs from the training table, and --strict was passed. {shown}")
 
-    def _tables(self, path: Path, data: Path, output: _Output, say: Say, drift: Drift) -> Iterator[pa.Table]:
+    def _tables(self, path: Path, kind: str) -> Iterator[pa.Table]:
         """The output, chunk by chunk. An error in the first rows is raised here, and leaves no output behind."""
-        from metricfit.data import read_chunks
+        import pyarrow as pa
+
+        from metricfit.data import Chunk, read_chunks
 
         layout = find_layout(path, self.options, self.model.schema.header)
         for note in layout.notes:
-            say(note)
+            self.say(note)
         if layout.decimal == ",":
-            say("Numbers such as 1,5 are read with a decimal comma.")
-        probabilities = self.options.probabilities
-        outputs = self.model.output_names(probabilities)
+            self.say("Numbers such as 1,5 are read with a decimal comma.")
+        outputs = self.model.output_names(self.options.probabilities)
         kept = _kept_names(self.options.keep or (), layout.names, outputs)
-        may_be_blank = self._skip and output.kind != "parquet" and not kept and len(outputs) == 1
+        may_be_blank = self.skip and kind != "parquet" and not kept and len(outputs) == 1
 
         def predicted() -> Iterator[pa.Table]:
-            chunks = read_chunks(path, layout, self.model.schema, kept, self._skip, say)
+            chunks = read_chunks(path, layout, self.model.schema, kept, self.skip, self.say)
             for chunk in _joined(chunks) if self.model.reads_whole_files else chunks:
-                drift.add(readable_rows(chunk))
-                chunk, table = self._predict(data, chunk)
-                output.note(chunk.problems)
+                self.drift.add(_readable_rows(chunk))
+                table = self._predict(chunk)
                 yield _without_blank_lines(table) if may_be_blank else table
 
         tables = predicted()
-        first = next(tables, None)
-        return chain([self._empty_table(kept) if first is None else first], tables)
+        if (first := next(tables, None)) is None:  # no rows
+            first = self._prediction_table(
+                Chunk(pa.table({}), pa.table({name: pa.array([], pa.string()) for name in kept}), {})
+            )
+        return chain([first], tables)
 
-    def _predict(self, data: Path, chunk: Chunk) -> tuple[Chunk, pa.Table]:
-        """The chunk and its predictions. A row whose number overflows in the model is an error, or a problem of the row."""
+    def _predict(self, chunk: Chunk) -> pa.Table:
+        """The predictions of a chunk. A row whose number overflows in the model is an error, or a problem of the row."""
         from metricfit.estimators import OutOfReachError
 
         try:
-            return chunk, self._prediction_table(chunk)
+            table = self._prediction_table(chunk)
         except OutOfReachError as error:
             readable = [index for index in range(chunk.features.num_rows) if index not in chunk.problems]
             found = {readable[row]: f"row {chunk.first_row + readable[row]}, {what}" for row, what in error.rows.items()}
-            if not self._skip:
-                raise DataError(f"{_shown(data)}, {found[min(found)]}.") from error
+            if not self.skip:
+                raise DataError(f"{self.shown}, {found[min(found)]}.") from error
             chunk = replace(chunk, problems=dict(sorted({**chunk.problems, **found}.items())))
-            return chunk, self._prediction_table(chunk)
+            table = self._prediction_table(chunk)
+        self.n_problems += len(chunk.problems)
+        self.first_problems += list(chunk.problems.values())[: MAX_LISTED - len(self.first_problems)]
+        return table
 
     def _prediction_table(self, chunk: Chunk) -> pa.Table:
         """Kept columns, and the answers of the model; unreadable rows have none."""
@@ -302,7 +304,7 @@ class Predictor:
 
         n_rows = chunk.features.num_rows
         try:
-            found = self.model.answer(readable_rows(chunk), self.options.probabilities)
+            found = self.model.answer(_readable_rows(chunk), self.options.probabilities)
         except OutOfReachError:
             raise
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
@@ -315,12 +317,24 @@ class Predictor:
             found = {name: column.take(taken) for name, column in found.items()}
         return pa.table({**dict(zip(chunk.kept.column_names, chunk.kept.columns, strict=True)), **found})
 
-    def _empty_table(self, kept: Sequence[str]) -> pa.Table:
-        """The output for a file without rows."""
-        import pyarrow as pa
+    def _write_tables(self, tables: Iterator[pa.Table], kind: str, stream: Any) -> None:
+        from pyarrow import csv, parquet
 
-        found = self.model.answer(pa.table({}), self.options.probabilities)
-        return pa.table({**{name: pa.array([], pa.string()) for name in kept}, **found})
+        first = next(tables)
+        writer_of = parquet.ParquetWriter if kind == "parquet" else csv.CSVWriter
+        with (
+            gzip.open(stream, "wb") if kind == "csv.gz" else nullcontext(stream) as target,
+            writer_of(target, first.schema) as writer,
+        ):
+            for table in chain([first], tables):
+                writer.write_table(table)
+                before, self.n_rows = self.n_rows, self.n_rows + table.num_rows
+                if self.progress:
+                    show_progress(f"{self.n_rows:,} rows")
+                    if not sys.stderr.isatty() and before // ROWS_PER_LINE < self.n_rows // ROWS_PER_LINE:
+                        say(f"{self.n_rows:,} rows predicted.")
+        if self.progress:
+            show_progress("")
 
 
 def _joined(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
@@ -336,11 +350,7 @@ def _joined(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         yield replace(parts[0], features=features, kept=kept, problems=problems)
 
 
-def _shown(data: Path) -> str:
-    return "stdin" if str(data) == "-" else str(data)
-
-
-def say_moved(drift: Drift) -> None:
+def _say_moved(drift: Drift) -> None:
     """Say once, after all rows, where they differ from the training table."""
     notes = drift.notes()
     if notes:
@@ -351,7 +361,7 @@ def say_moved(drift: Drift) -> None:
         say(f"  {len(notes) - MAX_LISTED} more columns differ.")
 
 
-def readable_rows(chunk: Chunk) -> pa.Table:
+def _readable_rows(chunk: Chunk) -> pa.Table:
     """The features of the rows without a problem."""
     import numpy as np
 
@@ -386,47 +396,3 @@ def output_format(out: Path | None) -> str:
         if out.name.lower().endswith("." + kind):
             return kind
     raise UsageError(f"--out should end in .csv, .csv.gz or .parquet, got {out}.")
-
-
-class _Output:
-    """The rows that were written so far, and those without a prediction: how many, and what is wrong with the first."""
-
-    def __init__(self, kind: str, progress: bool) -> None:
-        self.kind, self.progress, self.n_rows = kind, progress, 0
-        self.n_problems, self.first_problems = 0, list[str]()
-
-    def write(self, tables: Iterator[pa.Table], stream: Any) -> None:
-        from pyarrow import csv, parquet
-
-        first = next(tables)
-        writer_of = parquet.ParquetWriter if self.kind == "parquet" else csv.CSVWriter
-        with (
-            gzip.open(stream, "wb") if self.kind == "csv.gz" else nullcontext(stream) as target,
-            writer_of(target, first.schema) as writer,
-        ):
-            for table in chain([first], tables):
-                writer.write_table(table)
-                if self.progress:
-                    _show_rows(self.n_rows, self.n_rows + table.num_rows)
-                self.n_rows += table.num_rows
-        if self.progress:
-            show_progress("")
-
-    def note(self, problems: Mapping[int, str]) -> None:
-        self.n_problems += len(problems)
-        self.first_problems += list(problems.values())[: MAX_LISTED - len(self.first_problems)]
-
-    def say_problems(self, say: Say) -> None:
-        if self.n_problems:
-            rows, they = ("1 row has", "it") if self.n_problems == 1 else (f"{self.n_problems:,} rows have", "they")
-            listed = f"; the first {MAX_LISTED}" if self.n_problems > MAX_LISTED else ""
-            say(f"{rows} no prediction, because {they} cannot be read{listed}:")
-        for line in self.first_problems:
-            say(f"  {line}")
-
-
-def _show_rows(before: int, after: int) -> None:
-    """Progress: a line that replaces itself in a terminal, elsewhere a line for every 100,000 rows."""
-    show_progress(f"{after:,} rows")
-    if not sys.stderr.isatty() and before // ROWS_PER_LINE < after // ROWS_PER_LINE:
-        say(f"{after:,} rows predicted.")
