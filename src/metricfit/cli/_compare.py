@@ -16,12 +16,13 @@ from metricfit._printable import printable_lines, shorten
 from metricfit.cli._inputs import read_inputs
 from metricfit.cli._options import (
     FORMATS,
+    MODELS,
     Overwrite,
     TableOptions,
+    changed,
     check_importance,
     in_options,
-    parse_methods,
-    parse_models,
+    parse_names,
     say,
     workers,
 )
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from metricfit.comparison import Comparison, Estimate, Limits, Result
+    from metricfit.comparison import Comparison, Estimate, Limits
 
 WIDE = 110  # characters, for the intervals of differences
 MAX_LETTERS = 30  # of the name of a model in the table
@@ -77,8 +78,10 @@ def compare(options: CompareOptions) -> None:
     """
     from metricfit._files import check_free, new_file
     from metricfit.comparison import InterruptedComparison, check_request
+    from metricfit.methods import names as known_methods
 
-    models, methods = parse_models(options.models), parse_methods(options.methods)
+    models = parse_names(options.models, "--models", "model", MODELS)
+    methods = parse_names(options.methods, "--methods", "method", known_methods())
     with in_options():
         check_request(models=models, methods=methods, subject_to=options.subject_to, time_limit=options.time_limit)
     interrupt: InterruptedComparison | None = None
@@ -125,7 +128,8 @@ def show_comparison(comparison: Comparison, next_command: str = "") -> None:
     screen = console()
     screen.print(_comparison_table(comparison, screen.width))
     first = comparison.evaluation[:1].upper() + comparison.evaluation[1:]
-    lines = [f"{first}; {_about_intervals(comparison)}seed {comparison.seed}.", *comparison.notes]
+    intervals = "95 % intervals" if comparison.reference.estimate.known else "too few scores for intervals"
+    lines = [f"{first}; {intervals}; seed {comparison.seed}.", *comparison.notes]
     lines += [*(f"Warning: {warning}" for warning in comparison.warnings), comparison.verdict.sentence]
     for line in filter(None, (*lines, next_command and f"Next: {next_command}")):
         # whole lines for a file, whole words for a terminal; a command stays in one piece, so that it can be copied
@@ -138,6 +142,8 @@ def _comparison_table(comparison: Comparison, width: int) -> RichTable:
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    from metricfit.comparison import p_in_words
+
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("model", overflow="fold")
     if comparison.limits is not None:
@@ -149,10 +155,12 @@ def _comparison_table(comparison: Comparison, width: int) -> RichTable:
         table.add_column(Text(heading), justify="right", no_wrap=True)
     for result in comparison.results.values():
         other = result.difference
-        cells = [_with_interval(other, "+") if width >= WIDE else f"{other.mean:+.4f}", _p(result)]
+        p = p_in_words(other.p_holm) if other.is_tested else "-"
+        cells = [_with_interval(other, "+") if width >= WIDE else f"{other.mean:+.4f}", p]
         if result is comparison.reference:
             cells = ["", ""]
-        names = shorten(result.contender.model, MAX_LETTERS), _method(comparison, result)
+        method = comparison.constant_title if result is comparison.constant else result.method.name
+        names = shorten(result.contender.model, MAX_LETTERS), method
         score = _with_interval(comparison.metric_words.shown_estimate(result.estimate))
         table.add_row(*map(_plain, (*names, score, *cells, f"{result.seconds:.2f}")))
     return table
@@ -189,25 +197,10 @@ def _plain(text: str) -> Text:
     return Text(printable_lines(text))
 
 
-def _method(comparison: Comparison, result: Result) -> str:
-    """The name of the method; of a constant answer what it answers."""
-    return comparison.constant_title if result is comparison.constant else result.method.name
-
-
-def _about_intervals(comparison: Comparison) -> str:
-    return "95 % intervals; " if comparison.reference.estimate.known else "too few scores for intervals; "
-
-
 def _with_interval(estimate: Estimate, sign: str = "") -> str:
     """The mean and its interval, if there is one."""
     mean = f"{estimate.mean:{sign}.4f}"
     return f"{mean} ({estimate.low:{sign}.3f} to {estimate.high:{sign}.3f})" if estimate.known else mean
-
-
-def _p(result: Result) -> str:
-    from metricfit.comparison import p_in_words
-
-    return p_in_words(result.difference.p_holm) if result.difference.is_tested else "-"
 
 
 def after_compare(options: CompareOptions, comparison: Comparison) -> str:
@@ -236,12 +229,9 @@ def after_fit(folder: Path) -> str:
 
 def _join(name: str, options: CompareOptions, shared: Sequence[str], more: list[str]) -> str:
     """The command line with those of the shared options that differ from their defaults."""
-    words, defaults = ["metricfit", name, _path(options.data)], {field.name: field.default for field in fields(options)}
-    for option in shared:
-        value = getattr(options, option)
-        if value != defaults[option]:
-            words += _words(f"--{option.replace('_', '-')}", value)
-    return shlex.join([*words, *more])
+    given = changed(options, shared).items()
+    words = [word for option, value in given for word in _words(f"--{option.replace('_', '-')}", value)]
+    return shlex.join(["metricfit", name, _path(options.data), *words, *more])
 
 
 def _words(option: str, value: Any) -> list[str]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -25,9 +25,9 @@ from metricfit.cli._options import (
     Fallback,
     TableOptions,
     as_options,
+    changed,
     check_importance,
-    check_method,
-    check_model,
+    check_name,
     ignore_warnings,
     in_options,
     say,
@@ -35,22 +35,14 @@ from metricfit.cli._options import (
     workers,
 )
 
-if TYPE_CHECKING:
-    from metricfit.estimators import MetricClassifier
-    from metricfit.shards import Files
-
 METHODS = ("cross_entropy", "threshold", "auto")  # for the linear model; fewer than `compare`, to save time
 _COLUMNS = {"dropped": "drop", "numeric": "numeric", "categorical": "categorical"}  # arguments and options
 IN_PARTS = "xgboost"  # the model of trees for files that are read in parts, and for these alone
-NOT_IN_PARTS = {  # options for a single table in memory, and their defaults
-    **dict.fromkeys(("group", "time", "test", "header", "delimiter", "encoding")),
-    **dict.fromkeys(("subject_to", "confidence", "calibration", "fallback", "time_limit")),
-    "drop_rare": 0,
-    "keep_shared": False,
-    "folds": 5,
-    "repeats": 2,
-    "method": "auto",
-}
+NOT_IN_PARTS = (  # options for a single table in memory
+    *("group", "time", "test", "header", "delimiter", "encoding"),
+    *("subject_to", "confidence", "calibration", "fallback", "time_limit"),
+    *("drop_rare", "keep_shared", "folds", "repeats", "method"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +103,8 @@ def _fit_table(options: FitOptions) -> None:
         raise UsageError(
             f"--model {model} is for Parquet files that are read in parts. Pass --stream too, or --model boosting instead."
         )
-    check_model(model, "--model", ("auto", *MODELS))
-    check_method(method, model)
+    check_name(model, "--model", "model", ("auto", *MODELS))
+    _check_method(method, model)
     if options.time_limit is not None and model not in ("auto", "ensemble"):
         raise UsageError(f"--time-limit is for the ensemble, not for --model {model}. Leave one of them out.")
     limited = options.subject_to is not None
@@ -186,6 +178,16 @@ def _fit_table(options: FitOptions) -> None:
         print(printable(line))
 
 
+def _check_method(name: str, model: str) -> None:
+    """Check for a known method that can train the model."""
+    from metricfit import methods
+
+    check_name(name, "--method", "method", methods.names())
+    method = methods.get(name)
+    if isinstance(method, methods.Method) and method.loss != "cross_entropy" and model not in ("linear", "mlp"):
+        raise UsageError(f"--method {name} does not train --model {model}. Pass --model linear or --model mlp.")
+
+
 def _folds(inputs: Inputs, seed: int) -> Any:
     """Folds that keep the groups together, where there are any."""
     import numpy as np
@@ -217,12 +219,36 @@ def fit_in_parts(options: FitOptions) -> None:
     """Fit a model and write it to a folder."""
     from metricfit._files import check_free
     from metricfit.cli._model import TABLE_FILE
-    from metricfit.estimators import save
+    from metricfit.estimators import MetricClassifier, save
+    from metricfit.shards import check_scratch, find_files, fit_files, open_files, read_all_labels
 
     _check_options_in_parts(options)
     check_free(options.out)
     with workers(options.jobs, options.cluster) as n_jobs:  # connect before reading all labels: the cluster may be down
-        files, classifier = _fit_files(options, n_jobs)
+        check_options(options)
+        check_scratch(options.scratch)
+        columns = {into: split_names(getattr(options, name)) for into, name in _COLUMNS.items()}
+        files = open_files(find_files(options.data), options.target, say=say, **columns)
+        labels = read_all_labels(files, options.merge_rare, say)
+        say_contents(files.name, files.schema, files.target, labels.classes, labels.counts)
+        choice = choose_metric(options, labels.classes, labels.counts)
+        for note in choice.notes:
+            say(note)
+        classifier = MetricClassifier(
+            choice.metric,
+            model=options.model,
+            pos_label=choice.pos_label,
+            class_order=choice.class_order,
+            random_state=options.seed,
+            n_jobs=n_jobs,
+            verbose=1,
+        )
+        try:
+            fit_files(files, labels, classifier, options.scratch)
+        except DataError:
+            raise
+        except ValueError as error:
+            raise UsageError(str(error)) from error
     table = {"target": files.target, **files.schema.as_json()}
     with ignore_warnings():
         untrusted = save(classifier, options.out, {TABLE_FILE: json.dumps(table, indent=1)})
@@ -238,37 +264,6 @@ def fit_in_parts(options: FitOptions) -> None:
         print(f"To predict with it, pass --trusted {','.join(untrusted)}")
 
 
-def _fit_files(options: FitOptions, n_jobs: int | None) -> tuple[Files, MetricClassifier]:
-    """The files that were read, and the model."""
-    from metricfit.estimators import MetricClassifier
-    from metricfit.shards import check_scratch, find_files, fit_files, open_files, read_all_labels
-
-    check_options(options)
-    check_scratch(options.scratch)
-    columns = {into: split_names(getattr(options, name)) for into, name in _COLUMNS.items()}
-    files = open_files(find_files(options.data), options.target, say=say, **columns)
-    labels = read_all_labels(files, options.merge_rare, say)
-    say_contents(files.name, files.schema, files.target, labels.classes, labels.counts)
-    choice = choose_metric(options, labels.classes, labels.counts)
-    for note in choice.notes:
-        say(note)
-    classifier = MetricClassifier(
-        choice.metric,
-        model=options.model,
-        pos_label=choice.pos_label,
-        class_order=choice.class_order,
-        random_state=options.seed,
-        n_jobs=n_jobs,
-        verbose=1,
-    )
-    try:
-        return files, fit_files(files, labels, classifier, options.scratch)
-    except DataError:
-        raise
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-
-
 def _check_options_in_parts(options: FitOptions) -> None:
     """Refuse options that need all rows in memory."""
     if options.model not in ("auto", "linear", IN_PARTS):
@@ -279,8 +274,7 @@ def _check_options_in_parts(options: FitOptions) -> None:
     if options.model == IN_PARTS:
         for package in ("xgboost", "skops"):  # skops saves it
             require(package, "trees", f"--model {IN_PARTS}")
-    for name, default in NOT_IN_PARTS.items():
-        if getattr(options, name) != default:
-            raise UsageError(
-                f"--{name.replace('_', '-')} does not support files that are read in parts. Leave it out, or pass one file."
-            )
+    for name in changed(options, NOT_IN_PARTS):
+        raise UsageError(
+            f"--{name.replace('_', '-')} does not support files that are read in parts. Leave it out, or pass one file."
+        )

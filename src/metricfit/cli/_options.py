@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -219,55 +219,32 @@ def in_options(where: str = "") -> Iterator[None]:
         raise (DataError(f"{where}{text}") if about_data else UsageError(text)) from error
 
 
-def parse_models(text: str | None) -> list[str] | None:
-    """The names in ``--models``; None stands for the default ones."""
+def parse_names(text: str | None, option: str, what: str, known: Sequence[str]) -> list[str] | None:
+    """The names in an option, separated by commas; None stands for the default ones."""
     if text is None:
         return None
-    for name in (names := _names(text, "--models", MODELS)):
-        check_model(name, "--models", MODELS)
-    return names
-
-
-def parse_methods(text: str | None) -> list[str] | None:
-    """The names in ``--methods``; None stands for the default ones."""
-    if text is None:
-        return None
-    from metricfit import methods
-
-    for name in (names := _names(text, "--methods", methods.names())):
-        _check_name(name, "--methods", "method", methods.names())
-    return names
-
-
-def _names(text: str, option: str, known: Sequence[str]) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise UsageError(f"{option} should name some of {', '.join(known)}, got {text!r}.")
+    for name in names:
+        check_name(name, option, what, known)
     return names
 
 
-def _check_name(name: str, option: str, what: str, known: Sequence[str]) -> None:
-    if name not in known:
-        raise UsageError(f"{option} {name!r} is not a {what}.{did_you_mean(name, known)} Choose from {', '.join(known)}.")
-
-
-def check_model(name: str, option: str, known: Sequence[str]) -> None:
-    """Check for a known model whose packages are installed."""
+def check_name(name: str, option: str, what: str, known: Sequence[str]) -> None:
+    """Check for a known name, and for a model that its packages are installed."""
     from metricfit._extras import require
 
-    _check_name(name, option, "model", known)
-    if name == "mlp":
+    if name not in known:
+        raise UsageError(f"{option} {name!r} is not a {what}.{did_you_mean(name, known)} Choose from {', '.join(known)}.")
+    if what == "model" and name == "mlp":
         require("lightning_fabric", "train", f"{option} mlp")
 
 
-def check_method(name: str, model: str) -> None:
-    """Check for a known method that can train the model."""
-    from metricfit import methods
-
-    _check_name(name, "--method", "method", methods.names())
-    method = methods.get(name)
-    if isinstance(method, methods.Method) and method.loss != "cross_entropy" and model not in ("linear", "mlp"):
-        raise UsageError(f"--method {name} does not train --model {model}. Pass --model linear or --model mlp.")
+def changed(options: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Those of the named options that differ from their defaults."""
+    defaults = {field.name: field.default for field in fields(options)}
+    return {name: value for name in names if (value := getattr(options, name)) != defaults[name]}
 
 
 def check_importance(n_columns: int) -> bool:
