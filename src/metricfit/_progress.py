@@ -62,9 +62,8 @@ class Bar(Progress):
         self.bars.update(self.task, advance=1, description=stage, **metric)
 
     def split_done(self, n_done: int, n_splits: int, n_jobs: int = 1) -> None:
-        estimate = remaining_time(time.monotonic() - self.begin, n_splits, n_jobs) if n_done == 1 else ""
-        if estimate:
-            self.bars.console.print(estimate, highlight=False, markup=False)
+        if n_done == 1:
+            self.announce(lambda: remaining_time(time.monotonic() - self.begin, n_splits, n_jobs))
 
     def __enter__(self) -> Progress:
         self.bars.start()
@@ -75,35 +74,30 @@ class Bar(Progress):
 
 
 class Lines(Progress):
-    """One line per step, for a stderr that is not a terminal, where a bar would appear only at the end."""
+    """One line per step or, with ``by_split``, per split of a comparison, where a bar would appear only at the end."""
 
-    def __init__(self, name: str = "") -> None:
-        self.name = name
-
-    def start(self, total: int) -> None:
-        self.total, self.done = total, 0
-
-    def step(self, stage: str, value: float | None) -> None:
-        self.done += 1
-        metric = "" if value is None else f", {self.name} {value:.4f}"
-        print(f"{self.done} of {self.total}: {stage}{metric}", file=sys.stderr, flush=True)
-
-
-class SplitLines(Progress):
-    """One line per split of a comparison, for a stderr that is not a terminal."""
+    def __init__(self, name: str = "", by_split: bool = False) -> None:
+        self.name, self.by_split = name, by_split
 
     def announce(self, line: Callable[[], str]) -> None:
         if text := line():
             print(text, file=sys.stderr, flush=True)
 
     def start(self, total: int) -> None:
-        self.begin = time.monotonic()
+        self.total, self.done, self.begin = total, 0, time.monotonic()
+
+    def step(self, stage: str, value: float | None) -> None:
+        self.done += 1
+        metric = "" if value is None else f", {self.name} {value:.4f}"
+        if not self.by_split:
+            print(f"{self.done} of {self.total}: {stage}{metric}", file=sys.stderr, flush=True)
 
     def split_done(self, n_done: int, n_splits: int, n_jobs: int = 1) -> None:
-        seconds = time.monotonic() - self.begin
-        estimate = remaining_time(seconds, n_splits, n_jobs) if n_done == 1 else ""
-        line = estimate or f"Split {n_done} of {n_splits} is done, after {in_words(seconds)}."
-        print(line, file=sys.stderr, flush=True)
+        if self.by_split:
+            seconds = time.monotonic() - self.begin
+            estimate = remaining_time(seconds, n_splits, n_jobs) if n_done == 1 else ""
+            line = estimate or f"Split {n_done} of {n_splits} is done, after {in_words(seconds)}."
+            print(line, file=sys.stderr, flush=True)
 
 
 def remaining_time(seconds: float, n_splits: int, n_jobs: int = 1) -> str:
@@ -138,7 +132,7 @@ def bar_or_lines(name: str = "", *, by_split: bool = False) -> Progress:
     is_terminal = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
     if is_installed("rich") and (is_terminal or _is_notebook()):
         return Bar(name, transient=by_split)
-    return SplitLines() if by_split else Lines(name)
+    return Lines(name, by_split)
 
 
 def _is_notebook() -> bool:

@@ -115,7 +115,7 @@ def test_a_bar_on_a_terminal_and_lines_elsewhere(monkeypatch):
     bar = _progress.bar_or_lines("f1")
     assert isinstance(bar, _progress.Bar)
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(_progress.bar_or_lines(by_split=True), _progress.SplitLines)
+    assert isinstance(_progress.bar_or_lines(by_split=True), _progress.Lines)
 
 
 def test_remaining_time_counts_jobs():
