@@ -32,10 +32,9 @@ GAP = 1e-7  # to the bound, of the largest value, for each row
 
 @dataclass(frozen=True)
 class Budget:
-    """Caps by the index of a class: a number of rows, or a share of the rows of a batch."""
+    """Caps by the index of a class: a number of rows (int), or a share of the rows of a batch (float)."""
 
-    counts: Mapping[int, int]
-    shares: Mapping[int, float]
+    by_class: Mapping[int, int | float]
 
     @classmethod
     def read(cls, budget: Mapping[Any, Any], classes: Sequence[Any]) -> Self:
@@ -44,32 +43,26 @@ class Budget:
         >>> Budget.read({"fraud": "2%"}, ["fraud", "ok"]).caps(1000)
         array([20., inf])
         """
-        counts, shares = dict[int, int](), dict[int, float]()
         if not isinstance(budget, Mapping) or not budget:
             raise ValueError(f"`budget` should be a dictionary such as {{'fraud': 200}} or {{'fraud': '2%'}}, got {budget!r}.")
+        caps = dict[int, int | float]()
         for label, given in budget.items():
             if label not in classes:
                 near = did_you_mean(label, map(str, classes))
                 raise ValueError(f"`budget` should name classes of the rule, {list(classes)}, got {label!r}.{near}")
-            count, share = _read_cap(given)
-            if count is not None:
-                counts[classes.index(label)] = count
-            elif share is not None:
-                shares[classes.index(label)] = share
-            else:
+            if (cap := _read_cap(given)) is None:
                 raise ValueError(
                     f"`budget` of {label!r} should be a number of rows, such as 200, or a share, such as 0.02 or '2%', got "
                     f"{given!r}."
                 )
-        return cls(counts, shares)
+            caps[classes.index(label)] = cap
+        return cls(dict(sorted(caps.items(), key=lambda item: isinstance(item[1], float))))  # numbers of rows first
 
     def caps(self, n_rows: int, n_classes: int = 2) -> Floats:
         """The most answers of each class to ``n_rows`` rows, (k,); infinite for classes without a cap."""
         found = np.full(n_classes, np.inf)
-        for index, count in self.counts.items():
-            found[index] = count
-        for index, share in self.shares.items():
-            found[index] = np.floor(share * n_rows + 1e-9)
+        for index, cap in self.by_class.items():
+            found[index] = np.floor(cap * n_rows + 1e-9) if isinstance(cap, float) else cap
         if found.sum() < n_rows:
             raise ValueError(
                 f"`budget` allows {found.sum():,.0f} answers to {n_rows:,} rows. Leave out the class that the others get."
@@ -82,41 +75,41 @@ class Budget:
 
     def by_label(self, labels: Sequence[Any]) -> dict[Any, float]:
         """The budget as :meth:`read` takes it."""
-        return {labels[index]: cap for index, cap in (*self.counts.items(), *self.shares.items())}
+        return {labels[index]: cap for index, cap in self.by_class.items()}
 
     def describe(self, labels: Sequence[Any]) -> str:
-        parts = [f"{labels[index]!r} for at most {count:,} rows" for index, count in self.counts.items()]
-        parts += [f"{labels[index]!r} for at most {100.0 * share:.4g}% of the rows" for index, share in self.shares.items()]
-        return " and ".join(parts)
+        return " and ".join(
+            f"{labels[index]!r} for at most {f'{100.0 * cap:.4g}% of the' if isinstance(cap, float) else f'{cap:,}'} rows"
+            for index, cap in self.by_class.items()
+        )
 
     def to_plain(self) -> dict[str, Any]:
-        return {"counts": list(self.counts.items()), "shares": list(self.shares.items())}
+        kinds = {"counts": int, "shares": float}
+        return {name: [item for item in self.by_class.items() if isinstance(item[1], kind)] for name, kind in kinds.items()}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(
-            {int(i): int(count) for i, count in plain["counts"]}, {int(i): float(share) for i, share in plain["shares"]}
-        )
+        counts = {int(index): int(count) for index, count in plain["counts"]}
+        return cls(counts | {int(index): float(share) for index, share in plain["shares"]})
 
 
-def _read_cap(given: Any) -> tuple[int | None, float | None]:
-    """A number of rows, or a share of them; neither if it cannot be read."""
+def _read_cap(given: Any) -> int | float | None:
+    """A number of rows, or a share of them; None if it is neither."""
+    is_percentage = isinstance(given, str) and given.strip().endswith("%")
     if isinstance(given, str):
         text = given.strip()
         try:
             number = float(text.removesuffix("%"))
-        except ValueError:
-            return None, None
-        given = number / 100.0 if text.endswith("%") else int(number) if "." not in text and number == int(number) else number
-        if text.endswith("%"):
-            return None, given if 0.0 <= given <= 1.0 else None
+            given = number / 100.0 if is_percentage else int(number) if "." not in text and number == int(number) else number
+        except (ValueError, OverflowError):  # not a number, or an infinite one
+            return None
     if isinstance(given, bool) or not isinstance(given, Real):
-        return None, None
+        return None
     if isinstance(given, Integral):
-        return (int(given), None) if int(given) >= 0 else (None, None)
+        return int(given) if int(given) >= 0 else None
     if 0.0 <= (share := float(given)) <= 1.0:
-        return None, share
-    return (int(share), None) if share > 1.0 and share.is_integer() else (None, None)
+        return share
+    return int(share) if share.is_integer() and share > 1.0 and not is_percentage else None
 
 
 def best_within(values: Floats, caps: Floats) -> Ints:

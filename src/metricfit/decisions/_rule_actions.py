@@ -17,8 +17,8 @@ from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._intervals import ends
 from metricfit.decisions._promise import promise_in_words
 from metricfit.decisions._row_costs import RowCosts, cost_columns, has_row_costs
+from metricfit.decisions._rows import Rows
 from metricfit.decisions._smoothed import softmax_and_normalizer
-from metricfit.decisions._solve import Rows
 from metricfit.metrics import Cost, name_of
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _plan(rule: DecisionRule) -> Plan:
         limit = None if rule.abstain is None else read_limit(rule.abstain)
         return Plan(rule.metric_, labels, budget, None, rule.abstain_cost, limit, rule.confidence)
     assert rule._positive is not None  # such a metric is for two classes
-    return Plan(rule.metric_, labels, Budget({rule._positive: rank}, {}), rule._positive)
+    return Plan(rule.metric_, labels, Budget({rule._positive: rank}), rule._positive)
 
 
 def predict(rule: DecisionRule, scores: Any, costs: Any) -> NDArray[Any]:
