@@ -24,7 +24,7 @@ from benchmarks._pools import Pool, real_pool
 from metricfit import metrics
 from metricfit._typing import Floats
 from metricfit.decisions._actions import NO_ANSWER, Plan
-from metricfit.decisions._solve import Rows
+from metricfit.decisions._rows import Rows
 from reproductions._machine import hardware
 
 TABLES = ("adult", "magic", "pima", "dry-bean", "satellite")

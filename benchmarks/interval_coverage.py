@@ -31,7 +31,7 @@ from metricfit._typing import Floats
 from metricfit.decisions import DecisionRule, _prevalence, _tuning, hard_confusion, metric_values
 from metricfit.decisions._calibration import fit_scale_and_bias
 from metricfit.decisions._curve import Curve
-from metricfit.decisions._solve import Rows
+from metricfit.decisions._rows import Rows
 from reproductions._machine import hardware
 
 TABLES = ("mammography", "drawn: calibrated", "drawn: four classes", "adult")

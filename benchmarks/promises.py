@@ -40,8 +40,10 @@ from metricfit import metrics
 from metricfit._typing import Floats
 from metricfit.decisions import _solve, fit_calibrated_offsets
 from metricfit.decisions._constraints import SHARES, read_constraints, resolve_constraints
+from metricfit.decisions._hard import largest_class
 from metricfit.decisions._promise import Path as CutPath
-from metricfit.decisions._solve import Rows, solve
+from metricfit.decisions._rows import Rows
+from metricfit.decisions._solve import solve
 from reproductions._machine import hardware
 
 TABLES = ("adult", "magic", "mammography", "ringnorm", "satellite: 4", "dry-bean: SIRA", "mnist: 8")
@@ -183,14 +185,14 @@ def study_several(name: str, pool: Pool, repeats: int) -> Iterator[dict[str, Any
     """
     n_classes, metric = pool.scores.shape[1], metrics.get("f1_macro")
     everything = Rows(pool.scores, pool.labels, np.ones(len(pool.labels)))
-    plain = everything.confusion(np.zeros(n_classes))
+    plain = everything.confusion(everything.scores.argmax(1))
     hard = int((plain.diagonal() / plain.sum(1)).argmin())
     asked = []
     for kind in ("recall", "precision"):
         share = float(np.divide(*SHARES[kind].counts(plain, hard)))
         sentence = f"{kind}[{hard}] >= {np.floor(100 * share) / 100 + (0.03 if kind == 'recall' else 0.0):.2f}"
         constraints = resolve_constraints(read_constraints(sentence), list(range(n_classes)), None, metric)
-        best = _value(metric, everything.confusion(solve(everything, metric, constraints, None).offsets))
+        best = _value(metric, _decided(everything, solve(everything, metric, constraints, None).offsets))
         asked.append((f"{kind} of one of {n_classes}", sentence, constraints, best))
     for n in SIZES:
         random, found = np.random.default_rng(n), dict[Any, list[tuple[bool, float, bool]]]()
@@ -201,7 +203,7 @@ def study_several(name: str, pool: Pool, repeats: int) -> Iterator[dict[str, Any
                 for (kind, sentence, constraints, best), confidence in itertools.product(asked, CONFIDENCES):
                     solution, outcome = solve(rows, metric, constraints, confidence), (True, 0.0, True)
                     if not solution.refusal:
-                        matrix = everything.confusion(solution.offsets)
+                        matrix = _decided(everything, solution.offsets)
                         outcome = (not constraints[0].violations(matrix).any(), _value(metric, matrix) / best, False)
                     found.setdefault((kind, sentence, confidence), []).append(outcome)
         for (kind, sentence, confidence), outcomes in found.items():
@@ -218,6 +220,11 @@ def _once(function: Any) -> Any:
         return found[0]
 
     return call
+
+
+def _decided(rows: Rows, offsets: Floats) -> Floats:
+    """The confusion matrix of the decisions with these offsets."""
+    return rows.confusion(largest_class(rows.scores, offsets))
 
 
 def _value(metric: metrics.Metric, matrix: Floats) -> float:

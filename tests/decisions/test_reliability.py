@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from metricfit import DecisionRule
 from metricfit.decisions import Reliability
-from metricfit.decisions._solve import Rows
+from metricfit.decisions._rows import Rows
 
 
 def rows(n, rng, shift=0.0):

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from metricfit import DecisionRule
 from metricfit.decisions._actions import FACTORS, Calibration, ExpectedCost
 from metricfit.decisions._row_costs import Money, RowCosts
-from metricfit.decisions._solve import Rows
+from metricfit.decisions._rows import Rows
 from metricfit.metrics import Cost
 
 pd = pytest.importorskip("pandas")

@@ -18,7 +18,7 @@ from metricfit.decisions._constraints import read_constraints
 from metricfit.decisions._intervals import binomial_interval, metric_interval
 from metricfit.decisions._prevalence import _intervals, estimate_shares
 from metricfit.decisions._promise import binomial_p_values, fewest_rows
-from metricfit.decisions._solve import Rows, rank_in_class
+from metricfit.decisions._rows import Rows, rank_in_class
 
 QUANTITIES = ("precision", "recall", "f1", "jaccard", "fpr", "specificity", "predicted_rate")
 
@@ -426,7 +426,7 @@ class TestIntervals:
         value, covered = float(found(matrix)), 0
         for _ in range(400):
             rows = rng.choice(len(truth), 300)
-            low, high = metric_interval(found, predicted[rows], truth[rows], np.ones(300), 2)
+            low, high = metric_interval(found, predicted[rows], Rows(np.zeros((300, 2)), truth[rows], np.ones(300)))
             covered += low <= value <= high
         assert covered / 400 >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400)
 
@@ -550,7 +550,7 @@ class TestPrevalence:
             scores, unlabelled = (np.where(one > 0.2, 3.0, 0.5) * np.log(4.0 * one / (1 - one)) for one in (p, new))
             rows = Rows(np.stack([0 * scores, scores], 1), y, np.ones(2000))
             table = np.stack([0 * unlabelled, unlabelled], 1)
-            (_, (low, high)) = estimate_shares(rows, np.bincount(y) / 2000, table, [0, 1]).intervals
+            _, (_, (low, high)) = estimate_shares(rows, np.bincount(y) / 2000, table, [0, 1])
             covered += low <= 0.15 <= high
         assert covered / 100 >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 100)
 

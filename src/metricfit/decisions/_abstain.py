@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -41,13 +40,6 @@ class Abstention:
 
     threshold: float
     is_money: bool = False
-
-    def to_plain(self) -> dict[str, Any]:
-        return {"threshold": self.threshold, "is_money": self.is_money}
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(float(plain["threshold"]), bool(plain["is_money"]))
 
 
 def read_limit(abstain: Any) -> float:

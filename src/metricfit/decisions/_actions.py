@@ -12,7 +12,7 @@ probabilities :math:`p = \operatorname{softmax}(a s + b)` of the scores s.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,8 +23,9 @@ from metricfit.decisions._budget import Budget
 from metricfit.decisions._calibration import NEVER, fit_scale_and_bias
 from metricfit.decisions._intervals import Judgement
 from metricfit.decisions._row_costs import Money, RowCosts
+from metricfit.decisions._rows import Rows, rank_in_class
 from metricfit.decisions._smoothed import softmax_and_normalizer
-from metricfit.decisions._solve import START_ROWS, Rows, rank_in_class
+from metricfit.decisions._solve import START_ROWS
 from metricfit.decisions._tuning import fit_calibrated_offsets
 from metricfit.metrics import Metric
 
@@ -106,7 +107,7 @@ class ExpectedCost:
         cheapest = paid(min(FACTORS, key=lambda factor: paid(factor).sum()))
         for factor in sorted(FACTORS, key=lambda factor: abs(np.log(factor))):
             more = paid(factor) - cheapest
-            draws = more if rows.groups is None else np.bincount(rows.groups, more)
+            draws = rows.sums_by_draw(more)
             if more.sum() <= CLEARLY * np.sqrt(draws @ draws):
                 return float(factor)
         return 1.0
@@ -182,8 +183,11 @@ class Actions:
         return np.where(risk < self.abstention.threshold, found, NO_ANSWER)
 
     def to_plain(self) -> dict[str, Any]:
-        parts = {"worth": self.worth, "budget": self.budget, "abstention": self.abstention}
-        return {name: None if part is None else part.to_plain() for name, part in parts.items()}
+        return {
+            "worth": self.worth.to_plain(),
+            "budget": None if self.budget is None else self.budget.to_plain(),
+            "abstention": None if self.abstention is None else asdict(self.abstention),
+        }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
@@ -191,7 +195,7 @@ class Actions:
         return cls(
             kind.from_plain(plain["worth"]),
             Budget.from_plain(plain["budget"]) if plain["budget"] else None,
-            Abstention.from_plain(plain["abstention"]) if plain["abstention"] else None,
+            Abstention(**plain["abstention"]) if plain["abstention"] else None,
         )
 
 
@@ -260,8 +264,7 @@ class Plan:
     def judge(self, answers: Ints, plain: Ints, rows: Rows, is_cross_fitted: bool) -> Judgement:
         """The metric of the rows with an answer, and that of plain answers to them."""
         kept = answers != NO_ANSWER
-        known = rows.labels[kept], rows.weight[kept], rows.n_classes, None if rows.groups is None else rows.groups[kept]
-        return Judgement.of(self.metric, answers[kept], plain[kept], *known, is_cross_fitted)
+        return Judgement.of(self.metric, answers[kept], plain[kept], rows.take(kept), is_cross_fitted)
 
     def count_money(self, answers: Ints, plain: Ints, rows: Rows, costs: RowCosts) -> Money:
         """What the answers cost, and what they save against simple answers."""

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from metricfit._typing import Floats, Ints
+from metricfit.decisions._rows import thin_rows
 from metricfit.decisions._smoothed import softmax_and_normalizer
 
 NEVER = -1e3  # the score of a class that was not among the training rows
@@ -70,17 +71,6 @@ def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[fl
     bias[present] = found[1:] - scale * middle
     bias[present] -= bias[present].mean()
     return scale, bias
-
-
-def thin_rows(labels: Ints, weight: Floats, n_classes: int, most: int) -> tuple[Ints, Floats]:
-    """At most ``most`` rows: all of a small class, every second, third ... of a large one, and weights that make up for it.
-
-    More classes than ``most`` keep a row each.
-    """
-    step = -(-np.bincount(labels, minlength=n_classes) // max(most // max(n_classes, 1), 1))
-    kept = [np.flatnonzero(labels == label)[:: step[label]] for label in np.flatnonzero(step)]
-    rows = np.concatenate([*kept, np.empty(0, np.int64)])
-    return rows, weight[rows] * step[labels[rows]]
 
 
 def known_rows(scores: Floats, labels: Ints, weight: Floats) -> tuple[Floats, Ints, Floats]:

@@ -12,7 +12,8 @@ from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._constraints import ACCURACY, COST, SHARES, ClassConstraint, Share, ShareMetric
 from metricfit.decisions._guard import Guard
-from metricfit.decisions._hard import hard_confusion, metric_values
+from metricfit.decisions._hard import metric_values
+from metricfit.decisions._rows import Rows
 from metricfit.metrics import Custom, FBeta, Jaccard, Metric, Precision, Recall
 
 LEVEL, Z = 0.95, 1.959964  # of all intervals, and its normal quantile
@@ -40,14 +41,7 @@ def share_interval(share: Share, matrix: Floats, index: int) -> Interval:
     return float(share.value(low)), float(share.value(high))
 
 
-def metric_interval(
-    metric: Metric,
-    predicted: Ints,
-    labels: Ints,
-    weight: Floats,
-    n_classes: int,
-    groups: Ints | None = None,
-) -> Interval:
+def metric_interval(metric: Metric, predicted: Ints, rows: Rows) -> Interval:
     """The interval of a metric of decisions: exact where the metric is a share of rows, else by the delta method.
 
     The delta method is applied to the logit of the metric's position between its bounds, so the interval stays within them.
@@ -55,45 +49,41 @@ def metric_interval(
     weight, and so are the rows of one group.
     """
     share, index = as_share(metric)
-    matrix = hard_confusion(predicted, labels, weight, n_classes)
-    if share is not None and groups is None and (weight == 1.0).all():
+    matrix, mean = rows.confusion(predicted), float(rows.weight.mean())
+    if share is not None and rows.are_independent:
         return share_interval(share, matrix, index)
-    mean = float(weight.mean())
     pseudo = pseudo_rows(matrix) * mean
     (value, slope) = (found[0] for found in values_and_slopes(metric, (matrix + pseudo)[None]))
-    squares = _sum_of_squares(weight * slope[labels, predicted], groups) + mean * float((pseudo * slope**2).sum())
+    draws = rows.sums_by_draw(rows.weight * slope[rows.labels, predicted])
+    squares = float(draws @ draws) + mean * float((pseudo * slope**2).sum())
     low, high = bounded_interval(value, np.sqrt(squares), metric.bounds)
     exact = float(np.nan_to_num(metric_values(metric, matrix), nan=value))
     return min(float(low), exact), max(float(high), exact)
 
 
-def constraint_interval(
-    one: ClassConstraint, predicted: Ints, labels: Ints, weight: Floats, n_classes: int, groups: Ints | None = None
-) -> tuple[float, Interval]:
+def constraint_interval(one: ClassConstraint, predicted: Ints, rows: Rows) -> tuple[float, Interval]:
     """The value of a constrained quantity and its interval, exact for a share of rows that are draws of their own."""
-    matrix, share = hard_confusion(predicted, labels, weight, n_classes), one.constraint.share
+    matrix, share = rows.confusion(predicted), one.constraint.share
     value = float(one.values(matrix))
-    if share is not None and groups is None and (weight == 1.0).all():
+    if share is not None and rows.are_independent:
         return value, share_interval(share, matrix, one.index)
     metric = ShareMetric(share, one.index) if share is not None and share is not ACCURACY else one.metric
-    low, high = metric_interval(metric, predicted, labels, weight, n_classes, groups)
+    low, high = metric_interval(metric, predicted, rows)
     return value, (-high, -low) if one.constraint.quantity == COST else (low, high)
 
 
-def gain_interval(
-    metric: Metric, one: Ints, other: Ints, labels: Ints, weight: Floats, n_classes: int, groups: Ints | None = None
-) -> Interval:
+def gain_interval(metric: Metric, one: Ints, other: Ints, rows: Rows) -> Interval:
     """The interval of the difference of a metric between two decisions about the same rows, by the delta method.
 
     The pseudo-rows of :func:`metric_interval` have all pairs of decisions alike.
     """
-    matrices = np.stack([hard_confusion(predicted, labels, weight, n_classes) for predicted in (one, other)])
-    mean, pseudo = float(weight.mean()), pseudo_rows(matrices)
+    matrices = np.stack([rows.confusion(predicted) for predicted in (one, other)])
+    mean, pseudo, labels, n_classes = float(rows.weight.mean()), pseudo_rows(matrices), rows.labels, rows.n_classes
     _, (first, second) = values_and_slopes(metric, matrices + pseudo * mean)
-    squares = _sum_of_squares(weight * (first[labels, one] - second[labels, other]), groups)
+    draws = rows.sums_by_draw(rows.weight * (first[labels, one] - second[labels, other]))
     # the sum of (first[y, a] - second[y, b])^2 over all pairs of decisions, for every class y
     pairs = n_classes * ((first**2).sum(1) + (second**2).sum(1)) - 2.0 * first.sum(1) * second.sum(1)
-    squares += mean**2 * float(pseudo[0][:, 0] @ pairs) / n_classes
+    squares = float(draws @ draws) + mean**2 * float(pseudo[0][:, 0] @ pairs) / n_classes
     gain, error = float(np.subtract(*np.nan_to_num(metric_values(metric, matrices)))), float(np.sqrt(squares))
     return gain - Z * error, gain + Z * error
 
@@ -119,21 +109,10 @@ class Judgement:
         return self.score - self.baseline
 
     @classmethod
-    def of(
-        cls,
-        metric: Metric,
-        predicted: Ints,
-        plain: Ints,
-        labels: Ints,
-        weight: Floats,
-        n_classes: int,
-        groups: Ints | None,
-        is_cross_fitted: bool,
-    ) -> Self:
-        known, guard = (labels, weight, n_classes, groups), Guard(labels, weight, n_classes, metric)
-        score, baseline = guard.value(predicted), guard.value(plain)
-        of_score, of_gain = metric_interval(metric, predicted, *known), gain_interval(metric, predicted, plain, *known)
-        return cls(score, of_score, baseline, of_gain, is_cross_fitted)
+    def of(cls, metric: Metric, predicted: Ints, plain: Ints, rows: Rows, is_cross_fitted: bool) -> Self:
+        guard = Guard(rows.labels, rows.weight, rows.n_classes, metric)
+        of_score, of_gain = metric_interval(metric, predicted, rows), gain_interval(metric, predicted, plain, rows)
+        return cls(guard.value(predicted), of_score, guard.value(plain), of_gain, is_cross_fitted)
 
 
 def ends(interval: Interval) -> str:
@@ -161,11 +140,6 @@ def bounded_interval(value: Floats | float, error: Floats | float, bounds: tuple
     step = ndtri(0.5 + 0.5 * LEVEL) * np.asarray(error) / (width * position * (1.0 - position))
     low, high = (start + width * expit(logit(position) + side * step) for side in (-1.0, 1.0))
     return np.minimum(low, value), np.maximum(high, value)
-
-
-def _sum_of_squares(influence: Floats, groups: Ints | None) -> float:
-    sums = influence if groups is None else np.bincount(groups, influence).astype(np.float64)
-    return float(sums @ sums)
 
 
 def as_share(metric: Metric) -> tuple[Share | None, int]:

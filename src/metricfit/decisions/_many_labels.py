@@ -26,6 +26,7 @@ from metricfit import metrics
 from metricfit._score_names import column_names, labels_of_names
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._intervals import Judgement, Z, bounded_interval, values_and_slopes
+from metricfit.decisions._rows import sums_by_draw
 from metricfit.decisions._tuning import tune_offsets
 from metricfit.metrics import Averaged, Multilabel
 
@@ -222,5 +223,5 @@ def _best_shift(ranked: Floats, gain: Floats, here: float) -> float:
 
 
 def _error(influence: Floats, groups: Ints | None) -> float:
-    draws = influence if groups is None else np.bincount(groups, influence)
+    draws = sums_by_draw(influence, groups)
     return float(np.sqrt(draws @ draws))

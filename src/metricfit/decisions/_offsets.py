@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -149,17 +148,25 @@ def _two_best(shifted: Floats) -> tuple[Ints, Ints]:
 
 
 def _best_offset(rows: _Rows, metric: Metric, moving: int) -> tuple[float, float]:
-    """The best offset of one class while the others stay, and the metric it gives."""
+    """The best offset of one class while the others stay, as near as possible to where it is, and the metric it gives."""
     rival = rows.rival_of(moving)
     # a row goes to the class once its offset is above this
     threshold = rows.shifted[rows.index, rival] - rows.scores[:, moving]
     steps, group = np.unique(threshold, return_inverse=True)
     ends = _group_ends(len(steps), metric, rows.n_classes, int(np.searchsorted(steps, rows.offsets[moving])))
-    cuts = _Cuts.between(steps, ends)
     candidate = np.searchsorted(ends, np.arange(len(steps)), side="right") + 1  # of every step
-    moves = moving, rival, candidate[group], len(cuts.below)
+    moves = moving, rival, candidate[group], len(ends) + 1
     values = _by_counts(rows, metric, *moves) if needs_counts_only(metric) else _by_matrix(rows, metric, *moves)
-    return cuts.best(values, rows.offsets[moving])
+    values, here = np.nan_to_num(values, nan=-np.inf), rows.offsets[moving]
+    best = np.flatnonzero(values >= values.max() - 1e-12)
+    # candidate g gives the rows of the first g groups to the class: its offset lies between the last threshold of these and
+    # the first of the next
+    below = np.append(-np.inf, steps[ends - 1])[best]
+    above = np.concatenate([steps[:1], steps[ends[:-1]], [np.inf]])[best]
+    if ((below < here) & (here < above)).any():
+        return here, float(values.max())
+    offsets = 0.5 * (np.maximum(below, steps[0] - 2.0) + np.minimum(above, steps[-1] + 2.0))
+    return float(offsets[np.abs(offsets - here).argmin()]), float(values.max())
 
 
 def _by_matrix(rows: _Rows, metric: Metric, moving: int, rival: Ints, group: Ints, n_cuts: int) -> Floats:
@@ -204,32 +211,3 @@ def _group_ends(n_steps: int, metric: Metric, n_classes: int, here: int = 0) -> 
     stride = -(-n_steps // most)
     even = np.append(np.arange(stride, n_steps, stride), n_steps)
     return even if n_classes == 2 else np.unique([*np.geomspace(1, n_steps, most).astype(np.int64), max(here, 1)])
-
-
-@dataclass(frozen=True)
-class _Cuts:
-    """Candidates for an offset. Candidate g gives the rows of the first g groups to the class that moves.
-
-    Its offset lies between ``below``, the last threshold of these groups, and ``above``, the first of the next.
-    """
-
-    below: Floats
-    above: Floats
-    least: float
-    most: float
-
-    @classmethod
-    def between(cls, steps: Floats, ends: Ints) -> _Cuts:
-        """Groups of steps that end after so many of them."""
-        below = np.concatenate([[-np.inf], steps[ends - 1]])
-        above = np.concatenate([steps[:1], steps[ends[:-1]], [np.inf]])
-        return cls(below, above, float(steps[0]), float(steps[-1]))
-
-    def best(self, values: Floats, here: float) -> tuple[float, float]:
-        """The best offset, as near as possible to where it is, and the metric it gives; ``values`` are of the candidates."""
-        values = np.nan_to_num(values, nan=-np.inf)
-        best = np.flatnonzero(values >= values.max() - 1e-12)
-        if ((self.below[best] < here) & (here < self.above[best])).any():
-            return here, float(values.max())
-        offsets = 0.5 * (np.maximum(self.below, self.least - 2.0) + np.minimum(self.above, self.most + 2.0))[best]
-        return float(offsets[np.abs(offsets - here).argmin()]), float(values.max())

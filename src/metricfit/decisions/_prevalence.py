@@ -13,7 +13,6 @@ estimators", 2010, call this method "scaled probability average".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,24 +20,16 @@ import numpy as np
 from metricfit._typing import Floats
 from metricfit.decisions._calibration import fit_scale_and_bias
 from metricfit.decisions._intervals import Z
+from metricfit.decisions._rows import Rows
 from metricfit.decisions._smoothed import softmax_and_normalizer
-from metricfit.decisions._solve import Rows
 
 PSEUDO_ROWS = 10.0
 _MOST_ROUNDS, _TOLERANCE = 5000, 1e-9
 LEAST_SEPARATION = 0.02  # of a class from the others, where its share can be estimated
 
 
-@dataclass(frozen=True)
-class Shares:
-    """Estimated shares (k,) and their 95 % intervals (k, 2)."""
-
-    values: Floats
-    intervals: Floats
-
-
-def estimate_shares(rows: Rows, shares: Floats, new: Floats, classes: Sequence[Any]) -> Shares:
-    """The shares of the classes in new scores (m, k), given the rows of a fit and their shares.
+def estimate_shares(rows: Rows, shares: Floats, new: Floats, classes: Sequence[Any]) -> tuple[Floats, Floats]:
+    """The shares of the classes (k,) in new scores (m, k), and their 95 % intervals (k, 2), given the rows of a fit.
 
     A ValueError says why the shares cannot be known.
     """
@@ -57,7 +48,7 @@ def estimate_shares(rows: Rows, shares: Floats, new: Floats, classes: Sequence[A
             "the shares, pass them to for_prevalence."
         )
     found = shares_by_em(probabilities, shares)
-    return Shares(found, _intervals(rows, own, probabilities, shares, found))
+    return found, _intervals(rows, own, probabilities, shares, found)
 
 
 def _intervals(rows: Rows, own: Floats, probabilities: Floats, shares: Floats, found: Floats) -> Floats:

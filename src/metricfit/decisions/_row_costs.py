@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._intervals import Interval, Judgement, Z
+from metricfit.decisions._rows import sums_by_draw
 from metricfit.metrics import Cost
 
 
@@ -177,7 +178,7 @@ class Money:
 
 def _interval(amounts: Floats, groups: Ints | None) -> Interval:
     """Of the sum of independent amounts, one for each row or group."""
-    draws = amounts if groups is None else np.bincount(groups, amounts)
+    draws = sums_by_draw(amounts, groups)
     total, half = float(amounts.sum()), Z * float(np.sqrt(len(draws)) * draws.std(ddof=min(1, len(draws) - 1)))
     return total - half, total + half
 

@@ -20,12 +20,11 @@ from metricfit.decisions._abstain import CoverageCurve
 from metricfit.decisions._actions import Actions
 from metricfit.decisions._constraints import ClassConstraint, Constraint, read_constraints
 from metricfit.decisions._curve import Curve, Reliability
-from metricfit.decisions._hard import hard_confusion
 from metricfit.decisions._intervals import Judgement, constraint_interval, gain_p_value
 from metricfit.decisions._prevalence import complete_shares, estimate_shares
 from metricfit.decisions._row_costs import Money, has_row_costs
+from metricfit.decisions._rows import Rows
 from metricfit.decisions._scores import check_groups, check_percentages, check_weight, match_columns, read_scores
-from metricfit.decisions._solve import Rows
 from metricfit.decisions._tuning import are_reversed
 from metricfit.metrics import Metric, positive_of, resolve_metric
 
@@ -335,11 +334,11 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         list of dict
             For each constraint its ``"value"``, the ``"interval"``, which is exact for a share, and whether it is ``"kept"``.
         """
-        labels, decided, n_classes = self._index_of(y), self._index_of(predicted), len(self.classes_)
-        weight, found = np.ones(len(labels)), list[dict[str, Any]]()
+        decided, found = self._index_of(predicted), list[dict[str, Any]]()
+        rows = Rows(np.eye(len(self.classes_))[decided], labels := self._index_of(y), np.ones(len(labels)))
         for one in self._constraints:
-            value, interval = constraint_interval(one, decided, labels, weight, n_classes)
-            kept = not one.violations(hard_confusion(decided, labels, weight, n_classes)) > 0.0
+            value, interval = constraint_interval(one, decided, rows)
+            kept = not one.violations(rows.confusion(decided)) > 0.0
             found.append({"constraint": str(one.constraint), "value": value, "interval": interval, "kept": kept})
         return found
 
@@ -416,8 +415,8 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
             The new rule, with the estimated ``shares_`` and their ``share_intervals_``.
         """
         rows, new = self._rows_for("adapt"), self._read_new(scores)
-        found = estimate_shares(rows, self.shares_, new, self.classes_.tolist())
-        return _rule_offsets.with_shares(self, rows, found.values, f"estimated from {len(new):,} rows", found.intervals)
+        shares, intervals = estimate_shares(rows, self.shares_, new, self.classes_.tolist())
+        return _rule_offsets.with_shares(self, rows, shares, f"estimated from {len(new):,} rows", intervals)
 
     def summary(self) -> str:
         """Describe what the rule does, how good it is, and what it promises.
@@ -523,8 +522,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
             )
         weight = check_weight(sample_weight, len(labels))
         self.shares_ = np.bincount(labels, weight, len(columns)) / weight.sum()
-        index = None if groups is None else check_groups(groups, len(labels))
-        return Rows(table, labels, weight, index)
+        return Rows(table, labels, weight, None if groups is None else check_groups(groups, len(labels)))
 
     def _named_class(self, names: Sequence[Any]) -> Any:
         """The class that the name of a single column says it is about, if it does."""

@@ -15,7 +15,7 @@ from metricfit._files import check_free, new_file, read_regular
 from metricfit.decisions._actions import Actions
 from metricfit.decisions._constraints import read_constraints, resolve_constraints
 from metricfit.decisions._row_costs import Money
-from metricfit.decisions._solve import Rows
+from metricfit.decisions._rows import Rows
 from metricfit.metrics import Custom, metric_from_plain, metric_to_plain, name_of
 
 FORMAT, VERSION = "metricfit rule", 1

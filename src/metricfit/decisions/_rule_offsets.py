@@ -20,8 +20,9 @@ from metricfit.decisions._intervals import Judgement, constraint_interval, ends,
 from metricfit.decisions._onnx import OnnxGraph
 from metricfit.decisions._promise import promise_in_words
 from metricfit.decisions._row_costs import cost_columns
+from metricfit.decisions._rows import FOLDS, Rows
 from metricfit.decisions._scores import LEAST_PROBABILITY
-from metricfit.decisions._solve import FOLDS, Rows, Solution, check_promise, solve
+from metricfit.decisions._solve import Solution, check_promise, solve
 from metricfit.metrics import BalancedAccuracy, Cost, GMean, Recall, name_of
 
 if TYPE_CHECKING:
@@ -73,8 +74,7 @@ def _judge(rule: DecisionRule, rows: Rows) -> None:
     is_cross_fitted = predicted is not None
     if predicted is None:
         predicted = largest_class(rows.scores, rule.offsets_)
-    known = rows.labels, rows.weight, rows.n_classes, rows.groups
-    rule._keep(Judgement.of(rule.metric_, predicted, plain, *known, is_cross_fitted))
+    rule._keep(Judgement.of(rule.metric_, predicted, plain, rows, is_cross_fitted))
     rule.predicted_, rule.baseline_predicted_ = rule.classes_[predicted], rule.classes_[plain]
 
 
@@ -128,8 +128,8 @@ def _describe_constraint(
     rule: DecisionRule, one: ClassConstraint, rows: Rows, where: str, solution: Solution
 ) -> dict[str, Any]:
     """A constraint's value on the rows of the fit, its interval, and what is promised."""
-    constraint, predicted = one.constraint, largest_class(rows.scores, rule.offsets_)
-    value, interval = constraint_interval(one, predicted, rows.labels, rows.weight, rows.n_classes, rows.groups)
+    constraint = one.constraint
+    value, interval = constraint_interval(one, largest_class(rows.scores, rule.offsets_), rows)
     found: dict[str, Any] = {"constraint": str(constraint), "value": value, "interval": interval}
     text = f"{constraint.name} is {value:.4f} ({ends(interval)}) {where}."
     promised = solution.limit if solution.refusal else constraint.limit
@@ -230,8 +230,10 @@ def _score_in_words(rule: DecisionRule, rows: Rows) -> str:
     predicted, how = _cross_fit(rule, rows, FOLDS), "held-out rows"
     if predicted is None:
         predicted, how = largest_class(rows.scores, rule.offsets_), "the rows of the fit"
-    value = float(metric_values(rule.metric_, hard_confusion(predicted, rows.labels, rows.weight, rows.n_classes)))
-    interval = metric_interval(rule.metric_, predicted, rows.labels, rows.weight, rows.n_classes)
+    value, interval = (
+        float(metric_values(rule.metric_, rows.confusion(predicted))),
+        metric_interval(rule.metric_, predicted, rows),
+    )
     return f"{name_of(rule.metric)} is {value:.4f} ({ends(interval)}) at these shares, on {how} with weights."
 
 

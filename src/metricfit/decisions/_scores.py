@@ -240,24 +240,17 @@ def check_weight(weight: ArrayLike | None, n_rows: int) -> Floats:
     return found
 
 
-def read_labels(y: Any, shape: tuple[int, ...], classes: Iterable[Any] | None = None, names: Iterable[Any] = ()) -> Ints:
-    """The column of every label (n,), for scores of shape (n, k).
+def match_columns(
+    y: Any, shape: tuple[int, ...], classes: Iterable[Any] | None = None, names: Iterable[Any] = ()
+) -> tuple[Ints, list[Any]]:
+    """The column of every label (n,), for scores of shape (n, k), and the labels of the columns.
 
     Columns are ``classes`` if they are given; or what the ``names`` of the columns say, as ``fraud`` and ``p_fraud`` do; or
     their indices if the labels are whole numbers 0 ... k - 1; or else the k distinct labels, sorted.
 
-    >>> read_labels(["yes", "no", "yes"], (3, 2)).tolist()
-    [1, 0, 1]
-    >>> read_labels([2, 1, 2], (3, 3)).tolist()
-    [2, 1, 2]
+    >>> match_columns(["yes", "no", "yes"], (3, 2))
+    (array([1, 0, 1]), ['no', 'yes'])
     """
-    return match_columns(y, shape, classes, names)[0]
-
-
-def match_columns(
-    y: Any, shape: tuple[int, ...], classes: Iterable[Any] | None = None, names: Iterable[Any] = ()
-) -> tuple[Ints, list[Any]]:
-    """The column of every label, and the labels of the columns; see :func:`read_labels`."""
     n_rows, n_classes = shape
     labels = as_array(y)
     if labels.shape != (n_rows,):

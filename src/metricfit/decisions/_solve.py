@@ -6,64 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from metricfit._typing import Floats, Ints
-from metricfit.decisions._calibration import MOST_SEARCHED, fit_scale_and_bias, thin_rows
+from metricfit._typing import Floats
+from metricfit.decisions._calibration import MOST_SEARCHED, fit_scale_and_bias
 from metricfit.decisions._constraints import COST, ClassConstraint, Constrained
-from metricfit.decisions._hard import hard_confusion, largest_class, metric_values, row_blocks
+from metricfit.decisions._hard import largest_class, metric_values, row_blocks
 from metricfit.decisions._offsets import fit_offsets
 from metricfit.decisions._promise import Path, fewest_rows, promise
+from metricfit.decisions._rows import Rows, rank_in_class
 from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._tuning import fit_calibrated_offsets
 from metricfit.metrics import Metric
 
-FOLDS = 5  # parts of the rows, each decided by a rule of the others
 START_ROWS, LEAST_FOR_START = 200, 2000  # rows that calibrate the start of tests, and the least rows to spare them
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Scores (n, k), labels as columns, weights, and groups of rows that were drawn together."""
-
-    scores: Floats
-    labels: Ints
-    weight: Floats
-    groups: Ints | None = None
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    @property
-    def n_classes(self) -> int:
-        return self.scores.shape[1]
-
-    @property
-    def are_independent(self) -> bool:
-        """Whether every row is a draw of its own, so that counts are binomial."""
-        return self.groups is None and bool((self.weight == 1.0).all())
-
-    def take(self, index: Ints | NDArray[np.bool_]) -> Rows:
-        groups = None if self.groups is None else self.groups[index]
-        return Rows(self.scores[index], self.labels[index], self.weight[index], groups)
-
-    def thinned(self, most: int, among: Ints | None = None) -> Rows:
-        """At most so many of the rows, or of those ``among`` them, with weights that make up for it and without groups."""
-        among = np.arange(len(self)) if among is None else among
-        kept, weight = thin_rows(self.labels[among], self.weight[among], self.n_classes, most)
-        return Rows(self.scores[among[kept]], self.labels[among[kept]], weight)
-
-    def folds(self, n_folds: int = FOLDS, least: int = 2 * FOLDS) -> list[NDArray[np.bool_]]:
-        """Parts of the rows, groups whole; none if a class has fewer than ``least`` rows."""
-        fold: Ints = (rank_in_class(self.labels) if self.groups is None else self.groups) % n_folds
-        counts = np.bincount(self.labels)
-        if counts[counts > 0].min() < least or len(np.unique(fold)) < n_folds:
-            return []
-        return [fold == number for number in range(n_folds)]
-
-    def confusion(self, offsets: Floats) -> Floats:
-        """The confusion matrix of the decisions with these offsets."""
-        return hard_confusion(largest_class(self.scores, offsets), self.labels, self.weight, self.n_classes)
 
 
 @dataclass(frozen=True)
@@ -121,11 +76,11 @@ def _solve_on_rows(rows: Rows, metric: Metric, constraints: Sequence[ClassConstr
             some = rows.thinned(MOST_SEARCHED)
         starts.append(fit_offsets(some.scores, some.labels, metric, some.weight))
     found = [fit_offsets(some.scores, some.labels, constrained, some.weight, start) for start in starts]
-    offsets = max(found, key=lambda one: float(metric_values(constrained, some.confusion(one))))
+    offsets = max(found, key=lambda one: float(metric_values(constrained, some.confusion(largest_class(some.scores, one)))))
     if some is not rows:
         moving = sorted({one.index for one in constraints})
         offsets = fit_offsets(rows.scores, rows.labels, constrained, rows.weight, offsets, moving=moving)
-    matrix = rows.confusion(offsets)
+    matrix = rows.confusion(largest_class(rows.scores, offsets))
     missed = [one for one in constraints if one.violations(matrix) > 0.0]
     if not missed:
         return Solution(offsets)
@@ -183,16 +138,3 @@ def _shifted(offsets: Floats, index: int, shift: float) -> Floats:
     found = offsets.copy()
     found[index] += shift
     return found - found.mean()
-
-
-def rank_in_class(labels: Ints) -> Ints:
-    """How many rows of its class come before each row.
-
-    >>> rank_in_class(np.array([0, 1, 0, 0, 1])).tolist()
-    [0, 0, 1, 2, 1]
-    """
-    order = np.argsort(labels, kind="stable")
-    first = np.append(0, np.cumsum(np.bincount(labels)))
-    rank = np.empty(len(labels), np.int64)
-    rank[order] = np.arange(len(labels)) - first[labels[order]]
-    return rank

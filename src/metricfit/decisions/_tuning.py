@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from metricfit import metrics
 from metricfit._score_names import column_names
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._calibration import MOST_SEARCHED, NEVER, fit_scale_and_bias, thin_rows
+from metricfit.decisions._calibration import MOST_SEARCHED, NEVER, fit_scale_and_bias
 from metricfit.decisions._hard import largest_class
 from metricfit.decisions._offsets import are_clearly_worse, fit_offsets, fit_smooth_offsets
+from metricfit.decisions._rows import thin_rows
 from metricfit.decisions._scores import (
     FEW_ROWS,
     as_array,
@@ -24,8 +25,8 @@ from metricfit.decisions._scores import (
     check_percentages,
     check_weight,
     has_label_table,
+    match_columns,
     read_label_logits,
-    read_labels,
     read_scores,
 )
 from metricfit.metrics import Averaged, Metric, Multilabel
@@ -120,7 +121,7 @@ def tune_offsets(
     table = read.values
     if kind == "auto":
         check_percentages(read)
-    labels = read_labels(y, table.shape, classes, names)
+    labels, _ = match_columns(y, table.shape, classes, names)
     weight = check_weight(sample_weight, len(table))
     chosen = metrics.get(metric)
     chosen.check_classes(table.shape[1])
