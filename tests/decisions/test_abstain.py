@@ -88,7 +88,7 @@ class TestThreshold:
 
 
 class TestRule:
-    def test_the_limit_holds_on_the_rows(self, tmp_path):
+    def test_the_limit_holds_on_the_rows(self):
         p, labels = draw(k=3)
         rule = DecisionRule("accuracy", abstain="error <= 5%").fit(p, labels)
         answers = rule.predict(p)
@@ -101,11 +101,6 @@ class TestRule:
         assert rule.coverage_["coverage"] == pytest.approx(known.mean())
         assert rule.coverage_["error"] == pytest.approx((rule.predicted_ != labels)[known].mean())
         assert rule.score_ == pytest.approx(1.0 - rule.coverage_["error"])
-        rule.save(tmp_path / "rule.json")
-        again = DecisionRule.load(tmp_path / "rule.json")
-        assert (again.predict(p) == answers).all()
-        assert repr(again) == repr(rule)
-        assert again.coverage_["coverage"] == rule.coverage_["coverage"]
 
     @pytest.mark.parametrize("n", [500, 4000])
     def test_a_promise(self, n):
@@ -204,10 +199,8 @@ class TestRule:
         assert len(curve.error) == 150
         assert (curve.low <= curve.error).all()
         assert (curve.error <= curve.high).all()
-        order = np.argsort([0.3, 0.1, 0.2])
         found = CoverageCurve.of(np.array([0.3, 0.1, 0.2]), np.array([True, True, False]))
-        assert found.error.tolist() == [1.0, 0.5, 2 / 3]
-        assert found.threshold.tolist() == np.array([0.3, 0.1, 0.2])[order].tolist()
+        assert (found.error.tolist(), found.threshold.tolist()) == ([1.0, 0.5, 2 / 3], [0.1, 0.2, 0.3])
 
     def test_what_does_not_fit_together(self):
         p, labels = draw()

@@ -61,11 +61,6 @@ def test_the_linear_programme(seed, ties, monkeypatch):
     assert total(values, found) == pytest.approx(programme(values, caps), abs=1e-5)
 
 
-def test_caps_that_do_not_bind_change_nothing():
-    values = np.random.default_rng(0).normal(size=(50, 3))
-    assert (best_within(values, np.full(3, 50.0)) == values.argmax(1)).all()
-
-
 def test_every_class_capped():
     values = np.random.default_rng(0).normal(size=(60, 3))
     assert np.bincount(best_within(values, np.full(3, 20.0))).tolist() == [20, 20, 20]
@@ -81,7 +76,7 @@ class TestReading:
         assert budget.caps(1000).tolist() == [cap, np.inf]
         assert Budget.from_plain(budget.to_plain()) == budget
 
-    @pytest.mark.parametrize("given", [-1, 1.5, "many", "120%", None, True, float("nan"), "-3%"])
+    @pytest.mark.parametrize("given", [-1, 1.5, "many", "120%", "inf", "nan", None, True, float("nan"), "-3%"])
     def test_what_is_neither(self, given):
         with pytest.raises(ValueError, match="should be a number of rows, such as 200, or a share"):
             Budget.read({"fraud": given}, ["fraud", "ok"])
@@ -103,7 +98,7 @@ def draw(n=600, seed=0):
 
 
 class TestRule:
-    def test_the_best_rows_of_each_batch_get_the_class(self, tmp_path):
+    def test_the_best_rows_of_each_batch_get_the_class(self):
         p, y = draw()
         rule = DecisionRule("recall", budget={"fraud": 30}).fit(p, y)
         for batch in (p, p[:100], p[100:]):
@@ -112,12 +107,7 @@ class TestRule:
             assert batch[is_fraud].min() >= batch[~is_fraud].max()
         assert (rule.predicted_ == "fraud").sum() == 30
         assert rule.score_ == pytest.approx(((rule.predicted_ == "fraud") & (y == "fraud")).sum() / (y == "fraud").sum())
-        rule.save(tmp_path / "rule.json")
-        again = DecisionRule.load(tmp_path / "rule.json")
-        assert (again.predict(p) == rule.predict(p)).all()
-        assert again.budget == rule.budget
         assert rule.score(p, y) == pytest.approx((y[rule.predict(p) == "fraud"] == "fraud").sum() / (y == "fraud").sum())
-        assert repr(again) == repr(rule)
         assert "'fraud' for at most 30 rows in each batch" in repr(rule)
 
     def test_a_budget_that_is_not_needed_leaves_the_offsets(self):
@@ -155,7 +145,7 @@ class TestRule:
         assert rule.money_ is not None
 
     @pytest.mark.parametrize("name", ["recall@50", "precision@50"])
-    def test_metrics_by_rank(self, name, tmp_path):
+    def test_metrics_by_rank(self, name):
         p, y = draw()
         rule = DecisionRule(name).fit(p, y)
         best, is_answered = np.argsort(-p)[:50], rule.predicted_ == "fraud"
@@ -164,22 +154,13 @@ class TestRule:
         assert rule.score_ == pytest.approx((y[is_answered] == "fraud").sum() / of)
         assert set(np.flatnonzero(rule.predict(p) == "fraud")) == set(best)
         assert (rule.predict(p[:20]) == "fraud").all()
-        rule.save(tmp_path / "rule.json")
-        again = DecisionRule.load(tmp_path / "rule.json")
-        assert repr(again) == repr(rule)
-        assert (again.predict(p) == rule.predict(p)).all()
 
     def test_what_does_not_fit_together(self):
         p, y = draw()
-        for rule, message in (
-            (
-                DecisionRule("recall", budget={"fraud": 3}, subject_to="precision >= 0.5"),
-                "cannot be combined with a budget",
-            ),
-            (DecisionRule("recall@5", budget={"fraud": 3}), "The metric 'recall@5' already sets a budget"),
-        ):
-            with pytest.raises(ValueError, match=message):
-                rule.fit(p, y)
+        with pytest.raises(ValueError, match="cannot be combined with a budget"):
+            DecisionRule("recall", budget={"fraud": 3}, subject_to="precision >= 0.5").fit(p, y)
+        with pytest.raises(ValueError, match="The metric 'recall@5' already sets a budget"):
+            DecisionRule("recall@5", budget={"fraud": 3}).fit(p, y)
         with pytest.raises(ValueError, match="is for two classes, and y has 3"):
             DecisionRule("recall@5").fit(np.eye(3)[[0, 1, 2] * 9] * 0.7 + 0.1, [0, 1, 2] * 9)
         for budget in ({"fraud": 3}, None):

@@ -15,7 +15,6 @@ from metricfit.decisions import (
     fit_smooth_offsets,
     fit_temperature,
     hard_confusion,
-    metric_values,
 )
 from metricfit.decisions._smoothed import softmax_of_any
 from metricfit.metrics._base import CountsMetric
@@ -192,13 +191,6 @@ def test_a_metric_without_a_gradient_is_named():
     scores, labels = some(20, 2)
     with pytest.raises(ValueError, match="smooth=False"):
         mf.tune_offsets(scores, labels, lambda c: c.round().detach()[1, 1] / c.sum().detach())
-
-
-def test_metric_values_many_matrices_is_that_of_each():
-    matrices = np.random.default_rng(0).uniform(0, 5, (4, 3, 3))
-    for metric in (metrics.get("mcc"), metrics.get(lambda c: c.trace() / c.sum())):
-        each = [float(metric(torch.from_numpy(matrix))) for matrix in matrices]
-        np.testing.assert_allclose(metric_values(metric, matrices), each)
 
 
 def test_many_classes_with_few_rows_each_never_lose(monkeypatch):

@@ -1,7 +1,5 @@
 """Costs per row: the decisions are those of brute force, the money adds up, and mistakes are named."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 import torch
@@ -165,15 +163,6 @@ class TestRule:
         rule = DecisionRule(FRAUD).fit(p, y, costs=costs)
         assert rule.money_.savings[0].total > 0.0
 
-    def test_a_file_keeps_everything(self, tmp_path):
-        scores, labels, cost, columns = three_classes(200)
-        rule = DecisionRule(cost).fit(scores, labels, costs=columns)
-        rule.save(tmp_path / "rule.json")
-        again = DecisionRule.load(tmp_path / "rule.json")
-        assert again.money_ == rule.money_
-        assert (again.predict(scores, costs=columns) == rule.predict(scores, costs=columns)).all()
-        assert repr(again) == repr(rule)
-
     def test_few_rows_are_judged_on_themselves(self):
         p, y, frame = draw(30)
         rule = DecisionRule(FRAUD).fit(p, y, costs=frame)
@@ -239,11 +228,3 @@ def test_money_without_groups_by_hand():
     half = 1.959964 * np.sqrt(2) * np.std([1.0, 10.0], ddof=1)
     assert found.savings[0].interval == pytest.approx((11.0 - half, 11.0 + half))
     assert Money.from_plain(found.to_plain()) == found
-
-
-def test_every_pair_of_costs_counts_once():
-    """A table of all pairs of two classes, one row each."""
-    cost = Cost({(0, 0): "a", (0, 1): "b", (1, 0): "c", (1, 1): "d"})
-    costs = RowCosts.read(cost, [0, 1], {name: np.full(4, value) for name, value in zip("abcd", range(4), strict=True)}, 4)
-    labels, answers = np.array(list(product((0, 1), repeat=2))).T
-    assert costs.paid(labels, answers).tolist() == [0.0, 1.0, 2.0, 3.0]

@@ -6,7 +6,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
-from sklearn.metrics import cohen_kappa_score
 
 from metricfit import metrics
 from metricfit.metrics import Cost, FBeta
@@ -41,17 +40,6 @@ def test_a_matrix_of_sorted_classes_has_the_value_of_the_given_order(metric):
     matrix = torch.rand(4, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     torch.testing.assert_close(found(matrix), metrics.get(metric)(in_order(matrix, LEVELS)))
     assert abs(found(matrix) - metrics.get(metric)(matrix)) > 1e-3
-
-
-def test_quadratic_kappa_is_that_of_scikit_learn_for_numbered_levels():
-    random = np.random.default_rng(0)
-    true = random.integers(0, 4, 300)
-    guess = np.clip(true + random.integers(-1, 2, 300), 0, 3)
-    matrix = torch.zeros(4, 4, dtype=torch.float64)
-    for t, g in zip(true, guess, strict=True):
-        matrix[SORTED.tolist().index(LEVELS[t]), SORTED.tolist().index(LEVELS[g])] += 1
-    found = resolve_metric("quadratic_kappa", None, None, SORTED, LEVELS).metric
-    assert float(found(matrix)) == pytest.approx(cohen_kappa_score(true, guess, weights="quadratic"))
 
 
 @pytest.mark.parametrize("metric", ["quadratic_kappa", Cost(MATRIX.tolist()), FBeta([1, 2, 3, 0.5]), first_share])
