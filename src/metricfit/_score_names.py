@@ -51,8 +51,8 @@ def labels_of_names(names: Sequence[Any], known: Sequence[Any]) -> list[Any] | N
             return [of_name[name] for name in names]
     name, label = next(iter(parts.items()))
     raise ValueError(
-        f"`scores` has the columns {_few(names)}, where {name!r} has the name of label {label!r}, but not every column and "
-        f"label has a partner: the labels are {_few(known)}. Pass `classes=`, the label of every column."
+        f"`scores` has the columns {few(names)}, where {name!r} has the name of label {label!r}, but not every column and "
+        f"label has a partner: the labels are {few(known)}. Pass `classes=`, the label of every column."
     )
 
 
@@ -68,7 +68,7 @@ def in_order_of(scores: Any, names: Sequence[str], classes: Sequence[Any]) -> An
     missing = [name for name in names if name not in texts]
     if missing and not (_are_default(texts) or _are_default(names)):
         raise ValueError(
-            f"`scores` should have the columns of the fit, {_few(names)}, got {_few(found)}. Rename them, or pass an array "
+            f"`scores` should have the columns of the fit, {few(names)}, got {few(found)}. Rename them, or pass an array "
             "with its columns in the order of the fit."
         )
     if missing or not names:
@@ -103,5 +103,6 @@ def _key(label: Any) -> str:
     return str(int(label) if isinstance(label, float) and label.is_integer() else label).lower()
 
 
-def _few(values: Sequence[Any]) -> str:
+def few(values: Sequence[Any]) -> str:
+    """The first five values."""
     return ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")

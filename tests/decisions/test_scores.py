@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.special import log_softmax, softmax
 
-from metricfit.decisions import read_scores
+from metricfit.decisions._scores import read_scores
 
 RANDOM = np.random.default_rng(0)
 LOGITS = RANDOM.normal(size=(200, 3)) * 2.0

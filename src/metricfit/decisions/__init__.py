@@ -14,7 +14,7 @@ from metricfit.decisions._promise import promise_in_words
 from metricfit.decisions._row_costs import cost_columns, has_row_costs
 from metricfit.decisions._rule import DecisionRule, NotAttainableError
 from metricfit.decisions._rule_file import rule_from_plain, rule_to_plain
-from metricfit.decisions._scores import LEAST_PROBABILITY, ScoreTable, check_groups, log_probabilities, read_scores
+from metricfit.decisions._scores import LEAST_PROBABILITY, check_groups, log_probabilities
 from metricfit.decisions._smoothed import NoisyMetric, NormalOfTwo, softmax_and_normalizer, softmax_of_any
 from metricfit.decisions._tuning import decide, fit_calibrated_offsets, tune_offsets
 
@@ -32,7 +32,6 @@ __all__ = [
     "NotAttainableError",
     "OnnxGraph",
     "Reliability",
-    "ScoreTable",
     "best_within",
     "binomial_interval",
     "check_groups",
@@ -52,7 +51,6 @@ __all__ = [
     "promise_in_words",
     "read_constraints",
     "read_limit",
-    "read_scores",
     "rule_from_plain",
     "rule_to_plain",
     "softmax_and_normalizer",

@@ -80,11 +80,16 @@ def has_row_costs(metric: Any) -> TypeGuard[Cost]:
     return isinstance(metric, Cost) and bool(metric.columns)
 
 
+def check_costs(metric: Any, costs: Any) -> None:
+    """Raise a ValueError for costs that the metric does not name."""
+    if costs is not None and not has_row_costs(metric):
+        raise ValueError("`costs` is for the columns that a metric `Cost` names, and this metric names none.")
+
+
 def cost_columns(cost: Any, costs: Any, n_rows: int) -> dict[str, Floats]:
     """The columns that a metric names, from a data frame or a dictionary, or else the arrays that it was made of."""
+    check_costs(cost, costs)
     if not has_row_costs(cost):
-        if costs is not None:
-            raise ValueError("`costs` is for the columns that a metric `Cost` names, and this metric names none.")
         return {}
     if costs is None and set(cost.columns) <= set(cost.arrays):
         costs = cost.arrays

@@ -22,7 +22,7 @@ from metricfit.decisions._constraints import ClassConstraint, Constraint, read_c
 from metricfit.decisions._curve import Curve, Reliability
 from metricfit.decisions._intervals import Judgement, constraint_interval, gain_p_value
 from metricfit.decisions._prevalence import complete_shares, estimate_shares
-from metricfit.decisions._row_costs import Money, has_row_costs
+from metricfit.decisions._row_costs import Money, check_costs, has_row_costs
 from metricfit.decisions._rows import Rows
 from metricfit.decisions._scores import check_groups, check_percentages, check_weight, match_columns, read_scores
 from metricfit.decisions._tuning import are_reversed
@@ -237,6 +237,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self.actions_ = self.money_ = self.coverage_ = self.coverage_curve_ = self.curve_ = self.reliability_ = None
         self.has_lists_ = self.share_intervals_ = self._rows = self.threshold_range_ = None
         self.attainable_, self.refusal_, self._constraints, self.constraints_ = True, "", (), list[dict[str, Any]]()
+        check_costs(self.metric, costs)
         if _rule_labels.are_many(scores, y):
             index = None if groups is None else check_groups(groups, len(scores))
             _rule_labels.fit(self, scores, y, check_weight(sample_weight, len(scores)), index)
@@ -268,6 +269,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
             If the constraints cannot be kept and ``fallback`` is None.
         """
         self.check_attainable()
+        check_costs(self.metric, costs)
         return self._way.predict(self, scores, costs)
 
     def check_attainable(self) -> None:
@@ -298,6 +300,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "offsets_")
         if (n_labels := y.shape[0] if hasattr(y, "shape") else len(y)) != len(scores):  # type: ignore[arg-type]
             raise ValueError(f"`y` should have {len(scores):,} labels to match the scores, got {n_labels:,}.")
+        check_costs(self.metric, costs)
         return self._way.score(self, scores, y, check_weight(sample_weight, len(scores)), costs)
 
     def decision_function(self, scores: Any, *, costs: Any = None) -> Floats:
@@ -316,6 +319,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
             For two classes one column: the sum of ``classes_[1]`` minus that of ``classes_[0]``.
         """
         check_is_fitted(self, "offsets_")
+        check_costs(self.metric, costs)
         found = self._way.values(self, scores, costs)
         return found[:, 1] - found[:, 0] if len(self.classes_) == 2 and self.has_lists_ is None else found
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricfit._checks import check_number
+from metricfit._printable import listed
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._abstain import CoverageCurve, read_limit, shares_of
 from metricfit.decisions._actions import NO_ANSWER, ExpectedCost, Plan, take_costs
@@ -16,7 +17,7 @@ from metricfit.decisions._budget import Budget
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._intervals import ends
 from metricfit.decisions._promise import promise_in_words
-from metricfit.decisions._row_costs import RowCosts, cost_columns, has_row_costs
+from metricfit.decisions._row_costs import RowCosts, has_row_costs
 from metricfit.decisions._rows import Rows
 from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.metrics import Cost, name_of
@@ -181,7 +182,7 @@ def _listed(cost: Cost) -> str:
     if not cost.by_names:
         return ""
     pairs = [f"{answer!r} instead of {true!r} costs {one}" for (true, answer), one in dict(cost.matrix).items()]  # type: ignore[arg-type]
-    return "; " + ", ".join(pairs[:MOST_SHOWN]) + (", ..." if len(pairs) > MOST_SHOWN else "")
+    return f"; {listed(pairs, MOST_SHOWN)}"
 
 
 def sentences(rule: DecisionRule) -> list[str]:
@@ -229,7 +230,5 @@ def to_onnx(rule: DecisionRule, dtype: str) -> Any:
 
 def _read_costs(rule: DecisionRule, costs: Any, n_rows: int) -> RowCosts | None:
     """The costs of the rows, where the metric is a cost."""
-    if isinstance(rule.metric_, Cost):
-        return RowCosts.read(rule.metric_, rule.classes_.tolist(), costs, n_rows)
-    cost_columns(rule.metric_, costs, n_rows)  # there are none: an error if some are passed
-    return None
+    metric = rule.metric_
+    return RowCosts.read(metric, rule.classes_.tolist(), costs, n_rows) if isinstance(metric, Cost) else None

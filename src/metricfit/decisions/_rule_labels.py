@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
+from metricfit._printable import listed
 from metricfit._score_names import column_names, in_order_of
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._intervals import Z, ends
@@ -84,14 +85,13 @@ def thresholds(rule: DecisionRule) -> Floats:
 
 
 def describe(rule: DecisionRule) -> str:
-    pairs = list(zip(rule.classes_.tolist(), thresholds(rule), strict=True))[:MOST_SHOWN]
-    shown = ", ".join(f"{label!r} {threshold:.3g}" for label, threshold in pairs)
-    more = ", ..." if len(rule.classes_) > MOST_SHOWN else ""
+    pairs = zip(rule.classes_.tolist(), thresholds(rule), strict=True)
+    shown = listed([f"{label!r} {threshold:.3g}" for label, threshold in pairs], MOST_SHOWN)
     what = "score" if rule.kind_ == "logit" else "probability"
     least = (
         ". Every row gets at least the label closest to its threshold" if ManyLabels.named(rule.metric).is_never_empty else ""
     )
-    return f"DecisionRule: maximise {name_of(rule.metric)}; predict a label where its {what} is above {shown}{more}{least}."
+    return f"DecisionRule: maximise {name_of(rule.metric)}; predict a label where its {what} is above {shown}{least}."
 
 
 def sentences(rule: DecisionRule) -> list[str]:

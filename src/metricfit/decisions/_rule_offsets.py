@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from metricfit._printable import listed
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._calibration import MOST_SEARCHED
 from metricfit.decisions._constraints import ClassConstraint, read_constraints, resolve_constraints
@@ -19,7 +20,6 @@ from metricfit.decisions._hard import hard_confusion, largest_class, metric_valu
 from metricfit.decisions._intervals import Judgement, constraint_interval, ends, metric_interval
 from metricfit.decisions._onnx import OnnxGraph
 from metricfit.decisions._promise import promise_in_words
-from metricfit.decisions._row_costs import cost_columns
 from metricfit.decisions._rows import FOLDS, Rows
 from metricfit.decisions._scores import LEAST_PROBABILITY
 from metricfit.decisions._solve import Solution, check_promise, solve
@@ -37,7 +37,6 @@ LOST = "The promise was made for the class shares of the fit and does not carry 
 
 def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
     """Find the offsets, and judge them on held-out rows."""
-    cost_columns(rule.metric, costs, len(rows))  # there are none: an error if some are passed
     positive, constraints = rule._positive, read_constraints(rule.subject_to)
     rule._constraints = resolve_constraints(constraints, rule.classes_.tolist(), positive, rule.metric_)
     if rule.confidence is not None:
@@ -145,23 +144,21 @@ def to_threshold(rule: DecisionRule, difference: Any) -> Any:
 
 
 def values(rule: DecisionRule, scores: Any, costs: Any) -> Floats:
-    cost_columns(rule.metric, costs, len(scores))
     return rule._read_new(scores) + rule.offsets_
 
 
 def predict(rule: DecisionRule, scores: Any, costs: Any) -> NDArray[Any]:
-    return rule.classes_[_largest(rule, scores, costs)]
+    return rule.classes_[_largest(rule, scores)]
 
 
-def _largest(rule: DecisionRule, scores: Any, costs: Any) -> Ints:
-    cost_columns(rule.metric, costs, len(scores))
+def _largest(rule: DecisionRule, scores: Any) -> Ints:
     return largest_class(rule._read_new(scores), rule.offsets_)
 
 
 def score(rule: DecisionRule, scores: Any, y: ArrayLike, weight: Floats, costs: Any) -> float:
     labels = rule._index_of(y)
     rule.check_attainable()
-    matrix = hard_confusion(_largest(rule, scores, costs), labels, weight, len(rule.classes_))
+    matrix = hard_confusion(_largest(rule, scores), labels, weight, len(rule.classes_))
     return float(metric_values(rule.metric_, matrix))
 
 
@@ -181,8 +178,7 @@ def describe(rule: DecisionRule) -> str:
         return f"DecisionRule: {goal}; predict {labels[rule._positive]!r} where its {what} is above {rule.threshold_:.4g}."
     if not rule.offsets_.any():
         return f"DecisionRule: {goal}; predict the class with the largest score."
-    pairs = list(zip(labels, rule.offsets_, strict=True))[:MOST_SHOWN]
-    shifts = ", ".join(f"{label!r} {shift:+.3g}" for label, shift in pairs) + (", ..." if len(labels) > MOST_SHOWN else "")
+    shifts = listed([f"{label!r} {shift:+.3g}" for label, shift in zip(labels, rule.offsets_, strict=True)], MOST_SHOWN)
     return f"DecisionRule: {goal}; predict the class with the largest score after adding {shifts}."
 
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricfit._checks import check_option, is_missing
 from metricfit._printable import did_you_mean
-from metricfit._score_names import labels_of_names
+from metricfit._score_names import few, labels_of_names
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._hard import row_blocks
 
@@ -279,9 +279,8 @@ def _columns(found: NDArray[Any], n_classes: int, classes: Iterable[Any] | None,
         return list(range(n_classes))
     if len(known) == n_classes:
         return known
-    shown = ", ".join(map(repr, known[:5])) + (", ..." if len(known) > 5 else "")
     raise ValueError(
-        f"`y` should have {n_classes} different labels, one per column of scores, got {len(known)}: {shown}. "
+        f"`y` should have {n_classes} different labels, one per column of scores, got {len(known)}: {few(known)}. "
         "Pass `classes`, the label of every column, or labels 0 ... k - 1."
     )
 

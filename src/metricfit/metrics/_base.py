@@ -41,11 +41,11 @@ class Counts:
     tensor([5., 3.])
     """
 
-    hits: Tensor  # correct predictions: the diagonal
-    support: Tensor  # samples of the class: row sums
-    predicted: Tensor  # samples predicted as the class: column sums
+    hits: Tensor
+    support: Tensor
+    predicted: Tensor
     total: Tensor
-    averaged: Tensor | None = None  # classes of a macro average, (..., k); None: those that are true or predicted
+    averaged: Tensor | None = None
 
     @staticmethod
     def of(matrix: Tensor) -> Counts:
