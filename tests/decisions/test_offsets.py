@@ -152,14 +152,6 @@ def test_the_two_best_classes_stay_true_while_offsets_move():
             assert (rows.rival_of(one) == others.argmax(1)).all()
 
 
-def test_one_score_per_row_and_a_function_of_the_matrix():
-    scores, labels = some(60, 2)
-    difference = scores[:, 1] - scores[:, 0]
-    one = hard_offsets(difference, labels, "f1")
-    two = hard_offsets(scores, labels, lambda c: 2 * c[1, 1] / (2 * c[1, 1] + c[0, 1] + c[1, 0]))
-    np.testing.assert_allclose(one, two, atol=1e-12)
-
-
 def smoothed(scores, labels, offsets, metric, width):
     """The metric under noise by the pipeline in torch: a second algorithm."""
     noise = mf.smoothing.Normal(width) if scores.shape[1] == 2 else mf.smoothing.Softmax(width)

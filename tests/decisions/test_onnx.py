@@ -87,12 +87,6 @@ def test_what_cannot_be_kept_does_not_travel():
         rule.to_onnx()
 
 
-def test_the_graph_is_an_addition_and_the_largest_sum():
-    logits, labels = drawn(3)
-    model = DecisionRule("f1_macro", kind="logit").fit(logits, labels).to_onnx()
-    assert [node.op_type for node in model.graph.node] == ["Add", "ArgMax", "Gather", "Identity"]
-
-
 @pytest.mark.parametrize(
     ("options", "why"),
     [

@@ -106,16 +106,6 @@ def test_labels_of_any_type(values, classes, convert):
     np.testing.assert_array_equal(mf.tune_offsets(scores, y, "f1", classes=classes), mf.tune_offsets(scores, labels, "f1"))
 
 
-def test_labels_of_tensors_and_of_named_columns():
-    scores, labels = logits(200, 3)
-    expected = mf.tune_offsets(scores, labels, "f1_macro")
-    np.testing.assert_array_equal(mf.tune_offsets(torch.tensor(scores), torch.tensor(labels), "f1_macro"), expected)
-    names = np.array(["low", "mid", "high"])
-    frame = pd.DataFrame(scores, columns=names)
-    np.testing.assert_array_equal(mf.tune_offsets(frame, names[labels], "f1_macro"), expected)
-    assert mf.decide(scores, expected, classes=names).tolist() == names[mf.decide(scores, expected)].tolist()
-
-
 def test_whole_numbers_are_columns_even_if_one_is_absent():
     scores, labels = logits(200, 3)
     kept = labels != 1

@@ -150,11 +150,6 @@ class TestPositiveClass:
 
 
 class TestNames:
-    @pytest.mark.parametrize(("name", "beta", "average"), [("f3", 3.0, "binary"), ("f0.25_macro", 0.25, "macro")])
-    def test_any_f_beta(self, name, beta, average):
-        assert metrics.get(name) == FBeta(beta, average)
-        assert metrics.name_of(metrics.get(name)) == name
-
     @pytest.mark.parametrize("name", metrics.names())
     def test_every_metric_knows_its_name(self, name):
         assert metrics.name_of(metrics.get(name)) == name
