@@ -45,47 +45,38 @@ def run(monkeypatch, capsys, tmp_path):
 @pytest.fixture(scope="session")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
-    features, target = load_wine(return_X_y=True)
-    (folder / "wine").mkdir()
-    rows = [f"{label + 1}," + ",".join(map(str, row)) for row, label in zip(features.tolist(), target, strict=True)]
-    (folder / "wine" / "wine.data").write_text("\n".join(rows) + "\n")
-    (folder / "balance-scale").mkdir()
-    lines = []
-    for a, b, c, d in itertools.product(range(1, 6), repeat=4):
-        lines.append(f"{'B' if a * b == c * d else 'L' if a * b > c * d else 'R'},{a},{b},{c},{d}")
-    (folder / "balance-scale" / "balance-scale.data").write_text("\n".join(lines) + "\n")
-    _pima(folder / "pima")
-    _mnist(folder / "mnist")
-    _car(folder / "car")
-    _adult(folder / "adult")
-    _mammography(folder / "mammography")
-    _party(folder / "cocktail-party")
-    _cifar(folder / "cifar10-jpeg")
-    _trec(folder / "trec")
-    _satellite(folder / "satellite")
-    _parts_of_speech(folder / "ud-english-ewt")
-    _newspapers(folder / "conll2000")
-    _names(folder / "wnut17")
-    _trees(folder / "sst")
+    for name, write in STAND_INS.items():
+        (folder / name).mkdir()
+        write(folder / name, np.random.default_rng(0))
     return folder
 
 
-def _pima(folder):
+def _wine(folder, random):
+    features, target = load_wine(return_X_y=True)
+    rows = [f"{label + 1}," + ",".join(map(str, row)) for row, label in zip(features.tolist(), target, strict=True)]
+    (folder / "wine.data").write_text("\n".join(rows) + "\n")
+
+
+def _balance(folder, random):
+    lines = []
+    for a, b, c, d in itertools.product(range(1, 6), repeat=4):
+        lines.append(f"{'B' if a * b == c * d else 'L' if a * b > c * d else 'R'},{a},{b},{c},{d}")
+    (folder / "balance-scale.data").write_text("\n".join(lines) + "\n")
+
+
+def _pima(folder, random):
     """Eight noisy numbers, of which the first two tell the class."""
-    random = np.random.default_rng(0)
     values = random.normal(3.0, 2.0, (120, 8))
     labels = (values[:, 0] + values[:, 1] + random.normal(0.0, 1.0, 120) > 6.0).astype(int)
-    folder.mkdir()
     rows = [",".join(f"{value:.3f}" for value in row) + f",{label}" for row, label in zip(values, labels, strict=True)]
     (folder / "pima-indians-diabetes.csv").write_text("\n".join(rows))
 
 
-def _mnist(folder):
+def _mnist(folder, random):
     """scikit-learn's digits, 8 by 8, spread over 28 by 28."""
     images, labels = load_digits(return_X_y=True)
     spread = np.arange(28) * 8 // 28
     images = (images.reshape(-1, 8, 8)[:, spread][:, :, spread] / 16.0 * 255.0).astype(np.uint8)
-    folder.mkdir()
     for part, rows in (("train", slice(1000)), ("t10k", slice(1000, 1300))):
         _idx(folder / f"{part}-images-idx3-ubyte.gz", images[rows])
         _idx(folder / f"{part}-labels-idx1-ubyte.gz", labels[rows].astype(np.uint8))
@@ -96,10 +87,8 @@ def _idx(file, values):
     file.write_bytes(gzip.compress(head + values.tobytes()))
 
 
-def _car(folder):
+def _car(folder, random):
     """Six words, of which two tell the class, but for one row in ten."""
-    random = np.random.default_rng(0)
-    folder.mkdir()
     lines = []
     for _ in range(150):
         price, safety = random.choice(["low", "med", "high"], 2)
@@ -109,10 +98,8 @@ def _car(folder):
     (folder / "car.data").write_text("\n".join(lines) + "\n")
 
 
-def _adult(folder):
+def _adult(folder, random):
     """Six numbers and eight words; age, and schooling by its word, tell the class; the second file is written another way."""
-    random = np.random.default_rng(0)
-    folder.mkdir()
     for name, n_rows, end, head in (("adult.data.gz", 400, "", ""), ("adult.test.gz", 200, ".", "|1x3 Cross validator\n")):
         lines = []
         for _ in range(n_rows):
@@ -125,22 +112,19 @@ def _adult(folder):
         (folder / name).write_bytes(gzip.compress((head + "\n".join(lines) + "\n\n").encode()))
 
 
-def _mammography(folder):
+def _mammography(folder, random):
     """Six numbers, and one row in ten positive, its first two numbers large."""
-    random = np.random.default_rng(0)
     values, labels = random.normal(0.0, 1.0, (500, 6)), np.arange(500) % 10 == 0
     values[labels, :2] += 2.0
     rows = [
         ",".join(f"{value:.4f}" for value in row) + f",'{1 if label else -1}'"
         for row, label in zip(values, labels, strict=True)
     ]
-    folder.mkdir()
     (folder / "mammography.csv").write_text("\n".join(rows) + "\n")
 
 
-def _party(folder):
+def _party(folder, random):
     """Six people in 40 frames; the first three stand together, the others elsewhere, and the last one often alone."""
-    random = np.random.default_rng(0)
     features, groups = [], []
     for frame in range(40):
         centres = np.repeat(random.uniform(0.0, 6.0, (2, 2)), 3, axis=0)
@@ -148,20 +132,17 @@ def _party(folder):
         people = (f"ID_{number:03} {x:.2f} {y:.2f} {angle:.3f}" for number, (x, y, angle) in enumerate(places, 1))
         features.append(f"{frame}.5 {' '.join(people)}")
         groups.append(f"{frame}.5 < ID_003 ID_001 ID_002 > < ID_004 ID_005 {'' if frame % 2 else 'ID_006 '}> ")
-    folder.mkdir()
     (folder / "features.txt").write_text("\n".join(features) + "\n")
     (folder / "group_names.txt").write_text("\n".join(groups) + "\n")
 
 
-def _cifar(folder):
+def _cifar(folder, random):
     """Noisy pictures of one colour per class."""
     from PIL import Image
 
     from reproductions.lab.datasets import CIFAR10_CLASSES
 
-    random = np.random.default_rng(0)
     colours = random.integers(40, 215, (10, 3))
-    folder.mkdir()
     for part, n_each in (("train", 20), ("test", 6)):
         with tarfile.open(folder / f"{part}.tar.gz", "w:gz") as archive:
             for name, colour in zip(CIFAR10_CLASSES, colours, strict=True):
@@ -174,12 +155,10 @@ def _cifar(folder):
                     archive.addfile(about, io.BytesIO(file.getvalue()))
 
 
-def _trec(folder):
+def _trec(folder, random):
     """Questions whose first word tells the class, but for one in ten that begins as any other; the rest is chatter."""
-    random = np.random.default_rng(0)
     begins = {"ABBR": "Expand", "DESC": "Why", "ENTY": "Which", "HUM": "Who", "LOC": "Where", "NUM": "When"}
     chatter = ["was", "is", "the", "a", "king", "of", "born", "in", "city", "river", "old", "made", "?"]
-    folder.mkdir()
     for name, n_each in (("train_5500.label", 12), ("TREC_10.label", 4)):
         lines = []
         for kind, begin in begins.items():
@@ -190,10 +169,8 @@ def _trec(folder):
         (folder / name).write_text("\n".join(lines) + "\n")
 
 
-def _satellite(folder):
+def _satellite(folder, random):
     """36 whole numbers, bright where the class says, in two files; class 6 does not occur."""
-    random = np.random.default_rng(0)
-    folder.mkdir()
     for name, n_rows in (("sat.trn", 150), ("sat.tst", 60)):
         labels = random.choice([1, 2, 3, 4, 5, 7], n_rows)
         values = random.integers(40, 60, (n_rows, 36)) + 30 * (np.arange(36) % 8 == labels[:, None])
@@ -201,11 +178,9 @@ def _satellite(folder):
         (folder / name).write_text("\n".join(rows) + "\n")
 
 
-def _parts_of_speech(folder):
+def _parts_of_speech(folder, random):
     """Sentences in CoNLL-U, in which the word tells its part of speech."""
-    random = np.random.default_rng(0)
     words = {"NOUN": ["king", "river", "city"], "VERB": ["sees", "makes"], "DET": ["the", "a"], "ADJ": ["old", "new"]}
-    folder.mkdir()
     for part, n_sentences in (("train", 60), ("dev", 15), ("test", 15)):
         lines = []
         for _ in range(n_sentences):
@@ -217,11 +192,9 @@ def _parts_of_speech(folder):
         (folder / f"en_ewt-ud-{part}.conllu.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
 
 
-def _newspapers(folder):
+def _newspapers(folder, random):
     """A zip archive of sentences with a word, its part of speech and a chunk per line."""
-    random = np.random.default_rng(0)
     words = {"NN": ["king", "river", "city"], "VBZ": ["sees", "makes"], "DT": ["the", "a"], "JJ": ["old", "new"]}
-    folder.mkdir()
     with zipfile.ZipFile(folder / "conll2000.zip", "w") as archive:
         for part, n_sentences in (("train", 80), ("test", 15)):
             lines = []
@@ -231,16 +204,14 @@ def _newspapers(folder):
             archive.writestr(f"conll2000/{part}.txt", "\n".join(lines))
 
 
-def _names(folder):
+def _names(folder, random):
     """A word and a tag per line; names of one or two words begin with a capital."""
-    random = np.random.default_rng(0)
     pieces = [
         [("the", "O")],
         [("river", "O"), ("of", "O")],
         [("Ann", "B-person"), ("Lee", "I-person")],
         [("Rome", "B-location")],
     ]
-    folder.mkdir()
     for name, n_sentences in (("wnut17train.conll", 60), ("emerging.dev.conll", 15), ("emerging.test.annotated", 15)):
         lines = []
         for _ in range(n_sentences):
@@ -250,9 +221,8 @@ def _names(folder):
         (folder / name).write_text("\n".join(lines) + "\n")
 
 
-def _trees(folder):
+def _trees(folder, random):
     """Binary trees; the label of a node is the mean of its words' labels."""
-    random = np.random.default_rng(0)
     labels = {"awful": 0, "dull": 1, "film": 2, "fine": 3, "great": 4}
 
     def write(n_words):
@@ -263,7 +233,25 @@ def _trees(folder):
         (left, first), (right, second) = write(n_left), write(n_words - n_left)
         return f"({round(np.mean(first + second))} {left} {right})", first + second
 
-    folder.mkdir()
     for part, n_sentences in (("train", 40), ("dev", 10), ("test", 10)):
         lines = [write(random.integers(1, 7))[0] for _ in range(n_sentences)]
         (folder / f"{part}.txt.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+
+
+STAND_INS = {
+    "wine": _wine,
+    "balance-scale": _balance,
+    "pima": _pima,
+    "mnist": _mnist,
+    "car": _car,
+    "adult": _adult,
+    "mammography": _mammography,
+    "cocktail-party": _party,
+    "cifar10-jpeg": _cifar,
+    "trec": _trec,
+    "satellite": _satellite,
+    "ud-english-ewt": _parts_of_speech,
+    "conll2000": _newspapers,
+    "wnut17": _names,
+    "sst": _trees,
+}

@@ -8,10 +8,10 @@ from torch import nn
 
 import metricfit as mf
 from reproductions._experiment import Scope
-from reproductions.exact_2022 import tabular
-from reproductions.exact_2022._arms import ARMS, RANGES, draw_options, search_and_refit, table_8, train_seeds
+from reproductions.exact_2022 import _arms, tabular
+from reproductions.exact_2022._arms import ARMS, RANGES, draw_options, search_and_refit, table_8
 from reproductions.exact_2022._batched import Method, Options, train_models
-from reproductions.exact_2022._protocol import FLOOR, SIGMA, Dataset, fit_exact, fit_linear
+from reproductions.exact_2022._protocol import FLOOR, SIGMA, Dataset, fit_linear
 from reproductions.exact_2022._slopes import exact_slopes, win_slopes
 from reproductions.exact_2022._splits import load_splits
 
@@ -26,20 +26,14 @@ def random_data(n_classes, n_rows=300, n_features=6):
     return Dataset((features, labels), (features, labels), n_classes)
 
 
-def exact_schedule():
-    return mf.schedules.geometric(*SIGMA, STEPS)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize(
     ("method", "loss", "options"),
     [
-        (Method("cross-entropy"), nn.CrossEntropyLoss(), {"clip": 0.1}),
         (Method("cross-entropy", normalize=True), nn.CrossEntropyLoss(), {"clip": 0.5, "floor": 0.2}),
         (Method("hinge"), mf.HingeLoss(margin=0.5), {"margin": 0.5, "decay": 0.01}),
         (Method("exact", normalize=True), mf.ExactLoss(margin=0.4), {"margin": 0.4, "floor": FLOOR}),
-        (Method("exact", normalize=True), mf.ExactLoss(), {"decay": 0.001}),
-        (Method("exact", "constant"), mf.ExactLoss(margin=2.0), {"margin": 2.0}),
+        (Method("exact", "constant"), mf.ExactLoss(margin=2.0), {"margin": 2.0, "decay": 0.001}),
     ],
 )
 def test_many_models_take_the_steps_of_the_trainer(method, loss, options, n_classes):
@@ -47,7 +41,8 @@ def test_many_models_take_the_steps_of_the_trainer(method, loss, options, n_clas
     data, rate, seed = random_data(n_classes), 0.5, 3
     known = {name: options[name] for name in ("clip", "decay") if name in options}
     normalizer = mf.GradientNormalizer(floor=options.get("floor", 0.0)) if method.normalize else None
-    scale = None if method.loss != "exact" else exact_schedule() if method.sigma == "scheduled" else mf.schedules.constant(1.0)
+    sigma = mf.schedules.geometric(*SIGMA, STEPS) if method.sigma == "scheduled" else mf.schedules.constant(1.0)
+    scale = sigma if method.loss == "exact" else None
     one = fit_linear(data, loss, rate=rate, seed=seed, steps=STEPS, scale=scale, normalizer=normalizer, **known)
     drawn = Options.filled((3, 2), **options)
     drawn.rate[:] = torch.tensor([[0.1, 0.2], [2.0, rate], [0.3, 1.0]])
@@ -57,14 +52,6 @@ def test_many_models_take_the_steps_of_the_trainer(method, loss, options, n_clas
     torch.testing.assert_close(many.weights[1, :, 1], found, rtol=1e-4, atol=1e-4)
     assert (many.weights[1, :, 0] - found).abs().max() > 1e-2  # another rate ends elsewhere
     assert torch.equal(many.predict(features)[1, 1], one.scores(data.train[0]).argmax(1))
-
-
-def test_fit_exact_is_the_arm_with_a_floor():
-    data = random_data(4)
-    one = fit_exact(data, rate=1.0, margin=0.3, seed=0, steps=STEPS)
-    options = ARMS["EXACT"].restrict(Options.filled((1, 1), 1.0, margin=0.3))
-    many = train_seeds(data, "EXACT", options, steps=STEPS, seeds=[5, 0])
-    torch.testing.assert_close(many.weights[1, :, 0, :-1], one.module.linear.weight, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
@@ -82,8 +69,8 @@ def test_slopes_are_those_of_the_loss(n_classes):
     torch.testing.assert_close(by_sigma.flatten().double(), width.grad, rtol=1e-4, atol=1e-7)
 
 
-@pytest.mark.parametrize("n_classes", [3, 4, 8, 10])
-@pytest.mark.parametrize("spread", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("n_classes", [3, 4, 10])
+@pytest.mark.parametrize("spread", [0.1, 4.0])
 def test_the_trapezoidal_rule_is_the_quadrature(n_classes, spread):
     draw = torch.Generator().manual_seed(0)
     scores, labels = spread * torch.randn(500, n_classes, generator=draw), torch.randint(0, n_classes, (500,), generator=draw)
@@ -129,21 +116,14 @@ def test_draws_are_within_table_8_and_the_same_for_all_methods():
     assert torch.equal(exact.margin, drawn.margin)
 
 
-def test_search_takes_the_best_on_held_out_rows():
+def test_search_takes_the_best_on_held_out_rows(monkeypatch):
     """Of three draws two hardly move the weights. They are worse on the rows held out, and only the other is trained again."""
-    data = random_data(3)
+    data, arm = random_data(3), ARMS["Cross-entropy"]
     inner, held_out = ((data.train[0][None, part], data.train[1][None, part]) for part in (slice(240), slice(240, None)))
-    rows, seen = (data.train[0][None], data.train[1][None]), []
-
-    class Watched(type(ARMS["EXACT"])):
-        def restrict(self, drawn):
-            drawn.rate[:] = torch.tensor([[1e-6, 1.0, 1e-6]])
-            seen.append(drawn)
-            return drawn
-
-    arm = Watched(Method("cross-entropy"))
+    rows, drawn = (data.train[0][None], data.train[1][None]), Options.filled((1, 3))
+    drawn.rate[:] = torch.tensor([[1e-6, 1.0, 1e-6]])
+    monkeypatch.setattr(_arms, "draw_options", lambda n_draws, seeds: drawn)
     chosen = search_and_refit(arm, rows, inner, held_out, 3, n_draws=3, steps=STEPS, seeds=[0])
-    assert len(seen) == 1
     assert chosen.options.rate.item() == 1.0
     again = train_models(*rows, 3, arm.method, chosen.options, steps=STEPS, seeds=[0])
     assert torch.equal(chosen.models.weights, again.weights)
@@ -152,12 +132,8 @@ def test_search_takes_the_best_on_held_out_rows():
 
 def test_splits_share_no_rows_and_use_all(data):
     found = load_splits("balance-scale", data, 3)
-    assert [part[1].shape for part in (found.train, found.inner, found.held_out, found.test)] == [
-        (3, 500),
-        (3, 400),
-        (3, 100),
-        (3, 125),
-    ]
+    shapes = [tuple(part[1].shape) for part in (found.train, found.inner, found.held_out, found.test)]
+    assert shapes == [(3, 500), (3, 400), (3, 100), (3, 125)]
     counts = torch.stack([labels.bincount() for labels in found.test[1]])
     assert ((counts - 0.2 * torch.tensor([49, 288, 288])).abs() < 1.0).all()  # stratified
     assert not torch.equal(found.test[0][0], found.test[0][1])
@@ -184,8 +160,7 @@ def test_table_8_has_what_each_method_uses():
 
 
 def test_discordant_rows_are_the_difference_of_the_accuracies(data):
-    scope = Scope(data, quick=True)
-    (exact,) = tabular.run({"set": "balance-scale", "method": "EXACT"}, scope)
-    (plain,) = tabular.run({"set": "balance-scale", "method": "Cross-entropy"}, scope)
+    runs = ({"set": "balance-scale", "method": method} for method in ("EXACT", "Cross-entropy"))
+    (exact,), (plain,) = (tabular.run(cell, Scope(data, quick=True)) for cell in runs)
     assert exact["only_exact"] - exact["only_plain"] == pytest.approx((exact["test"] - plain["test"]) / 100.0 * 125)
     assert exact["test_rows"] == 125

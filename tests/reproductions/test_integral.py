@@ -4,7 +4,6 @@ import pytest
 import torch
 
 import metricfit as mf
-from reproductions.exact_2022._cost import peak_megabytes
 from reproductions.exact_2022._estimates import by_mpmath, by_smoothing, drawing
 
 
@@ -22,11 +21,3 @@ def test_random_methods_mean_the_integral(method):
     for drawn, exact in zip(drawing(method, 64)(n_rows), truth, strict=True):
         off = (drawn.mean(0) - exact).abs()
         assert (off <= 4.0 * drawn.std(0) / n_rows**0.5).all()
-
-
-def test_memory_is_the_most_at_once():
-    def run():
-        torch.zeros(500_000)  # 2 MB, given back
-        return [torch.zeros(250_000) for _ in range(3)]
-
-    assert peak_megabytes(run) == pytest.approx(3.0)

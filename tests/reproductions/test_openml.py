@@ -25,19 +25,22 @@ def answers(monkeypatch, answer):
 
 
 def test_openml_is_asked_and_identifiers_are_left_out(monkeypatch, tmp_path):
-    frame = pd.DataFrame({"MouseID": ["a", "b"], "DYRK1A_N": [0.5, None], "Genotype": ["c", "t"]})
-    asked = answers(monkeypatch, SimpleNamespace(data=frame, target=pd.Series(["x", "y"], dtype="category")))
+    """As an example of a part of a set, satellite47 keeps the rows of two classes."""
+    frame = pd.DataFrame({"MouseID": ["a", "b", "c"], "DYRK1A_N": [0.5, 1.0, None]})
+    asked = answers(monkeypatch, SimpleNamespace(data=frame, target=pd.Series(["4.", "1.", "7."], dtype="category")))
     features, labels = tables.load("mice-protein", tmp_path)
-    assert asked == [("MiceProtein", 4)]
     assert list(features.columns) == ["x0"]
+    assert features["x0"].isna().tolist() == [False, False, True]
+    assert labels.tolist() == ["4.", "1.", "7."]
+    features, labels = tables.load("satellite47", tmp_path)
     assert features["x0"].isna().tolist() == [False, True]
-    assert labels.tolist() == ["x", "y"]
+    assert labels.tolist() == ["4.", "7."]
+    assert asked == [("MiceProtein", 4), ("satimage", 1)]
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("pima", "Download 'diabetes' (version 1) from OpenML or"),
         ("cylinder-bands-as-spelled", "Download 'cylinder-bands' (version 2) from OpenML or"),
         ("audit-risk", "Download it from OpenML or"),
     ],
@@ -48,12 +51,3 @@ def test_without_a_network_an_error_says_what_to_fetch(name, said, monkeypatch, 
         tables.load(name, tmp_path)
     assert f"Data set {name!r} not found: {tmp_path}" in str(error.value)
     assert said in str(error.value)
-
-
-def test_satellite47_is_a_part_of_satellite(monkeypatch, tmp_path):
-    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
-    asked = answers(monkeypatch, SimpleNamespace(data=frame, target=pd.Series(["4.", "1.", "7."])))
-    features, labels = tables.load("satellite47", tmp_path)
-    assert asked == [("satimage", 1)]
-    assert features["x0"].tolist() == [1.0, 3.0]
-    assert labels.tolist() == ["4.", "7."]

@@ -19,21 +19,15 @@ SCOPES = {
 }
 GAINS = {
     ("exact-vision", ""): {
-        "EXACT over cross-entropy, accuracy, mnist, SGD": 0.03,
         "EXACT over hinge, accuracy, mnist, ASAM": -0.04,
         "EXACT over cross-entropy, accuracy, cifar10, SGD": 0.79,
         "EXACT over cross-entropy, accuracy, cifar10, Adam": -1.10,
-        "EXACT over hinge, accuracy, cifar10, Adam": -0.01,
-        "EXACT over cross-entropy, accuracy, cifar10, ASAM": 0.50,
-        "EXACT over hinge, accuracy, cifar10, SGD": 1.97,
         "EXACT, 1 sample over 16, accuracy, cifar10": None,
     },
     ("east-tabular", ""): {
         "F1* over CE, F1, adult": 21.6,
         "Acc* over CE, accuracy, mammography": -0.1,
-        "MCC* over CE, MCC, mammography": 3.1,
         "F1* over CE, F1, mammography": -0.5,  # exactly, for that is where a tie ends
-        "F1* over CE, F1, cocktail-party": 0.4,
         "MCC* over CE, MCC, adult-btg": 7.6,
     },
     ("east-splits", ""): {
@@ -45,7 +39,6 @@ GAINS = {
         "random forest over CCS, accuracy, CIFAR-10": 34.9,
     },
     ("east-image", ""): {
-        "F1* over CE, macro F1, CIFAR-10": 1.0,
         "Acc* over CE, accuracy, CIFAR-10": 1.3,
         "MCC* over CE, MCC, CIFAR-10": 0.7,
         "F1* over Dice, macro F1, CIFAR-10": 62.8,
@@ -55,12 +48,9 @@ GAINS = {
     ("east-beta", ""): {
         "precision(dog), beta 0.25 over CE": 13.4,
         "recall(dog), beta 5 over CE": 8.5,
-        "macro F1, dog beta 0.25 over CE": 0.8,
         "macro F1, dog beta 5 over CE": 1.5,
-        "precision(frog), beta 0.25 over CE": 10.5,
         "recall(frog), beta 5 over CE": 7.9,
         "macro F1, frog beta 0.25 over CE": 2.0,
-        "macro F1, frog beta 5 over CE": 1.5,
         "precision(frog), dog beta 0.25 minus 5": -1.2,
         "recall(frog), dog beta 0.25 minus 5": 2.5,
         "precision(dog), beta 0.1 over 10": 9.9,
@@ -87,12 +77,9 @@ def test_published_gains(name, data):
 
 def test_exact_is_best_in_seven_of_twelve_comparisons():
     """Section 6.1.2 counts so in Table 3; a tie of the means, on MNIST with Adam, is not won."""
-    wins = 0
-    for optimizer in ("SGD", "Adam", "ASAM"):
-        for index in range(len(exact.VISION)):
-            ours, *others = (exact.VISION_TEST[optimizer, loss][index][0] for loss in ("EXACT", "Cross-entropy", "Hinge"))
-            wins += ours > max(others)
-    assert wins == 7
+    by_loss = ([exact.VISION_TEST[optimizer, loss] for loss in exact.LOSSES] for optimizer in ("SGD", "Adam", "ASAM"))
+    means = [[mean for mean, _ in cell] for losses in by_loss for cell in zip(*losses, strict=True)]
+    assert sum(ours > max(others) for *others, ours in means) == 7
 
 
 def test_deviations_of_exact_stand_beside_the_means():

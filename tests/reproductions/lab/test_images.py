@@ -3,7 +3,6 @@
 import gzip
 import io
 import tarfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from reproductions.lab import datasets
 from reproductions.lab.datasets import CIFAR10_CLASSES
 
 RANDOM = np.random.default_rng(0)
-FASHION = Path("/usr/share/datasets/fashion-mnist")
 
 
 def idx(values):
@@ -30,8 +28,9 @@ def write_mnist(folder, labels=(0, 1, 2, 3, 4), part="train", pack=gzip.compress
     return images
 
 
-@pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, ".gz"), (bytes, "")])
-@pytest.mark.parametrize(("part", "prefix"), [("train", "train"), ("test", "t10k")])
+@pytest.mark.parametrize(
+    ("pack", "suffix", "part", "prefix"), [(gzip.compress, ".gz", "train", "train"), (bytes, "", "test", "t10k")]
+)
 def test_mnist(tmp_path, pack, suffix, part, prefix):
     written = write_mnist(tmp_path, part=prefix, pack=pack, suffix=suffix)
     images, labels = datasets.mnist(tmp_path, part)
@@ -43,28 +42,18 @@ def test_mnist(tmp_path, pack, suffix, part, prefix):
     ("content", "message"),
     [
         (b"<html>", r"an idx file of bytes, but cannot be read: it begins with b'<ht'"),
-        (b"\x00\x00\x08\x03\x00\x00", r"an idx file of bytes, but cannot be read"),
         (idx(np.zeros((2, 28, 28), np.uint8))[:-9], r"an idx file of bytes, but cannot be read: cannot reshape array"),
         (gzip.compress(bytes(99), mtime=0)[:-9], r"an idx file of bytes, but cannot be read"),
         (idx(np.zeros((5, 6, 6), np.uint8)), r"images of shape \(28, 28\), got an array of \(5, 6, 6\)"),
-        (idx(np.zeros((2, 28, 28), np.uint8)), r"2 labels 0 ... 9, one per image, got an array of \(5,\) up to 4"),
+        (idx(np.zeros((2, 28, 28), np.uint8)), r"2 labels 0 ... 9, one per image, got an array of \(5,\) up to 11"),
     ],
 )
 def test_a_damaged_idx_file(tmp_path, content, message):
-    write_mnist(tmp_path)
+    write_mnist(tmp_path, [0, 1, 2, 3, 11])
     is_packed = content.startswith(b"\x1f\x8b")
     (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(content if is_packed else gzip.compress(content))
     with pytest.raises(DataError, match=f"ubyte.gz should (be|have) {message}"):
         datasets.mnist(tmp_path)
-
-
-def test_labels_beyond_the_classes(tmp_path):
-    write_mnist(tmp_path, [3, 11])
-    with pytest.raises(DataError, match=r"should have 2 labels 0 ... 9, one per image, got an array of \(2,\) up to 11"):
-        datasets.mnist(tmp_path)
-    (tmp_path / "test_batch.bin").write_bytes(b"\x0a" + bytes(3072))
-    with pytest.raises(DataError, match=r"test_batch.bin should have labels 0 ... 9, got 10"):
-        datasets.cifar10(tmp_path, "test")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +120,7 @@ def test_every_form_of_cifar10_gives_the_same_rows(tmp_path, form):
     assert CIFAR10_CLASSES[5:7] == ("dog", "frog")  # arXiv 2405.20954, section C.1
 
 
-def test_damaged_cifar10(tmp_path):
+def test_damaged_archive_of_cifar10(tmp_path):
     members = {name: jpeg(picture) for name, picture in cifar_pictures(1).items()}
     file = tmp_path / "train.tar.gz"
     write_files(tmp_path, file.name, {name: content for name, content in members.items() if "ship" not in name})
@@ -145,13 +134,21 @@ def test_damaged_cifar10(tmp_path):
         file.write_bytes(content)
         with pytest.raises(DataError, match=r"train.tar.gz should be JPEG images .*, but cannot be read"):
             datasets.cifar10(tmp_path)
-    (tmp_path / "data_batch_1.bin").write_bytes(bytes(3073 + 5))
-    for number in range(2, 6):
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (bytes(3073 + 5), r"data_batch_1.bin should have records of 3073 bytes, got 3,078 bytes"),
+        (b"\x0a" + bytes(3072), r"data_batch_1.bin should have labels 0 ... 9, got 10"),
+        (bytes(3073), r"data_batch_2.bin is missing"),
+    ],
+)
+def test_damaged_batches_of_cifar10(tmp_path, content, message):
+    (tmp_path / "data_batch_1.bin").write_bytes(content)
+    for number in range(3, 6) if "missing" in message else range(2, 6):
         (tmp_path / f"data_batch_{number}.bin").write_bytes(bytes(3073))
-    with pytest.raises(DataError, match=r"data_batch_1.bin should have records of 3073 bytes, got 3,078 bytes"):
-        datasets.cifar10(tmp_path)
-    (tmp_path / "data_batch_4.bin").unlink()
-    with pytest.raises(DataError, match=r"data_batch_4.bin is missing"):
+    with pytest.raises(DataError, match=message):
         datasets.cifar10(tmp_path)
 
 
@@ -201,28 +198,17 @@ def test_svhn(tmp_path):
     [
         ({"y": np.ones((4, 1))}, r"should be a Matlab file with X and y, but cannot be read: 'X'"),
         ({"X": X[:30], "y": np.ones((4, 1))}, r"should have X of uint8 .* got uint8 \(30, 32, 3, 4\) and 4 labels"),
-        ({"X": X.astype(float), "y": np.ones((4, 1))}, r"got float64 \(32, 32, 3, 4\)"),
         ({"X": X, "y": np.ones((3, 1))}, r"and n labels y, got .* and 3 labels"),
         ({"X": X, "y": np.zeros((4, 1))}, r"should have labels 1 ... 10, got 0 ... 0"),
-        (b"not a Matlab file" * 50, r"should be a Matlab file with X and y, but cannot be read"),
     ],
 )
 def test_damaged_svhn(tmp_path, variables, message):
-    file = tmp_path / "train_32x32.mat"
-    if isinstance(variables, bytes):
-        file.write_bytes(variables)
-    else:
-        savemat(file, variables)
+    savemat(tmp_path / "train_32x32.mat", variables)
     with pytest.raises(DataError, match=message):
         datasets.svhn(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["mnist", "fashion-mnist"])
-def test_real_digits(real, name):
-    if name == "fashion-mnist" and not FASHION.is_dir():
-        pytest.skip(f"{FASHION} is not there: Debian's package dataset-fashion-mnist installs it")
-    folder = FASHION if name == "fashion-mnist" else real(name)
-    (train, labels), (test, test_labels) = datasets.mnist(folder), datasets.mnist(folder, "test")
+def test_real_digits(real):
+    (train, labels), (test, test_labels) = datasets.mnist(real("mnist")), datasets.mnist(real("mnist"), "test")
     assert (train.shape, test.shape, len(test_labels)) == ((60_000, 1, 28, 28), (10_000, 1, 28, 28), 10_000)
-    counts = labels.bincount()
-    assert (counts[5], counts[1]) == ((5_421, 6_742) if name == "mnist" else (6_000, 6_000))
+    assert labels.bincount()[[5, 1]].tolist() == [5_421, 6_742]
