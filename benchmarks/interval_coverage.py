@@ -29,7 +29,7 @@ from benchmarks.promises import Truth, settings
 from metricfit import metrics
 from metricfit._typing import Floats
 from metricfit.decisions import DecisionRule, _prevalence, _tuning, hard_confusion, metric_values
-from metricfit.decisions._calibration import fit_scale_and_bias
+from metricfit.decisions._calibration import calibrate
 from metricfit.decisions._curve import Curve
 from metricfit.decisions._rows import Rows
 from reproductions._machine import hardware
@@ -208,9 +208,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder for interval_coverage.csv and its report")
     given = parser.parse_args()
     warnings.simplefilter("error")
-    calibrate = remembered(fit_scale_and_bias)
+    once = remembered(calibrate)
     for module in (_tuning, _prevalence):
-        vars(module)["fit_scale_and_bias"] = calibrate
+        vars(module)["calibrate"] = once
     file = given.out / "interval_coverage.csv" if given.out is not None else None
     cells = pd.read_csv(file) if file is not None and file.exists() else None
     drawn = drawn_pools() | drawn_pools_of_four()

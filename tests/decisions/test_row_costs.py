@@ -10,7 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from metricfit import DecisionRule
-from metricfit.decisions._actions import FACTORS, Calibration, ExpectedCost
+from metricfit.decisions._actions import FACTORS, ExpectedCost, calibrate_rows
+from metricfit.decisions._calibration import Calibration
 from metricfit.decisions._row_costs import Money, RowCosts
 from metricfit.decisions._rows import Rows
 from metricfit.metrics import Cost
@@ -80,7 +81,7 @@ class TestAgainstBruteForce:
         costs = RowCosts.read(rule.metric, [0, 1], {"amount": np.full(n, 5.0)}, n)
         answers = np.empty((len(FACTORS), n), int)
         for part in rows.folds():
-            p = Calibration.fit(rows.take(~part)).probabilities(rows.scores[part])[:, 1]
+            p = calibrate_rows(rows.take(~part)).probabilities(rows.scores[part])[:, 1]
             for index, one in enumerate(FACTORS):
                 answers[index, part] = one * 5.0 * p > 1.0 - p
         paid = np.array([costs.paid(labels, one) for one in answers])

@@ -148,20 +148,11 @@ def read_sheet(path: Path) -> Sheet:
     return Sheet(visible[0], len(visible), start[0], rows)
 
 
-@dataclass(frozen=True)
-class ArffHeader:
-    """The columns with their types ("number", "string", or "" for a date), and the number of lines before ``@data``."""
-
-    names: tuple[str, ...]
-    types: tuple[str, ...]
-    n_lines: int
-
-
-def read_arff_header(lines: Iterable[str], path: Path) -> ArffHeader:
-    """Read up to the first row. Sparse rows are refused.
+def read_arff_header(lines: Iterable[str], path: Path) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    """The names of the columns, their types ("number", "string", or "" for a date), and the number of lines before ``@data``.
 
     >>> read_arff_header(["@attribute 'my size' real", "@attribute sort {a, b}", "@data", "1.5, a"], Path("r.arff"))
-    ArffHeader(names=('my size', 'sort'), types=('number', 'string'), n_lines=2)
+    (('my size', 'sort'), ('number', 'string'), 2)
     """
     columns: list[tuple[str, str]] = []
     numbered = enumerate(map(str.strip, lines), 1)
@@ -178,7 +169,7 @@ def read_arff_header(lines: Iterable[str], path: Path) -> ArffHeader:
     if first.startswith("{"):
         raise DataError(f"{path} is a sparse ARFF file, which is not supported. Convert it with Weka's SparseToNonSparse.")
     names, types = zip(*columns, strict=True)
-    return ArffHeader(names, types, number - 1)
+    return names, types, number - 1
 
 
 def _column(line: str, where: str) -> tuple[str, str]:

@@ -76,8 +76,8 @@ def layout_of(path: Path, *, delimiter: str | None = None, encoding: str | None 
         if format == "jsonl":
             return _named_layout(read_keys(path, compressed, encoding), notes, **text)
         with open_text(path, compressed, encoding) as lines:
-            found = read_arff_header(lines, path)
-        return _named_layout(found.names, notes, types=found.types, blank_lines=found.n_lines, **text)  # @data is the header
+            names, types, n_lines = read_arff_header(lines, path)
+        return _named_layout(names, notes, types=types, blank_lines=n_lines, **text)  # @data is the header
 
 
 def _csv_layout(

@@ -20,11 +20,10 @@ import numpy as np
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._abstain import Abstention, Bools, fit_threshold
 from metricfit.decisions._budget import Budget
-from metricfit.decisions._calibration import NEVER, fit_scale_and_bias
+from metricfit.decisions._calibration import Calibration, calibrate
 from metricfit.decisions._intervals import Judgement
 from metricfit.decisions._row_costs import Money, RowCosts
 from metricfit.decisions._rows import Rows, rank_in_class
-from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._solve import START_ROWS
 from metricfit.decisions._tuning import fit_calibrated_offsets
 from metricfit.metrics import Metric
@@ -37,32 +36,13 @@ CLEARLY = 2.0  # standard errors of a difference
 FACTORS = np.exp(np.linspace(-1.4, 1.4, 29))  # 0.25 to 4.1, and 1 in the middle
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """Probabilities from scores, by a scale and a bias for each class."""
-
-    scale: float
-    bias: Floats
-
-    @classmethod
-    def fit(cls, rows: Rows) -> Self:
-        """The calibration of these rows. Scores that say nothing get the shares of the classes."""
-        scale, bias = fit_scale_and_bias(rows.scores, rows.labels, rows.weight)
-        if scale == 0.0 or np.ptp(rows.scores - rows.scores[:, :1], 0).max() < CONSTANT:
-            scale = 0.0
-            shares = np.bincount(rows.labels, rows.weight, rows.n_classes) / rows.weight.sum()
-            bias = np.log(np.maximum(shares, 1e-12))
-        return cls(scale, bias)
-
-    def probabilities(self, scores: Floats) -> Floats:
-        return softmax_and_normalizer(np.where(scores == NEVER, NEVER, self.scale * scores + self.bias))[0]
-
-    def to_plain(self) -> dict[str, Any]:
-        return {"scale": self.scale, "bias": self.bias.tolist()}
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(float(plain["scale"]), np.array(plain["bias"], np.float64))
+def calibrate_rows(rows: Rows) -> Calibration:
+    """The calibration of these rows. Scores that say nothing get the shares of the classes."""
+    found = calibrate(rows.scores, rows.labels, rows.weight)
+    if found.scale > 0.0 and np.ptp(rows.scores - rows.scores[:, :1], 0).max() >= CONSTANT:
+        return found
+    shares = np.bincount(rows.labels, rows.weight, rows.n_classes) / rows.weight.sum()
+    return Calibration(0.0, np.log(np.maximum(shares, 1e-12)))
 
 
 @dataclass(frozen=True)
@@ -81,7 +61,7 @@ class ExpectedCost:
     def fit(cls, rows: Rows, costs: RowCosts | None) -> Self:
         assert costs is not None
         always = [rows.weight @ costs.paid(rows.labels, np.full(len(rows), answer)) for answer in range(rows.n_classes)]
-        found = cls(Calibration.fit(rows), int(np.argmin(always)))
+        found = cls(calibrate_rows(rows), int(np.argmin(always)))
         return replace(found, factor=found._fit_factor(rows, costs))
 
     def values(self, scores: Floats, costs: RowCosts | None) -> Floats:
@@ -96,7 +76,7 @@ class ExpectedCost:
         """
         benefit, harm = np.empty((2, *rows.scores.shape))
         for part in (parts := rows.folds()):
-            probability = Calibration.fit(rows.take(~part)).probabilities(rows.scores[part])
+            probability = calibrate_rows(rows.take(~part)).probabilities(rows.scores[part])
             benefit[part], harm[part] = costs.take(part).benefit_and_harm(probability, self.default)
         if not parts:
             return 1.0
@@ -130,7 +110,7 @@ class WeightedProbability:
     @classmethod
     def fit(cls, rows: Rows, metric: Metric, ranked: int | None = None) -> Self:
         """The weights that offsets for the metric stand for; or, to rank rows, a weight for one class alone."""
-        calibration = Calibration.fit(rows)
+        calibration = calibrate_rows(rows)
         if ranked is not None:
             return cls(calibration, np.eye(rows.n_classes)[ranked])
         if calibration.scale == 0.0:

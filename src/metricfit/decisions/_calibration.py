@@ -1,6 +1,10 @@
-"""Calibration: one temperature that makes the softmax of scores fit held-out labels."""
+"""Calibration: one temperature, or a scale and biases, that make the softmax of scores fit held-out labels."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
@@ -28,16 +32,38 @@ def fit_temperature(scores: Floats, labels: Ints, weight: Floats) -> float:
     return float(np.exp(minimize_scalar(loss, bounds=(-4, 4), method="bounded").x))
 
 
-def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[float, Floats]:
-    r"""The scale a and the bias b (k,) that make the softmax of ``a * scores + b`` fit the labels best.
+@dataclass(frozen=True)
+class Calibration:
+    """Scale a and bias b (k,), so that ``a * scores + b`` are logits; the scale is zero for scores that say nothing."""
+
+    scale: float
+    bias: Floats
+
+    def logits(self, scores: Floats) -> Floats:
+        """Of scores (n, k); a class that the model has never seen stays out of reach."""
+        return np.where(scores == NEVER, NEVER, self.scale * scores + self.bias)
+
+    def probabilities(self, scores: Floats) -> Floats:
+        return softmax_and_normalizer(self.logits(scores))[0]
+
+    def to_plain(self) -> dict[str, Any]:
+        return {"scale": self.scale, "bias": self.bias.tolist()}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(float(plain["scale"]), np.array(plain["bias"], np.float64))
+
+
+def calibrate(scores: Floats, labels: Ints, weight: Floats) -> Calibration:
+    r"""The scale and the bias that fit the labels best.
 
     They minimise the mean of :math:`-\log(p_y + \epsilon)`. This is cross-entropy, but no row costs more than
     :math:`-\log \epsilon`, so a few rows of a class whose probability is zero do not flatten all others. A class without rows
     has a bias of zero, the mean of the others. The scale is zero where a larger score does not mean a more likely class.
 
     >>> scores = np.array([[0.0, 13.0], [0.0, 11.0], [0.0, 13.0], [0.0, 11.0], [0.0, 11.0], [0.0, 13.0]])
-    >>> scale, bias = fit_scale_and_bias(scores, np.array([1, 0, 1, 0, 1, 0]), np.ones(6))
-    >>> round(scale, 2), round(float(bias[0] - bias[1]) / scale, 2)             # about log 2, and the middle of 11 and 13
+    >>> found = calibrate(scores, np.array([1, 0, 1, 0, 1, 0]), np.ones(6))
+    >>> round(found.scale, 2), round(float(np.ptp(found.bias)) / found.scale, 2)   # about log 2, and the middle of 11 and 13
     (0.7, 12.0)
     """
     n_all, everyone = scores.shape[1], np.arange(len(labels))
@@ -50,7 +76,7 @@ def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[fl
     middle = (counted * scores).sum(0) / counted.sum(0)
     unit = float((counted * np.abs(scores - middle)).sum() / max(counted.sum(), 1e-300))
     if len(present) < 2 or unit == 0.0:
-        return 0.0, np.zeros(n_all)
+        return Calibration(0.0, np.zeros(n_all))
     standard, share, rows = (scores - middle) / unit, weight / weight.sum(), np.arange(len(labels))
 
     def loss(parameters: Floats, log_least: float) -> tuple[float, Floats]:
@@ -70,7 +96,7 @@ def fit_scale_and_bias(scores: Floats, labels: Ints, weight: Floats) -> tuple[fl
     bias = np.zeros(n_all)
     bias[present] = found[1:] - scale * middle
     bias[present] -= bias[present].mean()
-    return scale, bias
+    return Calibration(scale, bias)
 
 
 def known_rows(scores: Floats, labels: Ints, weight: Floats) -> tuple[Floats, Ints, Floats]:

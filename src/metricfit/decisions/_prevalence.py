@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from metricfit._typing import Floats
-from metricfit.decisions._calibration import fit_scale_and_bias
+from metricfit.decisions._calibration import calibrate
 from metricfit.decisions._intervals import Z
 from metricfit.decisions._rows import Rows
-from metricfit.decisions._smoothed import softmax_and_normalizer
 
 PSEUDO_ROWS = 10.0
 _MOST_ROUNDS, _TOLERANCE = 5000, 1e-9
@@ -36,10 +35,10 @@ def estimate_shares(rows: Rows, shares: Floats, new: Floats, classes: Sequence[A
     if not shares.all():
         label = classes[int(shares.argmin())]
         raise ValueError(f"`adapt` needs rows of every class in the fit, but it had none of {label!r}.")
-    scale, bias = fit_scale_and_bias(rows.scores, rows.labels, rows.weight)
-    if scale == 0.0:
+    calibration = calibrate(rows.scores, rows.labels, rows.weight)
+    if calibration.scale == 0.0:
         raise ValueError("`adapt` needs scores that rise with the probability of their class. Pass shares to for_prevalence.")
-    own, probabilities = (softmax_and_normalizer(scale * scores + bias)[0] for scores in (rows.scores, new))
+    own, probabilities = map(calibration.probabilities, (rows.scores, new))
     separated = separation(own, rows.weight, shares)
     if separated.min() < LEAST_SEPARATION:
         label = classes[int(separated.argmin())]

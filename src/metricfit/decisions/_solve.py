@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from metricfit._typing import Floats
-from metricfit.decisions._calibration import MOST_SEARCHED, fit_scale_and_bias
+from metricfit.decisions._calibration import MOST_SEARCHED, Calibration, calibrate
 from metricfit.decisions._constraints import COST, ClassConstraint, Constrained
 from metricfit.decisions._hard import largest_class, metric_values, row_blocks
 from metricfit.decisions._offsets import fit_offsets
 from metricfit.decisions._promise import Path, fewest_rows, promise
 from metricfit.decisions._rows import Rows, rank_in_class
-from metricfit.decisions._smoothed import softmax_and_normalizer
 from metricfit.decisions._tuning import fit_calibrated_offsets
 from metricfit.metrics import Metric
 
@@ -105,14 +104,14 @@ def _solve_with_promise(rows: Rows, metric: Metric, constraints: Sequence[ClassC
         apart = np.arange(len(rows)) % max(len(rows) // START_ROWS, 1) == 0
         apart &= needs_start and len(rows) >= LEAST_FOR_START
     tuning, rows = rows.take(apart), rows.take(~apart)
-    scale, bias = fit_scale_and_bias(tuning.scores, tuning.labels, tuning.weight)
+    calibration = calibrate(tuning.scores, tuning.labels, tuning.weight)
+    if calibration.scale == 0.0:
+        calibration = Calibration(1.0, np.zeros(rows.n_classes))
     if is_tuned and len(tuning):
         offsets = fit_calibrated_offsets(tuning.scores, tuning.labels, metric, tuning.weight)
     of_two = [one if rows.n_classes == 2 else replace(one, index=1) for one in constraints]
     alpha, is_class = (1.0 - confidence) / len(constraints), rows.labels == moving
-    scale, bias = (scale, bias) if scale > 0.0 else (1.0, np.zeros(rows.n_classes))
-    blocks = (softmax_and_normalizer(scale * rows.scores[some] + bias)[0][:, moving] for some in row_blocks(rows.scores))
-    probability = np.concatenate(list(blocks))
+    probability = np.concatenate([calibration.probabilities(rows.scores[some])[:, moving] for some in row_blocks(rows.scores)])
     path = Path.of(rows.scores, moving, offsets)
     promises = [promise(path, is_class, probability, one, alpha) for one in of_two]
     cuts = path.thin(np.flatnonzero(np.logical_and.reduce([own.cuts for own in promises])), rows.n_classes)

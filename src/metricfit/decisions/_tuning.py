@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from metricfit import metrics
 from metricfit._score_names import column_names
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._calibration import MOST_SEARCHED, NEVER, fit_scale_and_bias
+from metricfit.decisions._calibration import MOST_SEARCHED, Calibration, calibrate
 from metricfit.decisions._hard import largest_class
 from metricfit.decisions._offsets import are_clearly_worse, fit_offsets, fit_smooth_offsets
 from metricfit.decisions._rows import thin_rows
@@ -259,16 +259,16 @@ def _tune_labels(
 
 def _common_threshold(problems: list[tuple[Floats, Ints, Floats]], metric: Metric, smooth: bool) -> Floats:
     """Offsets with one threshold for the calibrated scores of all labels, which is what a micro average needs."""
-    scales = [fit_scale_and_bias(*problem) if smooth else (1.0, np.zeros(2)) for problem in problems]
-    scales = [(scale, bias) if scale else (1.0, np.zeros(2)) for scale, bias in scales]
-    pairs = [scale * pair + bias for (pair, _, _), (scale, bias) in zip(problems, scales, strict=True)]
-    together = np.concatenate(pairs), *(np.concatenate([problem[i] for problem in problems]) for i in (1, 2))
-    pooled, labels, weight = together
+    as_it_is = Calibration(1.0, np.zeros(2))
+    found = [calibrate(*problem) if smooth else as_it_is for problem in problems]
+    found = [one if one.scale else as_it_is for one in found]
+    pooled = np.concatenate([one.logits(pair) for (pair, _, _), one in zip(problems, found, strict=True)])
+    labels, weight = (np.concatenate([problem[i] for problem in problems]) for i in (1, 2))
     if smooth:
         common = fit_smooth_offsets(pooled, labels, metric, weight, temperature=1.0)
     else:
         common = fit_offsets(pooled, labels, metric, weight)
-    return np.stack([(bias + common) / scale for scale, bias in scales])
+    return np.stack([(one.bias + common) / one.scale for one in found])
 
 
 def _label_logits(table: Floats, kind: str) -> Floats:
@@ -298,11 +298,10 @@ def fit_calibrated_offsets(scores: Floats, labels: Ints, metric: Metric, weight:
         kept, weight = thin_rows(labels, weight, scores.shape[1], MOST_SEARCHED)
         _logger.info("The search for the offsets uses %s of %s rows.", f"{len(kept):,}", f"{len(labels):,}")
         scores, labels = scores[kept], labels[kept]
-    scale, bias = fit_scale_and_bias(scores, labels, weight)
-    if scale == 0.0:
+    found = calibrate(scores, labels, weight)
+    if found.scale == 0.0:
         return fit_offsets(scores, labels, metric, weight)
-    calibrated = np.where(scores == NEVER, NEVER, scale * scores + bias)
-    offsets = (bias + fit_smooth_offsets(calibrated, labels, metric, weight, temperature=1.0)) / scale
+    offsets = (found.bias + fit_smooth_offsets(found.logits(scores), labels, metric, weight, temperature=1.0)) / found.scale
     if are_clearly_worse(offsets, scores, labels, metric, weight):
         return fit_offsets(scores, labels, metric, weight)
     return offsets - offsets.mean()
