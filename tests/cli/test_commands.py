@@ -127,7 +127,7 @@ def test_inspect_shows_the_costs(run, good):
     at = lines.index("costs           sick, predicted well  5")
     assert lines[at + 1].split() == ["well,", "predicted", "sick", "1"]
     assert lines[0].split() == ["metric", "cost", "per", "case"]
-    scores = [line for line in lines if "linear, threshold " in line]
+    scores = [line for line in lines if "linear, threshold  " in line]
     assert len(scores) == 1
     assert 0.0 < float(scores[0].split()[-1]) < 5.0
     costs = {"sick, predicted well": 5.0, "well, predicted sick": 1.0}
@@ -180,7 +180,7 @@ def test_inspect_says_what_is_in_a_model(run, fitted):
         "linear, threshold",
         "best            ",
         "fitted          linear, auto",
-        "verdict         linear, auto, 0.",
+        "verdict         linear, auto scores 0.",
         "\n                Linear model: ",
         "torch",
     ):

@@ -72,8 +72,8 @@ def costly():
 
 def test_a_verdict_on_costs_has_no_negative_score():
     words = costly().verdict.about_model
-    assert "Best: boosting, threshold, 0.4800" in words
-    assert "It beats linear, threshold, 0.5600, by a saving of 0.0800 per case (95 % interval 0.0" in words
+    assert "Best: boosting, threshold (0.4800)" in words
+    assert "It beats linear, threshold (0.5600): a saving of 0.0800 per case (95 % interval 0.0" in words
     assert "-0.48" not in words
     assert "-0.56" not in words
     rise = interval_in_words(costly().reference.behind_best, costly())

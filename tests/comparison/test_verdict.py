@@ -17,10 +17,10 @@ def test_a_simpler_contender_is_recommended_only_if_it_is_shown_to_be_close():
     found = compare_scores(linear_threshold=around(0.698, 0.001), boosting_threshold=around(0.7)).verdict
     assert (found.status, found.best, found.recommended) == ("clear", "boosting, threshold", "linear, threshold")
     assert found.about_model.endswith(
-        "Recommended: linear, threshold, 0.6980 (1.0 s per fit). It is simpler, and shown to be within 0.01 of the best: "
+        "Recommended: linear, threshold (0.6980), 1.0 s per fit. It is simpler, and it is shown to be within 0.01 of the best: "
         "-0.0020 (95 % interval -0.0037 to -0.0003)."
     )
-    assert found.headline == "Use the linear model with a tuned threshold: it is simple, and within 0.01 of the best."
+    assert found.headline == "Use the linear model with a tuned threshold: it is simple and within 0.01 of the best."
     strict = compare_scores(linear_threshold=around(0.698, 0.001), boosting_threshold=around(0.7), margin=0.003).verdict
     assert (strict.status, strict.recommended) == ("clear", "boosting, threshold")
     assert "Everything simpler is shown to be worse." in strict.about_model
@@ -32,13 +32,13 @@ def test_a_lack_of_evidence_is_not_equality():
     verdict = found.verdict
     assert (verdict.status, verdict.best, verdict.recommended) == ("unclear", "boosting, threshold", "boosting, threshold")
     assert (
-        "Not enough data to tell whether linear, threshold (0.6000) is as good: the difference is -0.0300 (95 % interval"
+        "There is not enough data to tell whether linear, threshold (0.6000) is as good: the difference is -0.0300 (95 % interval"
         in (verdict.about_model)
     )
-    assert "It is ahead of linear, threshold, 0.6000, which may be chance: +0.0300 (95 % interval -0" in verdict.about_model
-    assert verdict.headline == (
-        "Use boosted trees with a tuned threshold; there is not enough data to tell whether something simpler is as good."
+    assert (
+        "It is ahead of linear, threshold (0.6000), but that may be chance: +0.0300 (95 % interval -0" in verdict.about_model
     )
+    assert verdict.headline == ("Use boosted trees with a tuned threshold, although something simpler may be just as good.")
     assert "significant" not in verdict.sentence
 
 
@@ -55,11 +55,11 @@ def test_everything_simpler_is_worse():
     assert (found.status, found.recommended) == ("clear", "boosting, threshold")
     assert found.headline == "Use boosted trees with a tuned threshold: everything simpler is shown to be worse."
     assert found.about_model.startswith(
-        "Best: boosting, threshold, 0.8000 (1.0 s per fit). It beats linear, threshold, 0.6000, by +0.2000 (95 % interval +0.1"
+        "Best: boosting, threshold (0.8000), 1.0 s per fit. It beats linear, threshold (0.6000): +0.2000 (95 % interval +0.1"
     )
     simple = compare_scores(linear_threshold=around(0.8), boosting_threshold=around(0.6, 0.01)).verdict
     assert (simple.headline, simple.recommended) == ("Use the linear model with a tuned threshold.", "linear, threshold")
-    assert simple.about_model == "Best: linear, threshold, 0.8000 (1.0 s per fit)."
+    assert simple.about_model == "Best: linear, threshold (0.8000), 1.0 s per fit."
 
 
 def test_equal_means():
@@ -73,8 +73,8 @@ def test_the_verdict_compares_times():
         scores = {"linear_threshold": around(0.6), "boosting_threshold": around(0.8, 0.01)}
         return compare_scores(seconds={"boosting": seconds}, **scores).verdict.about_model
 
-    assert sentence(4.0).endswith(", at 4.0 times its time. Everything simpler is shown to be worse.")
-    assert ", in no more time." in sentence(0.2)
+    assert sentence(4.0).endswith(" A fit takes 4.0 times as long. Everything simpler is shown to be worse.")
+    assert " A fit takes no longer." in sentence(0.2)
 
 
 def test_no_model_is_shown_to_beat_a_constant_answer():
@@ -82,14 +82,14 @@ def test_no_model_is_shown_to_beat_a_constant_answer():
     assert (ahead.status, ahead.answer, ahead.best) == ("constant", "no", "linear, threshold")
     assert ahead.recommended == "trivial, constant"
     assert ahead.sentence.startswith(
-        "No model is shown to beat always answering 'good' (0.6000). linear, threshold, 0.6300, is ahead, but there is not "
-        "enough data to tell: +0.0300 (95 % interval -0"
+        "No model is shown to beat always answering 'good' (0.6000). linear, threshold (0.6300) is ahead, but that may be "
+        "chance: +0.0300 (95 % interval -0"
     )
     assert ahead.headline == "No model is shown to beat a constant answer, always 'good'."
     behind = compare_scores(trivial_constant=around(0.7), linear_threshold=around(0.68, 0.05)).verdict
-    assert "The best of them, linear, threshold, 0.6800, is behind: -0.0200 (" in behind.sentence
+    assert "The best of them, linear, threshold (0.6800), is behind: -0.0200 (" in behind.sentence
     worse = compare_scores(trivial_constant=around(0.7), linear_threshold=around(0.6, 0.01)).verdict
-    assert worse.sentence.startswith("No model beats always answering 'good' (0.7000) by more than 0.01. The best of them, ")
+    assert worse.sentence.startswith("No model beats always answering 'good' (0.7000) by more than 0.01. The best of them is ")
     same = compare_scores(trivial_constant=around(0.0), linear_threshold=around(0.9)).verdict  # the same gain on every split
     assert same.status == "clear"
 
@@ -99,9 +99,7 @@ def test_no_model_is_recommended_that_is_not_shown_to_beat_a_constant_answer():
     scores = {"linear_threshold": around(0.61, 0.001), "boosting_threshold": around(0.62, 0.1)}
     found = compare_scores(trivial_constant=around(0.6), **scores).verdict
     assert (found.status, found.best, found.recommended) == ("unclear", "boosting, threshold", "linear, threshold")
-    assert "It is not shown to beat always answering 'good'. linear, threshold, 0.6100, is, by +0.0100 (" in (
-        found.about_model
-    )
+    assert "It is not shown to beat always answering 'good'. linear, threshold (0.6100) is: +0.0100 (" in (found.about_model)
 
 
 def test_recall_recommends_no_constant_answer():
@@ -137,7 +135,7 @@ def test_few_scores_give_means_and_no_verdict():
     assert (two.status, two.answer, two.best, two.recommended) == ("none", "none", "boosting, threshold", None)
     assert two.sentence == (
         "Two scores are too few for a verdict. Run at least five folds (n_splits=5, --folds 5). Best so far: "
-        "boosting, threshold, 0.7000. The reference linear, threshold has 0.6000."
+        "boosting, threshold (0.7000). The reference: linear, threshold (0.6000)."
     )
     assert with_scores(1).sentence.startswith("One score is too few")
     once = with_scores(1, is_test_set=True)
@@ -185,7 +183,7 @@ def test_a_test_set_has_no_splits_and_no_repeats():
             {"cross_entropy": around(0.61, 0.1), "exact": around(0.62, 0.015)},
             None,
             "perhaps",
-            "Plain cross-entropy has 0.6100. Run more repeats to decide.",
+            "Plain cross-entropy reaches 0.6100. Run more repeats to decide.",
         ),
         (
             {"exact": around(0.7, 0.2)},
@@ -197,7 +195,7 @@ def test_a_test_set_has_no_splits_and_no_repeats():
             {"exact": around(0.5, 0.01)},
             None,
             "no",
-            "No method trained for it is ahead of a tuned threshold, 0.6000; the best of them, EXACT, has 0.5000.",
+            "No method trained for it is ahead of a tuned threshold (0.6000). The best of them, EXACT, reaches 0.5000.",
         ),
         (
             {"hinge": around(0.9, 0.01), "exact": around(0.5, 0.01)},
@@ -209,7 +207,7 @@ def test_a_test_set_has_no_splits_and_no_repeats():
             {"cross_entropy": around(0.65, 0.1), "exact": around(0.5, 0.01)},
             None,
             "no",
-            "the best of them, EXACT, has 0.5000. Plain cross-entropy has 0.6500.",
+            "The best of them, EXACT, reaches 0.5000. Plain cross-entropy reaches 0.6500.",
         ),
         ({"auto": around(0.65, 0.1)}, "threshold", "no", "The automatic choice mostly did not train for f1."),
         ({}, None, "no", "Linear model: a tuned threshold reaches 0.6000. None of the compared methods trains for f1."),
@@ -236,7 +234,7 @@ def test_the_verdict_says_what_the_automatic_choice_took():
     """The issue: the best was "linear, auto", and its fit "linear by threshold"."""
     found = compare_scores(chosen="threshold", linear_threshold=around(0.6), linear_auto=around(0.604, 0.1)).verdict
     assert found.best == "linear, auto"
-    assert " On 10 of 10 splits it chose threshold. Not enough data to tell" in found.about_model
+    assert " On 10 of 10 splits it chose threshold. There is not enough data to tell" in found.about_model
 
 
 SCORES = {
@@ -252,14 +250,14 @@ def test_the_verdict_of_fit_is_about_the_fitted_model():
     verdict = found.verdict
     assert found.main.contender.name == found.choice.contender.name == "ensemble, threshold"
     assert (verdict.status, verdict.best, verdict.recommended) == ("clear", "boosting, threshold", "boosting, threshold")
-    assert verdict.about_model.startswith("ensemble, threshold, 0.6500 (95 % interval 0.62")
+    assert verdict.about_model.startswith("ensemble, threshold scores 0.6500 (95 % interval 0.62")
     assert (
-        "on rows that neither the model nor its tuning saw. boosting, threshold, 0.7000, is shown to be better: +0.0500 ("
+        "on rows that neither the model nor its tuning saw. boosting, threshold (0.7000) is shown to be better: +0.0500 ("
         in (verdict.about_model)
     )
     assert verdict.about_model.endswith("Fit it with --model boosting.")
     assert verdict.headline == (
-        "The ensemble with a tuned threshold: f1 0.6500; the data show boosted trees with a tuned threshold to be better."
+        "The ensemble with a tuned threshold: f1 0.6500, but the data show boosted trees with a tuned threshold to be better."
     )
     assert verdict.about_method == ""  # that would be about the linear model
 
@@ -268,10 +266,10 @@ def test_fit_of_the_best_and_of_one_that_may_be_beaten():
     best = compare_scores(**SCORES).about("boosting, threshold").verdict
     assert (best.status, best.recommended) == ("clear", "boosting, threshold")
     assert best.about_model.endswith("No other contender has a better score.")
-    assert best.headline == "Boosted trees with a tuned threshold: f1 0.7000; no other contender is shown to be better."
+    assert best.headline == "Boosted trees with a tuned threshold: f1 0.7000. No other contender is shown to be better."
     unsure = compare_scores(**UNSURE).about("linear, threshold").verdict
     assert (unsure.status, unsure.recommended) == ("unclear", "linear, threshold")
-    assert "boosting, threshold, 0.6300, is ahead, but there is not enough data to tell: +0.0300 (" in unsure.about_model
+    assert "boosting, threshold (0.6300) is ahead, but that may be chance: +0.0300 (" in unsure.about_model
     constant = compare_scores(trivial_constant=around(0.6), linear_threshold=around(0.61, 0.1)).about("linear, threshold")
     assert constant.verdict.status == "constant"
     assert "It is not shown to beat always answering 'good' (0.6000): +0.0100 (" in constant.verdict.sentence

@@ -81,12 +81,12 @@ def lead(comparison):
 def test_the_lead_names_scores():
     unclear = compare_scores(linear_threshold=around(0.60), boosting_threshold=around(0.63, 0.04))
     assert lead(unclear) == (
-        "Best of 3 for f1: boosted trees with a tuned threshold, 0.6300, against 0.6000 of the linear model with a tuned threshold."
+        "Best of 3 for f1: boosted trees with a tuned threshold (0.6300). Reference: the linear model with a tuned threshold (0.6000)."
     )
     assert lead(compare_scores(linear_threshold=around(0.698, 0.001), boosting_threshold=around(0.7))) == (
-        "For f1: the linear model with a tuned threshold, 0.6980, and 0.7000 of the best, boosted trees with a tuned threshold."
+        "For f1: the linear model with a tuned threshold (0.6980). Best: boosted trees with a tuned threshold (0.7000)."
     )
-    assert lead(unclear.about("linear, threshold")) == "Fitted: the linear model with a tuned threshold, 0.6000."
+    assert lead(unclear.about("linear, threshold")) == "Fitted: the linear model with a tuned threshold (0.6000)."
 
 
 def test_headlines_are_short_and_have_no_p_values(two, four):

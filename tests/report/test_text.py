@@ -83,8 +83,8 @@ def test_a_page_says_which_rows_a_score_is_of(two):
     """The issue: three values of F1 for one contender in one report."""
     text, said = page(two, RUN), f"The scores of the comparison are means over {len(two.reference.scores)} splits."
     for name, of in (
-        ("review", "of all held-out rows at once, each predicted once."),
-        ("threshold", "of all held-out rows at once."),
+        ("review", "on all held-out rows at once, each predicted once."),
+        ("threshold", "on all held-out rows at once."),
     ):
         assert of in section(text, name)
         assert said in section(text, name)
@@ -97,7 +97,7 @@ def test_a_page_has_shares_in_percent_and_says_what_a_p_value_is_corrected_for(t
     low, high = chosen.precision_interval
     shown = f'{100 * chosen.precision:.1f} % <span class="soft">({100 * low:.1f} to {100 * high:.1f} %)</span> are right'
     assert shown in section(text, "review")
-    assert "so the same pair can have another p in another family" in section(text, "comparison")
+    assert "so the same pair can have two p-values" in section(text, "comparison")
 
 
 def test_without_a_verdict_on_methods_there_is_no_empty_card(two):
@@ -132,7 +132,7 @@ def test_the_page_of_a_fit_is_about_the_fitted_model(two):
     text = page(two.about(other), RUN, linear)
     card = f"<span>This model</span><b>{two.results[other].estimate.mean:.4f}</b><span>{other}</span>"
     assert card in section(text, "summary")
-    assert f"this model, <b>{other}</b>, compared with" in section(text, "gain")
+    assert f"This model, <b>{other}</b>, compared with" in section(text, "gain")
     assert "On held-out rows, this model flags" in section(text, "review")
     assert "The model in this folder is <b>linear</b> by the method <b>threshold</b>, fitted to all rows." in text
     assert "Permutation importance for linear, auto" in text  # of the fitted model, whatever is the best

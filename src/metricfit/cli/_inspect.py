@@ -21,9 +21,9 @@ def inspect(
     ],
     as_json: options.AsJson = False,
 ) -> None:
-    """Show the contents of a saved model, or the sentences of a rule.
+    """Describe a saved model or rule.
 
-    The command reads only the descriptions of the model, which is fast.
+    The command reads only the description of the model, so it is fast.
     """
     if model.is_file():
         _show_rule(model, as_json)

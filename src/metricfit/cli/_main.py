@@ -164,9 +164,9 @@ def metrics(as_json: AsJson = False) -> None:
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the two reports.")] = Path("metricfit-demo"), jobs: Jobs = 1
 ) -> None:
-    """Answer two questions with data from the package.
+    """Compare models on two example tables.
 
-    The command compares models on two tables and writes a report of each.
+    The tables ship with the package. Each gets a report.
     """
     for number, (question, data, options) in enumerate(QUESTIONS, 1):
         with as_file(files("metricfit.cli") / "examples" / data) as path:

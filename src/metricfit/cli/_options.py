@@ -139,7 +139,7 @@ class TableOptions:
     group: Annotated[
         str | None,
         typer.Option(
-            help="Column of groups: rows with the same value are all in the training rows or all in the test rows.",
+            help="Column of groups: rows with the same value stay together, in the training or in the test rows.",
             show_default=False,
         ),
     ] = None
@@ -161,8 +161,8 @@ class TableOptions:
     time_limit: Annotated[
         float | None,
         typer.Option(
-            help="Seconds for each fit of the ensemble, such as 60: more members, trained on more splits. There is one fit "
-            "per split, 10 by default, and in `fit` another one for all rows: 60 then takes about 11 minutes.",
+            help="Time limit in seconds for each fit of the ensemble, such as 60, which it uses to train more members. There "
+            "is one fit per split (10 by default), and `fit` adds one for all rows, so 60 takes about 11 minutes.",
             show_default=False,
         ),
     ] = None

@@ -205,14 +205,15 @@ def find_limited_verdict(comparison: Comparison) -> Verdict:
     if close:
         recommended, within = close[0], f"{comparison.margin:.2g}"
         difference = interval_in_words(recommended.behind_best, comparison)
-        words += f" Recommended: {_described(recommended, comparison)}. It is simpler, and within {within}: {difference}."
+        words += f" Recommended: {_described(recommended, comparison)}."
+        words += f" It is simpler and within {within} of the best: {difference}."
         use = f"Use {recommended.contender.in_words}: {_score(recommended, comparison)} subject to {limits.in_words}"
         return Verdict("clear", "none", best.contender.name, recommended.contender.name, f"{use}.", words, promise)
     unclear = [one for one in simpler if closeness(one.behind_best, comparison.margin) == UNCLEAR]
     if unclear:
         one = highest_of(unclear)
         difference = interval_in_words(one.behind_best, comparison)
-        words += f" Not enough data to tell whether {name_and_score(one, comparison)}, is as good: {difference}."
+        words += f" There is not enough data to tell whether {name_and_score(one, comparison)} is as good: {difference}."
     status = "unclear" if unclear else "clear"
     return Verdict(status, "none", best.contender.name, best.contender.name, f"{use}.", words, promise)
 
@@ -236,7 +237,8 @@ def _about_subject(comparison: Comparison, subject: Result, able: Sequence[Resul
     score = comparison.metric_words.shown_estimate(subject.estimate)
     interval = f" (95 % interval {score.low:.4f} to {score.high:.4f})" if score.known else ""
     held_out = "on rows that neither the model nor its tuning saw"
-    words = f"{name_and_score(subject, comparison)}{interval} {held_out}; {subject.kept.in_words}."
+    words = f"{subject.contender.name} scores {comparison.metric_words.text(subject.estimate.mean)}{interval} {held_out}; "
+    words += f"{subject.kept.in_words}."
     headline = f"{subject.contender.in_words}: {_score(subject, comparison)} subject to {comparison.limits.in_words}."
     if subject.kept.n_refused:
         words += f" {_refusal(subject)}"

@@ -92,7 +92,7 @@ def find_verdict(comparison: Comparison) -> Verdict:
 
 
 def closeness(difference: Difference, margin: float) -> str:
-    """What is known of a contender's difference to the best.
+    """What is known of a contender's difference from the best.
 
     >>> closeness(Difference(-0.002, -0.008, 0.004, 0.5), 0.01), closeness(Difference(-0.05, -0.08, -0.02, 0.001), 0.01)
     ('close', 'worse')
@@ -128,10 +128,10 @@ def too_few(comparison: Comparison) -> Verdict:
     best, base = comparison.best, comparison.reference
     words = f"{few}. {advice} Best so far: {name_and_score(best, comparison)}."
     if comparison.subject is not None:
-        fitted = f"{name_and_score(comparison.results[comparison.subject], comparison)}, is the fitted model."
+        fitted = f"{name_and_score(comparison.results[comparison.subject], comparison)} is the fitted model."
         words = f"{few}. {advice} {fitted} Best: {name_and_score(best, comparison)}."
     elif best is not base:
-        words += f" The reference {base.contender.name} has {comparison.metric_words.text(base.estimate.mean)}."
+        words += f" The reference: {name_and_score(base, comparison)}."
     return Verdict("none", "none", best.contender.name, None, f"{few}.", words)
 
 
@@ -157,9 +157,9 @@ def _nothing_beats_constant(comparison: Comparison) -> Verdict:
     words, gain = f"No model is shown to beat {answer}.", difference_in_words(best.above_constant, comparison)
     if max(result.above_constant.high for result in comparison.models) <= comparison.margin:
         words = f"No model beats {answer} by more than {comparison.margin:.2g}."
-        words += f" The best of them, {name_and_score(best, comparison)}: {gain}."
+        words += f" The best of them is {name_and_score(best, comparison)}: {gain}."
     elif best.above_constant.mean > 0.0:
-        words += f" {name_and_score(best, comparison)}, is ahead, but there is not enough data to tell: {gain}."
+        words += f" {name_and_score(best, comparison)} is ahead, but that may be chance: {gain}."
     else:
         words += f" The best of them, {name_and_score(best, comparison)}, is behind: {gain}."
     headline = f"No model is shown to beat a constant answer, {comparison.constant_title}."
@@ -173,26 +173,25 @@ def _model_verdict(comparison: Comparison) -> Verdict:
     kinds = [closeness(one.behind_best, comparison.margin) for one in simpler]
     close, unclear = ([one for one, kind in zip(simpler, kinds, strict=True) if kind == known] for known in (CLOSE, UNCLEAR))
     close = list(filter(beats_constant, close))
-    words, use = f"Best: {name_and_score(best, comparison)} ({best.seconds:.1f} s per fit).", f"Use {best.contender.in_words}"
+    words, use = f"Best: {name_and_score(best, comparison)}, {best.seconds:.1f} s per fit.", f"Use {best.contender.in_words}"
     if best is not base:
         words += _against_reference(best, base, comparison)
     words += _choice_in_words(best)
     if close:
         recommended, within = close[0], f"{comparison.margin:.2g}"
         difference = interval_in_words(recommended.behind_best, comparison)
-        about = f"{name_and_score(recommended, comparison)} ({recommended.seconds:.1f} s per fit)"
-        words += f" Recommended: {about}. It is simpler, and shown to be within {within} of the best: {difference}."
-        headline = f"Use {recommended.contender.in_words}: it is simple, and within {within} of the best."
+        about = f"{name_and_score(recommended, comparison)}, {recommended.seconds:.1f} s per fit"
+        words += f" Recommended: {about}. It is simpler, and it is shown to be within {within} of the best: {difference}."
+        headline = f"Use {recommended.contender.in_words}: it is simple and within {within} of the best."
     elif not beats_constant(best):
         recommended, unclear = highest_of(list(filter(beats_constant, models))), [best]
-        named = (
-            f"{name_and_score(recommended, comparison)}, is, by {interval_in_words(recommended.above_constant, comparison)}"
-        )
-        words += f" It is not shown to beat {comparison.constant_in_words}. {named}."
-        headline = f"Use {recommended.contender.in_words}; there is not enough data to tell whether something else is better."
+        gain = interval_in_words(recommended.above_constant, comparison)
+        words += f" It is not shown to beat {comparison.constant_in_words}."
+        words += f" {name_and_score(recommended, comparison)} is: {gain}."
+        headline = f"Use {recommended.contender.in_words}, although something else may be better."
     elif unclear:
         recommended, words = best, words + _not_enough_data(unclear, comparison)
-        headline = f"{use}; there is not enough data to tell whether something simpler is as good."
+        headline = f"{use}, although something simpler may be just as good."
     else:
         recommended, words = best, words + (" Everything simpler is shown to be worse." if simpler else "")
         headline = f"{use}{': everything simpler is shown to be worse' if simpler else ''}."
@@ -206,8 +205,7 @@ def _not_enough_data(unclear: Sequence[Result], comparison: Comparison) -> str:
     one = highest_of(unclear)
     others = [other for other in unclear if other is not one]
     difference = f"the difference is {interval_in_words(one.behind_best, comparison)}"
-    named = f"{one.contender.name} ({comparison.metric_words.text(one.estimate.mean)})"
-    words = f" Not enough data to tell whether {named} is as good: {difference}."
+    words = f" There is not enough data to tell whether {name_and_score(one, comparison)} is as good: {difference}."
     if not others:
         return words
     more = others[0].contender.name if len(others) == 1 else f"{number_word(len(others))} other contenders"
@@ -227,11 +225,11 @@ def _against_reference(best: Result, base: Result, comparison: Comparison) -> st
     if best.estimate.mean == base.estimate.mean:
         return f" {base.contender.name} has the same mean."
     ratio = best.seconds / max(base.seconds, 1e-9)
-    time = f"at {ratio:.1f} times its time" if ratio >= 1.05 else "in no more time"
+    time = f"A fit takes {ratio:.1f} times as long." if ratio >= 1.05 else "A fit takes no longer."
     gain = difference_in_words(best.difference, comparison)
     if best.difference.evidence == BETTER:
-        return f" It beats {named}, by {gain}, {time}."
-    return f" It is ahead of {named}, which may be chance: {gain}, {time}."
+        return f" It beats {named}: {gain}. {time}"
+    return f" It is ahead of {named}, but that may be chance: {gain}. {time}"
 
 
 def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
@@ -241,21 +239,22 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     named = f"{short}: {comparison.metric_words.sentence(score.mean)}"
     shown = comparison.metric_words.shown_estimate(score)
     interval = f"95 % interval {shown.low:.4f} to {shown.high:.4f}"
-    words = f"{name_and_score(subject, comparison)} ({interval}), on rows that neither the model nor its tuning saw."
+    named_score = f"{subject.contender.name} scores {comparison.metric_words.text(score.mean)} ({interval})"
+    words = f"{named_score} on rows that neither the model nor its tuning saw."
     others = [one for one in comparison.models if one is not subject]
     better = [one for one in others if one.above_subject.evidence == BETTER]
     ahead = [one for one in others if one.above_subject.mean > 0.0]
-    recommended, status, headline = subject, "clear", f"{named}; no other contender is shown to be better."
+    recommended, status, headline = subject, "clear", f"{named}. No other contender is shown to be better."
     if better:
         recommended = highest_of(better)
         gain = difference_in_words(recommended.above_subject, comparison)
         options = fit_options(recommended.contender, comparison.measure)
-        words += f" {name_and_score(recommended, comparison)}, is shown to be better: {gain}. Fit it with {options}."
-        headline = f"{named}; the data show {recommended.contender.in_words} to be better."
+        words += f" {name_and_score(recommended, comparison)} is shown to be better: {gain}. Fit it with {options}."
+        headline = f"{named}, but the data show {recommended.contender.in_words} to be better."
     elif ahead:
         status, first = "unclear", highest_of(ahead)
         gain = difference_in_words(first.above_subject, comparison)
-        words += f" {name_and_score(first, comparison)}, is ahead, but there is not enough data to tell: {gain}."
+        words += f" {name_and_score(first, comparison)} is ahead, but that may be chance: {gain}."
     else:
         words += " No other contender has a better score."
     if not beats_constant(subject):
@@ -280,7 +279,7 @@ def _method_verdict(comparison: Comparison) -> tuple[str, str]:
     better = [one for one in gains if one.difference.evidence == BETTER]
     possibly_better = [one for one in gains if one.difference.p < WEAK_LEVEL]
     plain = next((one for one in linear if one.method.name == CROSS_ENTROPY and one.difference.mean >= 0.0), None)
-    also = "" if plain is None else f" Plain cross-entropy has {metric.text(plain.estimate.mean)}."
+    also = "" if plain is None else f" Plain cross-entropy reaches {metric.text(plain.estimate.mean)}."
 
     def scores(best: Result) -> str:
         return f"{capital(best.method.title)} reaches {metric.text(best.estimate.mean)} and a tuned threshold {baseline}"
@@ -301,10 +300,8 @@ def _method_verdict(comparison: Comparison) -> tuple[str, str]:
         return "no", f"Linear model: a tuned threshold reaches {baseline}.{also} {reason} for {metric.title}."
     best = highest_of(trained)
     if not gains:
-        ahead = (
-            f"No method trained for it is ahead of a tuned threshold, {baseline}; the best of them, {best.method.title}, has"
-        )
-        return "no", f"{no} {ahead} {metric.text(best.estimate.mean)}.{also}"
+        reached = f"The best of them, {best.method.title}, reaches {metric.text(best.estimate.mean)}."
+        return "no", f"{no} No method trained for it is ahead of a tuned threshold ({baseline}). {reached}{also}"
     gain = difference_in_words(best.difference, comparison)
     return "no", f"{no} {scores(best)}, but that may be chance: {gain}.{also}"
 
@@ -341,7 +338,7 @@ def highest_of(results: Sequence[Result]) -> Result:
 
 
 def name_and_score(result: Result, comparison: Comparison) -> str:
-    return f"{result.contender.name}, {comparison.metric_words.text(result.estimate.mean)}"
+    return f"{result.contender.name} ({comparison.metric_words.text(result.estimate.mean)})"
 
 
 def capital(words: str) -> str:

@@ -99,7 +99,7 @@ class MetricWords:
 
     @property
     def loss(self) -> str:
-        return "rise of the cost per case" if self.is_cost else f"loss of {self.title}"
+        return "rise in the cost per case" if self.is_cost else f"drop in {self.title}"
 
     def shown(self, value: Numbers) -> Numbers:
         """The score as a person reads it. Differences stay as they are, for a gain is a saving."""

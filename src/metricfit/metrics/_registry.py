@@ -30,10 +30,10 @@ class Entry:
 
 _SUFFIXES = {"": "binary", "_macro": "macro", "_micro": "micro", "_weighted": "weighted"}
 _IN_WORDS = {
-    "binary": "positive class",
+    "binary": "for the positive class",
     "macro": "mean over classes",
-    "micro": "all classes together",
-    "weighted": "mean weighted by size",
+    "micro": "pooled over classes",
+    "weighted": "weighted by class size",
 }
 _ALIASES = {"iou": "jaccard", "dice": "f1"}  # of images
 _F_BETA = re.compile(r"f(\d+(?:\.\d+)?)(_macro|_micro|_weighted)?")
@@ -55,36 +55,40 @@ def _averages(name: str, about: str, make: Callable[[str], Metric], sklearn: str
 
 
 def _f_beta(beta: float) -> dict[str, Entry]:
-    more = f"F1 where {'recall' if beta > 1.0 else 'precision'} counts more (beta {beta:g})"
+    more = f"F-beta with more weight on {'recall' if beta > 1.0 else 'precision'} (beta {beta:g})"
     words = "harmonic mean of precision and recall" if beta == 1.0 else more
     return _averages(f"f{beta:g}", words, lambda average: FBeta(beta, average), "fbeta_score", beta=beta, zero_division=0)
 
 
 REGISTRY: dict[str, Entry] = {
-    "accuracy": Entry(Accuracy(), "share of rows with the right answer", ("accuracy_score", {})),
+    "accuracy": Entry(Accuracy(), "share of rows that are predicted correctly", ("accuracy_score", {})),
     "balanced_accuracy": Entry(BalancedAccuracy(), "mean of the recalls of all classes", ("balanced_accuracy_score", {})),
     **_averages(
-        "precision", "share of the predictions of a class that are right", Precision, "precision_score", zero_division=0
+        "precision", "share of the predictions of a class that are correct", Precision, "precision_score", zero_division=0
     ),
     **_averages("recall", "share of the rows of a class that are found", Recall, "recall_score", zero_division=0),
     **_f_beta(1.0),
     **_f_beta(0.5),
     **_f_beta(2.0),
     **_averages(
-        "jaccard", "intersection over union of true and predicted rows of a class", Jaccard, "jaccard_score", zero_division=0
+        "jaccard",
+        "intersection over union of true and predicted rows",
+        Jaccard,
+        "jaccard_score",
+        zero_division=0,
     ),
     **_averages("fowlkes_mallows", "geometric mean of precision and recall", FowlkesMallows, None),
-    "mcc": Entry(MatthewsCorrelation(), "Matthews correlation of true and predicted classes", ("matthews_corrcoef", {})),
+    "mcc": Entry(MatthewsCorrelation(), "Matthews correlation between true and predicted classes", ("matthews_corrcoef", {})),
     "kappa": Entry(CohenKappa(), "Cohen's kappa: agreement beyond chance", ("cohen_kappa_score", {})),
     "quadratic_kappa": Entry(
         CohenKappa("quadratic"),
-        "Cohen's kappa for ordered classes: far errors count more",
+        "Cohen's kappa for ordered classes: distant errors count more",
         ("cohen_kappa_score", {"weights": "quadratic"}),
     ),
     "g_mean": Entry(GMean(), "geometric mean of the recalls of all classes"),
     "informedness": Entry(
         BalancedAccuracy(adjusted=True),
-        "balanced accuracy with 0 for a constant answer; of two classes Youden's J",
+        "balanced accuracy, rescaled to 0 for a constant answer; Youden's J for two classes",
         ("balanced_accuracy_score", {"adjusted": True}),
     ),
 }

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from metricfit._extras import is_installed
 from metricfit._printable import shorten
 from metricfit._typing import Floats
-from metricfit.comparison import MOST_ROWS, Comparison
+from metricfit.comparison import MOST_ROWS, Comparison, Result
 from metricfit.methods import Choice
 from metricfit.report import _confusion as confusion
 from metricfit.report import _figures as figures
@@ -149,17 +149,17 @@ def _sections_values(comparison: Comparison, metric: words.PageWords, model: Met
 def _lead(comparison: Comparison, metric: words.PageWords) -> str:
     """The score of the contender that the headline is about, and of the reference."""
     main, reference, best = comparison.main, comparison.reference, comparison.best
-    scores = f"{main.contender.in_words}, {metric.score(main.estimate.mean)}"
+
+    def scored(result: Result) -> str:
+        return f"{result.contender.in_words} ({metric.score(result.estimate.mean)})."
+
     if comparison.subject is not None:
-        lead = f"Fitted: {scores}"
+        lead = f"Fitted: {scored(main)}"
     elif main is best:
-        lead = f"Best of {len(comparison.results)} for {metric.title}: {scores}"
+        lead = f"Best of {len(comparison.results)} for {metric.title}: {scored(main)}"
     else:
-        ahead = f"{metric.score(best.estimate.mean)} of the best, {best.contender.in_words}"
-        lead = f"For {metric.title}: {scores}, and {ahead}"
-    if main is not reference and best is not reference:
-        lead += f", against {metric.score(reference.estimate.mean)} of {reference.contender.in_words}"
-    return f"{lead}."
+        lead = f"For {metric.title}: {scored(main)} Best: {scored(best)}"
+    return f"{lead} Reference: {scored(reference)}" if main is not reference and best is not reference else lead
 
 
 def _cards(comparison: Comparison, metric: words.PageWords) -> list[tuple[str, str, str]]:
