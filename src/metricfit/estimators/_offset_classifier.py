@@ -18,6 +18,7 @@ from metricfit._parallel import parallel
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import (
     LEAST_PROBABILITY,
+    NEVER,
     Constraint,
     DecisionRule,
     check_groups,
@@ -37,14 +38,6 @@ from metricfit.learners import class_scores, raw_scores, spread_classes, stratif
 from metricfit.metrics import order_of, with_average
 
 
-def _all_have_probabilities(self: FoldMean) -> bool:
-    return all(hasattr(one, "predict_proba") for one in self.estimators_)
-
-
-def _has_no_probabilities(self: FoldMean) -> bool:
-    return not _all_have_probabilities(self)
-
-
 class FoldMean:
     """Classifiers of the folds of one table, whose mean probability or decision function is the answer.
 
@@ -57,24 +50,17 @@ class FoldMean:
             if hasattr(estimators[0], name):
                 setattr(self, name, getattr(estimators[0], name))
 
-    @available_if(_all_have_probabilities)
+    @available_if(lambda self: all(hasattr(one, "predict_proba") for one in self.estimators_))
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        found = np.zeros((0, len(self.classes_)))
-        for index, one in enumerate(self.estimators_):
-            probabilities = np.asarray(one.predict_proba(X), np.float64)
-            spread = np.zeros((len(probabilities), len(self.classes_)))
-            spread[:, self._seen(one)] = probabilities
-            found = found + spread if index else spread
-        return found / len(self.estimators_)
+        return np.mean([self._spread(one, np.asarray(one.predict_proba(X), np.float64), 0.0) for one in self.estimators_], 0)
 
-    @available_if(_has_no_probabilities)
+    @available_if(lambda self: not hasattr(self, "predict_proba"))
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
-        n_classes = len(self.classes_)
-        found = np.mean([spread_classes(class_scores(one, X), self._seen(one), n_classes) for one in self.estimators_], 0)
-        return found[:, 1] - found[:, 0] if n_classes == 2 else found
+        found = np.mean([self._spread(one, class_scores(one, X), NEVER) for one in self.estimators_], 0)
+        return found[:, 1] - found[:, 0] if len(self.classes_) == 2 else found
 
-    def _seen(self, one: Any) -> Ints:
-        return np.searchsorted(self.classes_, one.classes_)
+    def _spread(self, one: Any, scores: Floats, never: float) -> Floats:
+        return spread_classes(scores, np.searchsorted(self.classes_, one.classes_), len(self.classes_), never)
 
 
 def _has_probabilities(self: OffsetClassifier) -> bool:

@@ -26,7 +26,7 @@ from metricfit.estimators._offset_classifier import FoldMean
 from metricfit.estimators._onnx_trees import trees_to_onnx
 from metricfit.estimators._plain import TABLE, keep_transformer
 from metricfit.estimators._preprocess import CODES
-from metricfit.learners import FAR, LEAST, LEAST_LOG, MATRIX, SELU_ALPHA, SELU_SCALE, EstimatorModel
+from metricfit.learners import FAR, LEAST, LEAST_LOG, MATRIX, SELU_ALPHA, SELU_SCALE, trees_to_plain
 
 RESERVED = ("label", "probabilities")
 FLOAT32 = (DecisionTreeClassifier, GradientBoostingClassifier, RandomForestClassifier)  # round their features to float32
@@ -265,12 +265,8 @@ def _probabilities_or_scores(graph: OnnxGraph, estimator: Any, features: str, n_
         estimator = estimator.estimator
     if hasattr(estimator, "to_onnx"):
         return graph.embed(estimator.to_onnx(), {"X": features})[-1]
-    own = EstimatorModel(estimator, np.arange(len(estimator.classes_)), np.zeros(len(estimator.classes_))).to_plain()[
-        "estimator"
-    ]
-    if isinstance(own, Foreign):
-        return _convert(graph, estimator, features, n_features)
-    return trees_to_onnx(graph, own, features)
+    trees = trees_to_plain(estimator)
+    return trees_to_onnx(graph, trees, features) if trees else _convert(graph, estimator, features, n_features)
 
 
 def _convert(graph: OnnxGraph, estimator: Any, features: str, n_features: int) -> str:

@@ -3,7 +3,7 @@
 from metricfit.learners._catalogue import MODELS, DataFacts, build_learner, members_left_out, takes_gaps, takes_sparse
 from metricfit.learners._ensemble import EnsembleLearner, TimedEnsembleLearner
 from metricfit.learners._estimators import EstimatorLearner, with_seed
-from metricfit.learners._learner import Deadline, Fold, History, Learner, MetricLearner, Model, Task, Trained
+from metricfit.learners._learner import Deadline, Fold, History, Learner, MetricLearner, Task, Trained
 from metricfit.learners._linear import LinearLearner
 from metricfit.learners._models import (
     FAR,
@@ -20,14 +20,13 @@ from metricfit.learners._models import (
     raw_scores,
     spread_classes,
 )
-from metricfit.learners._network_options import MAX_MEMBERS, Network
+from metricfit.learners._network_options import Network
 from metricfit.learners._rows import (
     COLUMNS,
     GIVEN,
     MATRIX,
     Block,
     Blocks,
-    FoldSplits,
     Forms,
     TrainingRows,
     count_folds,
@@ -36,6 +35,7 @@ from metricfit.learners._rows import (
     take_rows,
 )
 from metricfit.learners._surrogates import is_summed
+from metricfit.learners._tree_arrays import trees_to_plain
 
 __all__ = [
     "COLUMNS",
@@ -44,7 +44,6 @@ __all__ = [
     "LEAST",
     "LEAST_LOG",
     "MATRIX",
-    "MAX_MEMBERS",
     "MODELS",
     "SELU_ALPHA",
     "SELU_SCALE",
@@ -56,7 +55,6 @@ __all__ = [
     "EstimatorLearner",
     "EstimatorModel",
     "Fold",
-    "FoldSplits",
     "Forms",
     "History",
     "Learner",
@@ -64,7 +62,6 @@ __all__ = [
     "LinearModel",
     "MeanModel",
     "MetricLearner",
-    "Model",
     "Network",
     "NotInFileError",
     "Restorer",
@@ -84,5 +81,6 @@ __all__ = [
     "take_rows",
     "takes_gaps",
     "takes_sparse",
+    "trees_to_plain",
     "with_seed",
 ]

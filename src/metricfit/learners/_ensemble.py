@@ -15,10 +15,9 @@ import numpy as np
 from scipy.special import log_softmax
 
 from metricfit._typing import Floats, Ints
-from metricfit.decisions import NEVER
 from metricfit.learners._learner import Deadline, Learner, LeftOutError, OutOfTimeError, Task, Trained
 from metricfit.learners._linear import LinearLearner
-from metricfit.learners._models import EnsembleModel, MeanModel, head_inputs, mix
+from metricfit.learners._models import EnsembleModel, MeanModel, head_inputs, log_of_mean, mix
 
 HEAD_CS = tuple(10.0**power for power in range(-3, 3))
 RESERVE = 0.1  # of the time, for the heads, the decision and calibration
@@ -37,11 +36,7 @@ class EnsembleLearner(Learner):
         return task  # its members read different forms
 
     def train(self, task: Task) -> Trained:
-        members = []
-        for member in self.members:
-            with member.session():
-                members.append(member.train(member.read(task)))
-        return self.join(task, members)
+        return self.join(task, [_train(member, task).result for member in self.members])
 
     def join(self, task: Task, members: Sequence[Trained]) -> Trained:
         """The ensemble of members that were trained on the task's splits."""
@@ -83,15 +78,15 @@ class TimedEnsembleLearner(EnsembleLearner):
     def train(self, task: Task) -> Trained:
         assert task.deadline is not None
         length = task.deadline.end - task.deadline.begin
-        work = replace(task, deadline=Deadline(task.deadline.end - RESERVE * length))
         first, *others = self.members
-        trained = [_train(first, replace(work, deadline=None))]  # whatever the time is, there is a model
+        trained = [_train(first, replace(task, deadline=None))]  # whatever the time is, there is a model
+        work = replace(task, deadline=Deadline(task.deadline.end - RESERVE * length))
         left_out, reasons = dict[str, LeftOutError](), dict[type[Learner], LeftOutError]()
         for learner in others:
             try:
                 if type(learner) in reasons:
                     raise reasons[type(learner)]
-                trained.append(_train_in_time(learner, work))
+                trained.append(_train(learner, work))
             except LeftOutError as reason:
                 left_out[learner.name] = reasons[type(learner)] = reason
         if work.resplit is not None and len(task.held_out_index) == len(task.rows.labels):
@@ -125,25 +120,20 @@ class _Member(NamedTuple):
     times: int = 1
 
 
-def _train(learner: Learner, task: Task) -> _Member:
+def _train(learner: Learner, task: Task, seconds: float = 0.0) -> _Member:
+    """The trained learner. Raises OutOfTimeError if it would not end before a deadline; it took so many seconds before."""
+    if task.deadline is not None:
+        if task.deadline.left <= seconds:
+            raise OutOfTimeError
+        task = replace(task, deadline=Deadline(task.deadline.end))
     begin = time.monotonic()
     with learner.session():
-        result = learner.train(learner.read(task))
-    return _Member(result, time.monotonic() - begin)
-
-
-def _train_in_time(learner: Learner, task: Task, seconds: float = 0.0) -> _Member:
-    """The trained learner. Raises OutOfTimeError if it would not end before the deadline; it took so many seconds before."""
-    assert task.deadline is not None
-    if task.deadline.left <= seconds:
-        raise OutOfTimeError
-    return _train(learner, replace(task, deadline=Deadline(task.deadline.end)))
+        return _Member(learner.train(learner.read(task)), time.monotonic() - begin)
 
 
 def _train_again(task: Task, members: list[_Member]) -> None:
     """Train the members on other splits while there is time, each at most so often, and take their means."""
     assert task.resplit is not None
-    assert task.deadline is not None
     for repeat in range(1, MOST_TIMES):
         again = replace(task, splits=task.resplit(repeat))
         for index, (before, seconds, times) in enumerate(members):
@@ -151,7 +141,7 @@ def _train_again(task: Task, members: list[_Member]) -> None:
                 continue
             learner = replace(before.learner, seed=before.learner.seed + repeat)
             try:
-                found = _train_in_time(learner, again, seconds)
+                found = _train(learner, again, seconds)
             except OutOfTimeError:
                 continue  # another one may be faster
             members[index] = _Member(_mean(before, times, found.result, _order(task, again)), found.seconds, times + 1)
@@ -170,9 +160,7 @@ def _mean(before: Trained, times: int, found: Trained, order: Ints) -> Trained:
     assert found.logits is not None
     total = times * np.exp(log_softmax(before.logits, 1)) + np.exp(log_softmax(found.logits[order], 1))
     models = before.model.models if times > 1 else (before.model,)
-    with np.errstate(divide="ignore"):
-        logits = np.maximum(np.log(total / (times + 1)), NEVER)
-    return replace(before, model=MeanModel.of([*models, found.model]), logits=logits)
+    return replace(before, model=MeanModel.of([*models, found.model]), logits=log_of_mean(total, times + 1))
 
 
 def greedy_weights(right: Floats, weight: Floats) -> Floats:

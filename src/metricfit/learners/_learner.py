@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -27,21 +27,6 @@ from metricfit.metrics import Metric
 
 JUDGING_FOLDS = 5  # of the held-out rows of a single split
 History = list[dict[str, Any]]  # one row per step of a descent or per epoch
-
-
-class Model(Protocol):
-    """A trained model: scores in logit units, and one offset per class for the decision."""
-
-    @property
-    def offsets(self) -> Floats: ...
-
-    def logits(self, features: Any) -> Floats:
-        """Scores (n, k) without the offsets."""
-
-    def with_offsets(self, offsets: Floats) -> Any: ...
-
-    def to_plain(self) -> dict[str, Any]:
-        """A description for files: JSON values and arrays."""
 
 
 @dataclass(frozen=True)
@@ -170,10 +155,6 @@ class Task:
         alone = not learner.runs_in_parallel or runs_here(self.n_jobs)
         return learner.steps if alone else 0
 
-    def runs_alone(self, learner: Learner) -> bool:
-        """Whether splits are trained one after the other: the learner reports steps, or blocks run in parallel instead."""
-        return bool(self.steps_of(learner)) or self.rows.in_blocks
-
     def over_splits(
         self,
         learner: Learner,
@@ -182,8 +163,11 @@ class Task:
         history: History | None = None,
         starts: Sequence[Any] | None = None,
     ) -> list[Any]:
-        """``fit(fold)`` of every split, or ``fit(fold, start=...)``, in parallel unless :meth:`runs_alone`."""
-        alone = self.runs_alone(learner)
+        """``fit(fold)`` of every split, or ``fit(fold, start=...)``.
+
+        Splits run in parallel unless the learner reports steps, or blocks of rows run in parallel instead.
+        """
+        alone = bool(self.steps_of(learner)) or self.rows.in_blocks
         given = enumerate(zip(self.splits, starts or [None] * len(self.splits), strict=True))
         items = ((learner, fit, *split, start, index) for index, (split, start) in given)
         found = parallel(_on_split, self if alone else self._sent, items, 1 if alone else self.n_jobs)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -24,23 +25,35 @@ from metricfit.learners._rows import Forms
 from metricfit.learners._tree_arrays import trees_from_plain, trees_to_plain
 
 
+class Model(ABC):
+    """A trained model, a dataclass: scores in logit units, and one offset per class for the decision."""
+
+    kind: ClassVar[str]  # in files
+    offsets: Any
+
+    @abstractmethod
+    def logits(self, features: Any) -> Floats:
+        """Scores (n, k) without the offsets."""
+
+    def with_offsets(self, offsets: Floats) -> Self:
+        return replace(self, offsets=offsets - offsets.mean())  # type: ignore[type-var]
+
+    def to_plain(self) -> dict[str, Any]:
+        """A description for files: JSON values and arrays. ``from_plain`` is its inverse."""
+        return {"kind": self.kind, **{one.name: getattr(self, one.name) for one in fields(self)}}  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
-class LinearModel:
+class LinearModel(Model):
     """Weights (p, m), intercepts (m,) and offsets (k,) of the decision; m is 1 for two classes and k for more."""
 
     weight: Floats
     intercept: Floats
     offsets: Floats
+    kind = "linear"
 
     def logits(self, features: Any) -> Floats:
-        """Scores (n, k), in logit units, without the offsets."""
         return spread_columns(np.asarray(features @ self.weight) + self.intercept)
-
-    def with_offsets(self, offsets: Floats) -> LinearModel:
-        return LinearModel(self.weight, self.intercept, offsets - offsets.mean())
-
-    def to_plain(self) -> dict[str, Any]:
-        return {"kind": "linear", "weight": self.weight, "intercept": self.intercept, "offsets": self.offsets}
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any], to: Restorer) -> LinearModel:
@@ -67,7 +80,7 @@ def gather_columns(slopes: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class MeanModel:
+class MeanModel(Model):
     """Models of the folds of one learner: their mean is steadier than each, and needs no further training.
 
     Offsets and temperature come from out-of-fold scores, and each of these is of one model. They are taken as they are: the
@@ -78,6 +91,7 @@ class MeanModel:
 
     models: tuple[Any, ...]
     offsets: Floats
+    kind = "mean"
 
     @classmethod
     def of(cls, models: Sequence[Any]) -> Any:
@@ -86,17 +100,11 @@ class MeanModel:
 
     def logits(self, features: Any) -> Floats:
         """Logarithms of the mean probabilities."""
-        total = np.exp(log_softmax(self.models[0].logits(features), 1))
-        for model in self.models[1:]:
-            total += np.exp(log_softmax(model.logits(features), 1))
-        with np.errstate(divide="ignore"):
-            return np.maximum(np.log(total / len(self.models)), NEVER)
-
-    def with_offsets(self, offsets: Floats) -> MeanModel:
-        return replace(self, offsets=offsets - offsets.mean())
+        total = sum(np.exp(log_softmax(model.logits(features), 1)) for model in self.models)
+        return log_of_mean(total, len(self.models))
 
     def to_plain(self) -> dict[str, Any]:
-        return {"kind": "mean", "models": [model.to_plain() for model in self.models], "offsets": self.offsets}
+        return {**super().to_plain(), "models": [model.to_plain() for model in self.models]}
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any], to: Restorer) -> MeanModel:
@@ -104,25 +112,27 @@ class MeanModel:
         return cls(tuple(to.model(one) for one in plain["models"]), to.offsets(plain))
 
 
+def log_of_mean(total: Any, count: int) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(total / count), NEVER)
+
+
 @dataclass(frozen=True)
-class EstimatorModel:
+class EstimatorModel(Model):
     """An estimator that was fitted to the classes ``seen`` of k, under the labels 0, 1, ...; and one offset per class."""
 
     estimator: Any
     seen: Ints
     offsets: Floats
+    kind = "estimator"
 
     def logits(self, features: Any) -> Floats:
         """Log-probabilities, or the decision function where there are none; a class that was not seen never wins."""
         return spread_classes(class_scores(self.estimator, features), self.seen, len(self.offsets))
 
-    def with_offsets(self, offsets: Floats) -> EstimatorModel:
-        return replace(self, offsets=offsets - offsets.mean())
-
     def to_plain(self) -> dict[str, Any]:
         """The trees that we build are arrays; skops keeps the estimators of users."""
-        estimator = trees_to_plain(self.estimator) or Foreign(self.estimator)
-        return {"kind": "estimator", "estimator": estimator, "seen": self.seen, "offsets": self.offsets}
+        return {**super().to_plain(), "estimator": trees_to_plain(self.estimator) or Foreign(self.estimator)}
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any], to: Restorer) -> EstimatorModel:
@@ -166,11 +176,11 @@ def as_input(estimator: Any, features: Any) -> Any:
     return features.astype(np.float32) if is_skorch and isinstance(features, np.ndarray) else features
 
 
-def spread_classes(scores: Floats, seen: Ints, n_classes: int) -> Floats:
+def spread_classes(scores: Floats, seen: Ints, n_classes: int, never: float = NEVER) -> Floats:
     """Scores of the classes that were seen as those of all classes; the others never win."""
     if len(seen) == n_classes:
         return scores
-    spread = np.full((len(scores), n_classes), NEVER)
+    spread = np.full((len(scores), n_classes), never)
     spread[:, seen] = scores
     return spread
 
@@ -181,7 +191,7 @@ LEAST_LOG = float(np.log(1e-4))  # log-probability that a head reads: trees say 
 
 
 @dataclass(frozen=True)
-class EnsembleModel:
+class EnsembleModel(Model):
     """The members' models, the form of rows that each reads, and the head.
 
     With ``weights``, the probabilities are half those of the head and half the weighted mean of the members'.
@@ -192,6 +202,7 @@ class EnsembleModel:
     forms: tuple[str, ...]
     head: LinearModel
     weights: Floats | None = None  # of the members, with the sum 1
+    kind = "ensemble"
 
     @property
     def offsets(self) -> Floats:
@@ -203,15 +214,14 @@ class EnsembleModel:
         found = self.head.logits(head_inputs(logits))
         return found if self.weights is None else mix(found, logits, self.weights)
 
-    def with_offsets(self, offsets: Floats) -> EnsembleModel:
+    def with_offsets(self, offsets: Floats) -> Self:
         return replace(self, head=self.head.with_offsets(offsets))
 
     def to_plain(self) -> dict[str, Any]:
         members = [model.to_plain() for model in self.members]
-        described: dict[str, Any] = {"names": list(self.names), "forms": list(self.forms)}
-        if self.weights is not None:
-            described["weights"] = self.weights
-        return {"kind": "ensemble", **described, "members": members, "head": self.head.to_plain()}
+        weights = {} if self.weights is None else {"weights": self.weights}
+        described = {"kind": self.kind, "names": self.names, "forms": self.forms, **weights}
+        return {**described, "members": members, "head": self.head.to_plain()}
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any], to: Restorer) -> EnsembleModel:
@@ -252,12 +262,13 @@ def head_inputs(logits: Sequence[Floats]) -> Floats:
 
 
 @dataclass(frozen=True)
-class NetworkModel:
+class NetworkModel(Model):
     """A module, and one offset per class for the decision."""
 
     module: nn.Module
     offsets: Floats
     hidden_layer_sizes: tuple[int, ...] | None = None  # of a module from `build_mlp`; None for a user's own
+    kind = "network"
 
     def logits(self, features: Any) -> Floats:
         """Scores (n, k) in evaluation mode, by blocks of rows.
@@ -276,14 +287,13 @@ class NetworkModel:
     def _double_module(self) -> nn.Module:
         return copy.deepcopy(self.module).double().eval()
 
-    def with_offsets(self, offsets: Floats) -> NetworkModel:
+    def with_offsets(self, offsets: Floats) -> Self:
         return replace(self, offsets=offsets)
 
     def to_plain(self) -> dict[str, Any]:
         """The numbers of the module. A user's own module has to be passed again."""
-        sizes = None if self.hidden_layer_sizes is None else list(self.hidden_layer_sizes)
         module = dict(self.module.state_dict())
-        return {"kind": "network", "hidden_layer_sizes": sizes, "module": module, "offsets": self.offsets}
+        return {"kind": self.kind, "hidden_layer_sizes": self.hidden_layer_sizes, "module": module, "offsets": self.offsets}
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any], to: Restorer) -> NetworkModel:
@@ -309,7 +319,7 @@ FAR = 3.0  # a scaled value beyond it is clipped smoothly
 
 
 @dataclass(frozen=True)
-class TableNetworkModel:
+class TableNetworkModel(Model):
     """A network of a :class:`TableNetworkLearner`: how inputs are scaled, layers with SELU between them, and offsets."""
 
     center: Floats
@@ -317,6 +327,7 @@ class TableNetworkModel:
     weights: tuple[Floats, ...]
     biases: tuple[Floats, ...]
     offsets: Floats
+    kind = "table_network"
 
     def logits(self, features: Any) -> Floats:
         """Scores (n, k) in double precision."""
@@ -328,12 +339,8 @@ class TableNetworkModel:
             hidden = (_selu(hidden) if index else hidden) @ weight + bias
         return hidden
 
-    def with_offsets(self, offsets: Floats) -> TableNetworkModel:
+    def with_offsets(self, offsets: Floats) -> Self:
         return replace(self, offsets=offsets)
-
-    def to_plain(self) -> dict[str, Any]:
-        layers = {"weights": list(self.weights), "biases": list(self.biases)}
-        return {"kind": "table_network", "center": self.center, "scale": self.scale, **layers, "offsets": self.offsets}
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any], to: Restorer) -> TableNetworkModel:
@@ -394,12 +401,7 @@ def as_tensor(features: Any) -> Tensor:
 
 
 KINDS: dict[str, Any] = {
-    "linear": LinearModel,
-    "network": NetworkModel,
-    "table_network": TableNetworkModel,
-    "mean": MeanModel,
-    "estimator": EstimatorModel,
-    "ensemble": EnsembleModel,
+    one.kind: one for one in (LinearModel, NetworkModel, TableNetworkModel, MeanModel, EstimatorModel, EnsembleModel)
 }
 
 
