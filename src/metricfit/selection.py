@@ -54,17 +54,13 @@ class Fitted:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A method's models of all splits, with scores and offsets (n, k) of the rows that each held out."""
+    """A method's models of all splits, with scores (n, k) and decisions of the rows that each held out."""
 
     method: Method
-    models: list[Any]
+    models: Sequence[Any]
     logits: Floats
-    offsets: Floats
+    predicted: Ints
     tuned: list[Floats]  # the offsets of each part of the held-out rows, where they were tuned
-
-    @property
-    def predicted(self) -> Ints:
-        return (self.logits + self.offsets).argmax(1)
 
 
 def fit_method(task: Task, learner: Learner, method: Method | Choice, start: Trained | None = None) -> Fitted:
@@ -130,26 +126,22 @@ def _decide(task: Task, learner: Learner, method: Method | Choice, start: Traine
         raise ValueError(f"`method` {method.name!r} has no candidate for the model {learner.name!r}: none is cross-entropy.")
     wanted = "none" if task.metric.counts_hits else "tuned"  # offsets do not help accuracy (docs/guide/classifier.md)
     chosen = next((candidate for candidate in usable if candidate.offsets == wanted), usable[0])
-    decided = {candidate.name: _decision(task, start, candidate) for candidate in usable}
-    model = _with_mean_offsets(start.model, decided[chosen.name].tuned)
+    decided = {}
+    if start.logits is not None:
+        chosen_first = sorted(usable, key=lambda candidate: candidate is not chosen)
+        decided = {one.name: _judge(task, one, start.logits, one.offsets == "tuned") for one in chosen_first}
+    model = _with_mean_offsets(start.model, decided[chosen.name].tuned if decided else [])
     table = _list_candidates(task, start, chosen, decided) if isinstance(method, Choice) else []
     temperature = _temperature(task, start.logits, model)
     return Fitted(model, chosen, start.learner.C, temperature, table, start.history, start.notes)
 
 
-def _decision(task: Task, start: Trained, method: Method) -> _Candidate:
-    """The decisions of held-out rows: each part uses the offsets that were tuned on the other parts."""
-    if start.logits is None:
-        return _Candidate(method, [], np.zeros((0, task.rows.n_classes)), np.zeros((0, task.rows.n_classes)), [])
-    tuned = _tune(task, start.logits, fit_smooth_offsets) if method.offsets == "tuned" else []
-    return _Candidate(method, [], start.logits, _by_row(task, start.logits, tuned), tuned)
-
-
 def _list_candidates(task: Task, start: Trained, chosen: Method, decided: dict[str, _Candidate]) -> list[dict[str, Any]]:
     """The held-out metric of the chosen method, of the other methods, and of the members of an ensemble with that method."""
-    guard = _guard(task)
-    members = {f"{one.learner.name}, {chosen.name}": _decision(task, one, chosen) for one in start.members}
-    predictions = {name: one.predicted for name, one in ({chosen.name: decided[chosen.name]} | decided | members).items()}
+    guard, predictions = _guard(task), {name: one.predicted for name, one in decided.items()}
+    for member in start.members:
+        one = _judge(task, chosen, member.logits, chosen.offsets == "tuned")
+        predictions[f"{member.learner.name}, {chosen.name}"] = one.predicted
     stands = guard.value(predictions[chosen.name])
     reasons = {name: f"{guard.value(predicted) - stands:+.4f}, for information" for name, predicted in predictions.items()}
     return guard.table(predictions, {**reasons, chosen.name: f"chosen: {start.learner.name} stands"})
@@ -176,11 +168,14 @@ def _fit_one(task: Task, learner: MetricLearner, method: Method, start: Trained 
     else:
         folds = _fit_splits(task, learner, method, start.folds if start else None, history)
         model = MeanModel.of(folds)
-    logits = task.held_out_logits(folds) if folds else None
-    if method.offsets == "none":
-        model = _with_mean_offsets(model, [])
+    logits, tuned = task.held_out_logits(folds) if folds else None, list[Floats]()
+    if method.offsets == "tuned" and logits is not None:
+        tuned = _tune(task, logits, _offset_search(learner))
     elif method.offsets == "tuned":
-        model = _with_mean_offsets(model, _final_offsets(task, learner, logits, model))
+        rows = task.rows.spread()
+        tuned = [fit_offsets(rows.logits(model), rows.labels, task.metric, rows.weight)]
+    if method.offsets != "trained":
+        model = _with_mean_offsets(model, tuned)
     return Fitted(model, method, learner.C, _temperature(task, logits, model), margins, history, notes)
 
 
@@ -249,9 +244,7 @@ def _choose_by_accuracy(task: Task, learner: Learner, choice: Choice) -> Fitted:
     for_accuracy, history, decided = replace(task, metric=metrics.get("accuracy")), History(), dict[str, _Candidate]()
     for method in choice.candidates:
         models = _fit_splits(for_accuracy, learner, method, None, history)
-        logits = task.held_out_logits(models)
-        tuned = [] if task.metric.counts_hits else _tune(task, logits, fit_smooth_offsets)
-        decided[method.name] = _Candidate(method, models, logits, _by_row(task, logits, tuned), tuned)
+        decided[method.name] = _judge(task, method, task.held_out_logits(models), not task.metric.counts_hits, models)
     accuracy = {name: _guard(for_accuracy).value(one.logits.argmax(1)) for name, one in decided.items()}
     chosen = max(accuracy, key=lambda name: accuracy[name])  # in a tie the first, which is the plainest
     reasons = {name: f"{value - accuracy[chosen]:+.4f} of accuracy against {chosen}" for name, value in accuracy.items()}
@@ -267,22 +260,27 @@ def _try(task: Task, learner: MetricLearner, method: Method, start: Any, plain: 
     """Train the method from the models ``start``. ``plain`` are the held-out scores if the method is cross-entropy."""
     models = start if plain is not None else _fit_splits(task, learner, method, start, history)
     logits = task.held_out_logits(models) if plain is None else plain
-    tuned, offsets = list[Floats](), np.zeros_like(logits)
     # a learner that does not refit tunes offsets on the held-out rows, so these have to be cross-fitted
-    if method.offsets == "tuned" or (method.leak and not learner.refits):
-        tuned = _tune(task, logits, _offset_search(learner))
-        offsets = _by_row(task, logits, tuned)
-    elif method.offsets != "none":
+    tunes = method.offsets == "tuned" or bool(method.leak and not learner.refits)
+    return _judge(task, method, logits, tunes, models, _offset_search(learner))
+
+
+def _judge(
+    task: Task,
+    method: Method,
+    logits: Any,
+    tunes: bool,
+    models: Sequence[Any] = (),
+    search: OffsetSearch = fit_smooth_offsets,
+) -> _Candidate:
+    """The decisions of held-out rows: each part uses the offsets that were tuned on the other parts, or those of its model."""
+    tuned, offsets = _tune(task, logits, search) if tunes else [], np.zeros_like(logits)
+    if tunes:
+        for part, own in zip(task.judging_parts(), tuned, strict=True):
+            offsets[part] = own
+    elif models and method.offsets != "none":
         offsets = np.repeat([model.offsets for model in models], [len(test) for test in task.test_rows], axis=0)
-    return _Candidate(method, models, logits, offsets, tuned)
-
-
-def _by_row(task: Task, logits: Floats, tuned: list[Floats]) -> Floats:
-    """The offsets (n, k) of every held-out row: those of its part, or zeros if none were tuned."""
-    offsets = np.zeros_like(logits)
-    for part, own in zip(task.judging_parts() if tuned else [], tuned, strict=True):
-        offsets[part] = own
-    return offsets
+    return _Candidate(method, models, logits, (logits + offsets).argmax(1), tuned)
 
 
 def _fit_splits(task: Task, learner: MetricLearner, method: Method, start: Any | None, history: History) -> list[Any]:
@@ -315,20 +313,13 @@ def _tune(task: Task, logits: Floats, fit: OffsetSearch) -> list[Floats]:
     return cross_fit_offsets(logits, held_out.labels, task.metric, held_out.weight, task.judging_parts(), fit)
 
 
-def _offset_search(learner: Learner) -> OffsetSearch:
+def _offset_search(learner: MetricLearner) -> OffsetSearch:
     """Linear models tune offsets for the metric itself, other learners for the metric under noise."""
-    return fit_offsets if isinstance(learner, MetricLearner) and learner.refits else fit_smooth_offsets
+    return fit_offsets if learner.refits else fit_smooth_offsets
 
 
 def _with_mean_offsets(model: Any, tuned: Sequence[Floats]) -> Any:
     return model.with_offsets(np.mean(tuned or [np.zeros_like(model.offsets)], 0))
-
-
-def _final_offsets(task: Task, learner: Learner, logits: Floats | None, model: Any) -> list[Floats]:
-    if logits is not None:
-        return _tune(task, logits, _offset_search(learner))
-    rows = task.rows.spread()
-    return [fit_offsets(rows.logits(model), rows.labels, task.metric, rows.weight)]
 
 
 def _temperature(task: Task, logits: Floats | None, model: Any) -> float:
