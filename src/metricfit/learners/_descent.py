@@ -157,9 +157,14 @@ class _Coordinates:
         stacked = np.vstack([start.weight, start.intercept])
         self.start, self.inverse = np.empty_like(stacked.T), np.empty((len(curvature), *curvature[0].shape))
         for index, one in enumerate(curvature):
-            factor = _factor(one)
-            self.start[index] = factor.T @ stacked[:, index] if factor.ndim == 2 else factor * stacked[:, index]
-            self.inverse[index] = _inverse(factor)
+            if one.ndim == 1:
+                factor = np.sqrt(one + RIDGE)
+                self.start[index], self.inverse[index] = factor * stacked[:, index], 1.0 / factor
+            else:
+                identity = np.eye(len(one))
+                factor = np.linalg.cholesky(one + RIDGE * identity)
+                self.start[index] = factor.T @ stacked[:, index]
+                self.inverse[index] = solve_triangular(factor, identity, lower=True)
 
     def weights(self, flat: Floats) -> tuple[Floats, Floats]:
         by_class = self._times(self.inverse.swapaxes(1, -1), flat.reshape(len(self.inverse), -1))
@@ -173,17 +178,6 @@ class _Coordinates:
     def _times(matrices: Floats, vectors: Floats) -> Floats:
         """A matrix or a diagonal for each vector, (m, p + 1)."""
         return matrices * vectors if matrices.ndim == 2 else (matrices @ vectors[:, :, None])[:, :, 0]
-
-
-def _factor(curvature: Floats) -> Floats:
-    """The factor of Cholesky of a matrix, or the root of a diagonal."""
-    if curvature.ndim == 1:
-        return np.asarray(np.sqrt(curvature + RIDGE), np.float64)
-    return np.asarray(np.linalg.cholesky(curvature + RIDGE * np.eye(len(curvature))), np.float64)
-
-
-def _inverse(factor: Floats) -> Floats:
-    return 1.0 / factor if factor.ndim == 1 else solve_triangular(factor, np.eye(len(factor)), lower=True)
 
 
 def with_ones(features: Any) -> Any:

@@ -153,7 +153,7 @@ class _Newton:
     """Newton's steps, halved until they gain. The sums of the last weights are kept: the next C starts there."""
 
     def __init__(self, rows: TrainingRows) -> None:
-        self.rows, self.at, self.sums = rows, np.empty(0), (0.0, np.empty(0), list[Floats]())
+        self.rows, self.at, self.sums = rows, np.empty(0), (0.0, np.empty(0), np.empty(0))
 
     def __call__(self, penalty: float, start: Floats) -> Floats:
         stacked, (value, gradient, hessian) = start, self._derivatives(penalty, start)
@@ -180,32 +180,25 @@ class _Newton:
         """Value, gradient and Hessian, by the parameters of one column after the other."""
         if not np.array_equal(self.at, stacked):
             self.at, self.sums = stacked, self.rows.total(partial(_derivatives, _model(stacked, self.rows.n_classes)))
-        loss, slopes, blocks = self.sums
+        loss, slopes, hessian = self.sums
         value, gradient = _penalized(loss, slopes, stacked, penalty)
-        (size, n_columns), columns = stacked.shape, range(stacked.shape[1])
-        hessian = np.block([[blocks[_pair(i, j, n_columns)] for j in columns] for i in columns])
+        size, n_columns = stacked.shape
         return value, gradient.T.ravel(), hessian + penalty * np.diag(np.tile(np.append(np.ones(size - 1), 0.0), n_columns))
 
 
-def _derivatives(model: LinearModel, rows: TrainingRows) -> tuple[float, Floats, list[Floats]]:
-    """Mean cross-entropy, its gradient (p + 1, m), and the blocks (p + 1, p + 1) of its Hessian for each pair of columns."""
+def _derivatives(model: LinearModel, rows: TrainingRows) -> tuple[float, Floats, Floats]:
+    """Mean cross-entropy, its gradient (p + 1, m), and its Hessian by the parameters of one column after the other."""
     scores, index = model.logits(rows.features), np.arange(len(rows.labels))
     probability, log_normalizer = softmax_and_normalizer(scores)
     loss = float(rows.shares @ (log_normalizer - scores[index, rows.labels]))
     features, shares = with_ones(rows.features), rows.shares
     own = probability[:, 1:] if probability.shape[1] == 2 else probability
-    blocks = [
-        sandwich(features, shares * own[:, i] * ((i == j) - own[:, j]))
-        for i, j in combinations_with_replacement(range(own.shape[1]), 2)
-    ]
+    columns, blocks = range(own.shape[1]), dict[tuple[int, int], Floats]()
+    for i, j in combinations_with_replacement(columns, 2):
+        blocks[i, j] = blocks[j, i] = sandwich(features, shares * own[:, i] * ((i == j) - own[:, j]))
+    hessian = np.block([[blocks[i, j] for j in columns] for i in columns])
     probability[index, rows.labels] -= 1.0
-    return loss, slopes_by_weights(rows.features, gather_columns(shares[:, None] * probability)), blocks
-
-
-def _pair(i: int, j: int, n_columns: int) -> int:
-    """Where the block of two columns is in their list, whichever comes first."""
-    i, j = min(i, j), max(i, j)
-    return i * n_columns - i * (i - 1) // 2 + j - i
+    return loss, slopes_by_weights(rows.features, gather_columns(shares[:, None] * probability)), hessian
 
 
 def _penalized(value: float, slopes: Floats, stacked: Floats, penalty: float) -> tuple[float, Floats]:

@@ -69,13 +69,13 @@ class NetworkLearner(MetricLearner):
     def fit_cross_entropy(self, fold: Fold) -> list[NetworkModel]:
         method = find(CROSS_ENTROPY)
         assert method is not None
-        return [self._train(fold, self._fresh_module(fold), method, _no_offsets(fold), by_metric=False)]
+        return [self._train(fold, self._fresh_module(fold), method, by_metric=False)]
 
     def fit(self, fold: Fold, method: Method, start: Any = None) -> NetworkModel:
         """With a leak, the offsets are those that do best at the start; otherwise there are none: the bias is enough."""
         if start is None or method.start == SCRATCH:
-            return self._train(fold, self._fresh_module(fold), method, _no_offsets(fold))
-        test, offsets = fold.held_out, _no_offsets(fold)
+            return self._train(fold, self._fresh_module(fold), method)
+        test, offsets = fold.held_out, None
         assert test is not None
         if method.leak:
             offsets = fit_smooth_offsets(start.logits(test.features), test.labels, fold.metric, test.weight)
@@ -87,16 +87,20 @@ class NetworkLearner(MetricLearner):
             module = build_module(self.model, rows.features.shape[1], rows.n_classes, self.hidden_layer_sizes)
         if isinstance(self.model, str):
             module = _initialized(module, self.seed + fold.index)
-        if (warm := _member(fold.warm, fold.index)) is not None:
-            before = warm.module.state_dict()
+        warm = fold.warm.models if isinstance(fold.warm, MeanModel) else (fold.warm,)  # of an earlier fit
+        if fold.index < len(warm) and isinstance(warm[fold.index], NetworkModel):
+            before = warm[fold.index].module.state_dict()
             if _shapes(before) == _shapes(module.state_dict()):
                 module.load_state_dict(before)
         return module
 
-    def _train(self, fold: Fold, module: nn.Module, method: Method, offsets: Floats, by_metric: bool = True) -> NetworkModel:
+    def _train(
+        self, fold: Fold, module: nn.Module, method: Method, offsets: Floats | None = None, by_metric: bool = True
+    ) -> NetworkModel:
         """AdamW, by default until the held-out rows stop gaining: by the metric with these offsets, or by cross-entropy."""
         rows, test, metric = fold.rows, fold.held_out, fold.metric
         assert test is not None
+        offsets = np.zeros(rows.n_classes) if offsets is None else offsets
         guard, seed, metrics = Guard(test.labels, test.weight, test.n_classes, metric), self.seed + fold.index, list[float]()
 
         def score(scores: Tensor, labels: Tensor) -> float:
@@ -149,17 +153,6 @@ class _MetricShown(Progress):
 
     def step(self, stage: str, value: float | None) -> None:
         self.progress.step(stage, self.metrics[-1])
-
-
-def _member(warm: Any, index: int) -> NetworkModel | None:
-    """The network of an earlier fit that had the same index."""
-    models = warm.models if isinstance(warm, MeanModel) else (warm,)
-    found = models[index] if index < len(models) else None
-    return found if isinstance(found, NetworkModel) else None
-
-
-def _no_offsets(fold: Fold) -> Floats:
-    return np.zeros(fold.rows.n_classes)
 
 
 @contextmanager
