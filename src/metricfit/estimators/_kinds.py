@@ -67,15 +67,22 @@ def as_numbers(data: Any) -> Floats:
 
 def as_categories(data: Any, missing: float | None = None) -> NDArray[np.object_]:
     """Values as strings; ``missing`` where a value is missing."""
-    columns = [[missing if is_missing(value) else _name(value) for value in column.to_list()] for column in columns_of(data)]
+    columns = columns_of(data)
     table = np.empty((len(columns[0]), len(columns)), dtype=object)
     for position, column in enumerate(columns):
-        table[:, position] = column
+        cells = column.to_list()
+        if column.dtype == nw.String:  # each different text once; of other types, values that are equal may have two names
+            names = {cell: _name(cell, missing) for cell in set(cells)}
+            table[:, position] = [names[cell] for cell in cells]
+        else:
+            table[:, position] = [_name(cell, missing) for cell in cells]
     return table
 
 
-def _name(value: Any) -> str:
+def _name(value: Any, missing: float | None) -> str | float | None:
     """The text of a category; 1.0 is 1, because a column of whole numbers becomes floats where a value is missing."""
+    if is_missing(value):
+        return missing
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

@@ -18,10 +18,11 @@ from sklearn.preprocessing import StandardScaler
 
 from metricfit._description import check
 from metricfit._typing import Floats, Ints
-from metricfit.estimators._kinds import CATEGORIES, DATES, MAX_NUMBER, NUMBERS, TEXT
+from metricfit.estimators._kinds import CATEGORIES, DATES, MAX_NUMBER, TEXT
 from metricfit.estimators._preprocess import (
     CODES,
     DATE_PARTS,
+    KINDS_OF,
     Part,
     TableTransformer,
     code_encoder,
@@ -29,7 +30,7 @@ from metricfit.estimators._preprocess import (
     one_hot_encoder,
     vectorizer,
 )
-from metricfit.learners import COLUMNS, MATRIX
+from metricfit.learners import MATRIX
 
 ARRAY, SPARSE, TABLE = "array", "sparse", "table"
 Plain = dict[str, Any]
@@ -60,13 +61,13 @@ def restore_transformer(kept: Any, form: str, n_columns: int) -> Any:
 
 
 def _restore_table(kept: Mapping[str, Any], form: str, n_columns: int) -> TableTransformer:
-    kinds, parts = (NUMBERS, DATES, CATEGORIES, TEXT) if form == MATRIX else (CODES, NUMBERS, DATES, TEXT), []
+    parts = []
     for one in kept["parts"]:
         kind = one["kind"]
-        check(kind in kinds, f"columns of the kind {kind!r} are not known")
+        check(kind in KINDS_OF[form], f"columns of the kind {kind!r} are not known")
         places = _places(one["places"], n_columns)
         check(len(places) > 0 and (kind != TEXT or len(places) == 1), "the columns of a kind are missing")
-        parts.append(Part(kind, places.tolist(), _RESTORE[kind](one, len(places), form)))
+        parts.append(Part(kind, places.tolist(), _restore_steps(one, len(places), form)))
     used = sorted(place for part in parts for place in part.places)
     check(used == list(range(n_columns)), "a column is read twice, or not at all")
     restored = TableTransformer(parts)
@@ -82,6 +83,23 @@ def _keep_steps(part: Part) -> Plain:
     if part.kind in (CATEGORIES, CODES):
         return {"categories": _keep_categories(part.steps[0], part.kind)}
     return _keep_numbers(*part.steps) if part.steps else {}
+
+
+def _restore_steps(kept: Mapping[str, Any], n_columns: int, form: str) -> list[Any]:
+    kind = kept["kind"]
+    if kind == TEXT:
+        words = kept["words"]
+        check(all(type(word) is str for word in words) and 0 < len(set(words)) == len(words), "a word occurs twice")
+        restored = vectorizer(vocabulary=words)
+        restored.idf_ = _numbers(kept["idf"], len(words))
+        return [restored]
+    if kind == CATEGORIES:
+        columns = [(one["frequent"], [_other_than(one["frequent"])] if one["rare"] else []) for one in kept["categories"]]
+        return [_taught(one_hot_encoder, columns, n_columns)]
+    if kind == CODES:
+        columns = [(one["frequent"] or [_other_than([])], one["rare"]) for one in kept["categories"]]  # a column may be empty
+        return [_taught(code_encoder, columns, n_columns)]
+    return _restore_numbers(kept, n_columns * (len(DATE_PARTS) if kind == DATES else 1)) if form == MATRIX else []
 
 
 def _keep_numbers(impute: SimpleImputer, scale: StandardScaler) -> Plain:
@@ -109,12 +127,6 @@ def _restore_scaler(mean: Floats | None, scale: Floats) -> StandardScaler:
     return restored
 
 
-def _restore_kind_of_numbers(kept: Mapping[str, Any], n_columns: int, form: str) -> list[Any]:
-    if form == COLUMNS:
-        return []
-    return _restore_numbers(kept, n_columns * (len(DATE_PARTS) if kept["kind"] == DATES else 1))
-
-
 def _keep_categories(encoder: Any, kind: str) -> list[Plain]:
     """For each column the frequent categories and the rare ones. As columns, rare and unseen ones are the same."""
     kept: list[Plain] = []
@@ -124,16 +136,6 @@ def _keep_categories(encoder: Any, kind: str) -> list[Plain]:
         kept.append({"frequent": [value for value in known if value not in seldom]})
         kept[-1]["rare"] = rare if kind == CODES else bool(rare)
     return kept
-
-
-def _restore_one_hot(kept: Mapping[str, Any], n_columns: int, form: str) -> list[Any]:
-    columns = [(one["frequent"], [_other_than(one["frequent"])] if one["rare"] else []) for one in kept["categories"]]
-    return [_taught(one_hot_encoder, columns, n_columns)]
-
-
-def _restore_codes(kept: Mapping[str, Any], n_columns: int, form: str) -> list[Any]:
-    columns = [(one["frequent"] or [_other_than([])], one["rare"]) for one in kept["categories"]]  # a column may be empty
-    return [_taught(code_encoder, columns, n_columns)]
 
 
 def _taught(encoder: Callable[..., Any], columns: Sequence[tuple[list[Any], list[Any]]], n_columns: int) -> Any:
@@ -162,14 +164,6 @@ def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
     return found
 
 
-def _restore_words(kept: Mapping[str, Any], n_columns: int, form: str) -> list[Any]:
-    words = kept["words"]
-    check(all(type(word) is str for word in words) and 0 < len(set(words)) == len(words), "a word occurs twice")
-    restored = vectorizer(vocabulary=words)
-    restored.idf_ = _numbers(kept["idf"], len(words))
-    return [restored]
-
-
 def _numbers(values: Any, length: int) -> Floats:
     """Numbers as ``check_size`` allows them."""
     check(isinstance(values, list) and all(type(value) is float for value in values), "something is not a number")
@@ -184,12 +178,3 @@ def _places(values: Any, n_columns: int) -> Ints:
     check(isinstance(values, list) and all(type(value) is int for value in values), "a column is not a number")
     check(all(0 <= value < n_columns for value in values) and len(set(values)) == len(values), "a column is out of range")
     return np.array(values, dtype=np.int64)
-
-
-_RESTORE: dict[str, Callable[[Mapping[str, Any], int, str], list[Any]]] = {
-    NUMBERS: _restore_kind_of_numbers,
-    DATES: _restore_kind_of_numbers,
-    CATEGORIES: _restore_one_hot,
-    CODES: _restore_codes,
-    TEXT: _restore_words,
-}

@@ -43,7 +43,8 @@ MAX_CODES = 250  # per feature; trees take 255
 MAX_WORDS = 2000
 MAX_TREE_WORDS = 100  # trees read a dense table
 MAX_DENSITY = 0.3  # a matrix with fewer numbers that are not zero is sparse
-CODES = "codes"  # the kind of categories that trees read
+CODES = "codes"  # the kind of categories that trees read; they come first, so that trees know them by their number
+KINDS_OF = {MATRIX: (NUMBERS, DATES, CATEGORIES, TEXT), COLUMNS: (CODES, NUMBERS, DATES, TEXT)}
 READERS: dict[str, Callable[[Any], Any]] = {
     NUMBERS: as_numbers,
     DATES: as_date_parts,
@@ -61,20 +62,12 @@ class Part:
     places: list[int]
     steps: list[Any]
 
-    def fit_transform(self, frame: Any) -> Any:
-        found = self._read(frame)
+    def read(self, frame: Any, action: str) -> Any:
+        """The columns as numbers, after "transform" or "fit_transform" of all steps."""
+        found = READERS[self.kind](nw.from_native(frame, eager_only=True)[:, self.places])
         for step in self.steps:
-            found = step.fit_transform(found)
+            found = getattr(step, action)(found)
         return found
-
-    def transform(self, frame: Any) -> Any:
-        found = self._read(frame)
-        for step in self.steps:
-            found = step.transform(found)
-        return found
-
-    def _read(self, frame: Any) -> Any:
-        return READERS[self.kind](nw.from_native(frame, eager_only=True)[:, self.places])
 
 
 class TableTransformer(TransformerMixin, BaseEstimator):
@@ -85,14 +78,14 @@ class TableTransformer(TransformerMixin, BaseEstimator):
         self.max_density = max_density
 
     def fit(self, frame: Any, labels: Any = None) -> Self:
-        found = [part.fit_transform(frame) for part in self.parts]
+        found = [part.read(frame, "fit_transform") for part in self.parts]
         n_stored = sum(one.nnz if sparse.issparse(one) else one.size for one in found)
         n_cells = sum(one.shape[0] * one.shape[1] for one in found)
         self.sparse_output_ = any(map(sparse.issparse, found)) and n_stored < self.max_density * n_cells
         return self
 
     def transform(self, frame: Any) -> Any:
-        found = [part.transform(frame) for part in self.parts]
+        found = [part.read(frame, "transform") for part in self.parts]
         if self.sparse_output_:
             return sparse.hstack(found).tocsr()
         return np.hstack([one.toarray() if sparse.issparse(one) else one for one in found])
@@ -143,9 +136,7 @@ def _steps(kind: str, form: str) -> list[Any]:
 
 
 def _for_frame(frame: Any, form: str) -> TableTransformer:
-    # codes come first, so that trees know them by their number
-    kinds = (NUMBERS, DATES, CATEGORIES, TEXT) if form == MATRIX else (CODES, NUMBERS, DATES, TEXT)
-    found: dict[str, list[int]] = {kind: [] for kind in kinds}
+    found: dict[str, list[int]] = {kind: [] for kind in KINDS_OF[form]}
     for place, column in enumerate(columns_of(frame)):
         kind = kind_of(column)
         found[CODES if kind == CATEGORIES and form == COLUMNS else kind].append(place)

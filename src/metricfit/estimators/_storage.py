@@ -196,7 +196,9 @@ def _restore(cls: Any, found: dict[str, Any], model: Any, metric: Any) -> Any:
         estimator.rule_.classes_ = estimator.classes_
     if isinstance(estimator.model_, LinearModel):
         estimator.coef_, estimator.intercept_ = estimator.model_.weight.T, estimator.model_.intercept
-    estimator.method_ = _restore_method(found["method"], estimator.method)
+    method = found["method"]  # the registered one, or what the file says about it: predictions do not need it
+    known_method = methods.find(method["name"], estimator.method)
+    estimator.method_ = known_method or Method(**{**method, "papers": tuple(method["papers"])})
     estimator.chosen_ = estimator.method_.name
     estimator.candidates_, estimator.history_ = Table(found["candidates"]), Table(found["history"])
     return estimator
@@ -224,11 +226,6 @@ def _restore_classes(found: Mapping[str, Any]) -> NDArray[Any]:
     classes = np.array(values, dtype=dtype)
     check(classes.tolist() == values, f"the classes are not of the type {dtype!r}")
     return classes
-
-
-def _restore_method(plain: dict[str, Any], given: Any) -> Method:
-    """The registered method of that name, or else what the file says about it; predictions do not need it."""
-    return methods.find(plain["name"], given) or Method(**{**plain, "papers": tuple(plain["papers"])})
 
 
 def _restore_metric(plain: Any, given: Any, classes: NDArray[Any], order: list[Any]) -> Metric:
