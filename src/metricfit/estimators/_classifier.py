@@ -23,15 +23,7 @@ from metricfit._table import Table
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import Constraint, has_row_costs, log_probabilities
 from metricfit.estimators._base import DecisionMixin, check_target, check_weight, class_weights, fit_costs, weight_notes
-from metricfit.estimators._folds import (
-    FitData,
-    Part,
-    build_splits,
-    calibration_splits,
-    folds_of_cv,
-    network_splits,
-    splits_within,
-)
+from metricfit.estimators._folds import FitData, Part, folds_of_cv
 from metricfit.estimators._forms import FormReader, check_computed, check_float32
 from metricfit.estimators._kinds import check_size
 from metricfit.estimators._preprocess import as_frame, is_frame, library_of
@@ -414,11 +406,9 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
 
     def _table(self, data: Any, labels: Any, weight: Any, used: NDArray[np.bool_], order: Sequence[Any] | None) -> FitData:
         seed = check_random_state(self.random_state).randint(2**31)
-        table = FitData(
-            data, labels, weight, class_weights(self.class_weight, self.classes_, labels), used, seed, order, self.cv
-        )
+        of_classes = class_weights(self.class_weight, self.classes_, labels)
         self._find_metric(labels, order)
-        return table
+        return FitData(data, labels, weight, self.classes_, of_classes, used, seed, order, self.cv)
 
     def _check_options(self) -> None:
         self._check_constraints()
@@ -433,13 +423,9 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
 
     def _parts(self, table: FitData) -> list[Part]:
         """The rows that models are trained on, and those that set the rule: all and none without constraints."""
-        cv = table.cv
         if not self._needs_rule():
-            return [Part(None, np.empty(0, np.int64), cv)]
-        draws = self.calibration is not None and isinstance(cv, int | np.integer)
-        given = [] if draws else build_splits(cv, table.labels, table.used, self.classes_, table.seed)
-        splits = calibration_splits(cv, given, table.labels, table.seed, self.calibration, self.confidence is not None)
-        return [Part(train, test, splits_within(train, cv, given)) for train, test in splits]
+            return [Part(None, np.empty(0, np.int64), table.cv)]
+        return table.parts(self.calibration, self.confidence is not None)
 
     def _learner(self, table: FitData, parts: Sequence[Part]) -> Learner:
         """One learner that can take every part."""
@@ -461,20 +447,20 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         self.frame_library_ = library_of(data) if self.reads_frames_ else ""
         self.preprocessor_ = FormReader.fit(data, labels, weight, self.preprocess, forms)
         first = _safe_indexing(data, [0])
-        self.n_inputs_ = {form: int(self.preprocessor_.read(first, {form}).shape[1]) for form in forms}
+        self.n_inputs_ = {form: int(self.preprocessor_.read(first, {form}).shape[1]) for form in sorted(forms)}
 
     def _task(
         self, table: FitData, learner: Learner, rows: TrainingRows, warm: Any = None, progress: Progress | None = None
     ) -> Task:
         """The rows, and the splits that methods are judged by."""
-        given, method = (table.labels, table.used, self.classes_, table.seed), self._method()
+        method = self._method()
         chooses = isinstance(method, methods.Choice) or bool(method.margins)
         if isinstance(learner, MetricLearner) and not learner.refits:
-            splits = network_splits(learner.n_members, table.cv, *given)
+            splits = table.network_splits(learner.n_members)
         elif self.C is not None and isinstance(learner, LinearLearner) and not chooses:
             splits = []  # nothing is left for held-out rows to choose
         else:
-            splits = build_splits(table.cv, *given)
+            splits = table.splits()
         given_by_user = not isinstance(table.cv, int | np.integer)
         metric = metrics.Accuracy() if has_row_costs(self.metric) else self.metric_  # costs per row are for the rule
         task = Task(rows, metric, splits, self.n_jobs, warm, table.seed, progress or Progress(), given_by_user)

@@ -37,6 +37,7 @@ class FitData:
     data: Any
     labels: Ints
     weight: Floats
+    classes: NDArray[Any]
     class_weight: Floats
     used: NDArray[np.bool_]
     seed: int
@@ -64,6 +65,48 @@ class FitData:
         labels, weight = self.labels[part.train], self.weight[part.train]
         return replace(self, data=data, labels=labels, weight=weight, used=used, cv=part.cv, groups=None, costs={})
 
+    def parts(self, share: float | None, promises: bool) -> list[Part]:
+        """Rows that train a model, and those that set its rule: the splits of ``cv``, or one that holds out a share."""
+        cv, drawn = self.cv, share is not None and isinstance(self.cv, int | np.integer)
+        given = [] if drawn else self.splits()
+        found = calibration_splits(cv, given, self.labels, self.seed, share, promises)
+        return [Part(train, test, splits_within(train, cv, given)) for train, test in found]
+
+    def splits(self, n_folds: int | None = None) -> Sequence[Split]:
+        """The user's splits, as splits of the rows that are used, or folds; none for too few rows."""
+        cv = self.cv if n_folds is None else n_folds
+        if not isinstance(cv, int | np.integer):
+            return self._given_splits()
+        n_folds, counts = folds_of_cv(cv, self.labels), np.bincount(self.labels)
+        if not n_folds:
+            warnings.warn(f"{len(self.labels)} rows are too few to hold any out: candidates are not compared.", stacklevel=4)
+            return []
+        if counts.min() < cv:
+            rare = self.classes.tolist()[counts.argmin()]
+            warnings.warn(
+                f"Class {rare!r} has {counts.min()} rows for {cv} folds: using {n_folds} folds. A class that is "
+                "missing in a training fold counts as missed in its test fold.",
+                stacklevel=4,
+            )
+        return stratified_folds(self.labels, n_folds, self.seed)
+
+    def network_splits(self, n_members: int) -> Sequence[Split]:
+        """One split per network, at least one: the first of the user's splits, or folds, or one that holds out a fifth."""
+        if not isinstance(self.cv, int | np.integer):
+            return self._given_splits()[:n_members]
+        if n_members > 1 and count_folds(n_members, self.labels):
+            return self.splits(n_members)
+        return _hold_out(self.labels, self.seed)
+
+    def _given_splits(self) -> list[Split]:
+        given = np.zeros(len(self.used), np.int64)
+        given[self.used] = self.labels
+        index = np.cumsum(self.used) - 1  # of each row of the table among those that are used
+        found = [[index[part[self.used[part]]] for part in split] for split in read_splits(self.cv, given)]
+        if not all(len(part) for split in found for part in split):
+            raise ValueError("`cv` should have rows of positive weight in both parts of every split, got a part without.")
+        return [(train, test) for train, test in found]
+
 
 def folds_of_cv(cv: Any, labels: Ints) -> int:
     """How many folds there will be; 0 for too few rows."""
@@ -78,35 +121,6 @@ def by_groups(cv: Any, labels: Ints, seed: int) -> Any:
     if not isinstance(cv, int | np.integer):
         return cv
     return StratifiedGroupKFold(max(folds_of_cv(cv, labels), 2), shuffle=True, random_state=seed)
-
-
-def build_splits(cv: Any, labels: Ints, used: NDArray[np.bool_], classes: NDArray[Any], seed: int) -> Sequence[Split]:
-    """Folds; none for too few rows. ``used`` marks the rows of the user's table that have these labels."""
-    if not isinstance(cv, int | np.integer):
-        return _given_splits(cv, labels, used)
-    n_folds, counts = folds_of_cv(cv, labels), np.bincount(labels)
-    if not n_folds:
-        warnings.warn(f"{len(labels)} rows are too few to hold any out: candidates are not compared.", stacklevel=4)
-        return []
-    if counts.min() < cv:
-        rare = classes.tolist()[counts.argmin()]
-        warnings.warn(
-            f"Class {rare!r} has {counts.min()} rows for {cv} folds: using {n_folds} folds. A class that is "
-            "missing in a training fold counts as missed in its test fold.",
-            stacklevel=4,
-        )
-    return stratified_folds(labels, n_folds, seed)
-
-
-def network_splits(
-    n_members: int, cv: Any, labels: Ints, used: NDArray[np.bool_], classes: NDArray[Any], seed: int
-) -> Sequence[Split]:
-    """One split per network, at least one: the first of the user's splits, or folds, or a split that holds out a fifth."""
-    if not isinstance(cv, int | np.integer):
-        return _given_splits(cv, labels, used)[:n_members]
-    if n_members > 1 and count_folds(n_members, labels):
-        return build_splits(n_members, labels, used, classes, seed)
-    return _hold_out(labels, seed)
 
 
 def calibration_splits(
@@ -161,17 +175,6 @@ def splits_within(rows: Ints, cv: Any, splits: Sequence[Split]) -> Any:
             "cv=5, or pass calibration=0.25."
         )
     return found
-
-
-def _given_splits(cv: Any, labels: Ints, used: NDArray[np.bool_]) -> list[Split]:
-    """The user's splits of the table, as splits of the rows that are used."""
-    given = np.zeros(len(used), np.int64)
-    given[used] = labels
-    index = np.cumsum(used) - 1  # of each row of the table among those that are used
-    splits = [(index[train[used[train]]], index[test[used[test]]]) for train, test in read_splits(cv, given)]
-    if not all(len(part) for split in splits for part in split):
-        raise ValueError("`cv` should have rows of positive weight in both parts of every split, got a part without.")
-    return splits
 
 
 def _hold_out(labels: Ints, seed: int, share: float = HELD_OUT) -> list[Split]:
