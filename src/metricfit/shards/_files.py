@@ -68,11 +68,6 @@ class Files:
         return f"{self.parts[0].path.name} and {n_others:,} more files" if n_others else self.parts[0].path.name
 
 
-def is_pattern(text: str) -> bool:
-    """Whether a path stands for several files: it has ``*``, ``?`` or ``[`` and is no file itself."""
-    return glob.has_magic(text) and not Path(text).exists()
-
-
 def find_files(given: str | Path | Sequence[str | Path]) -> list[Path]:
     """The files of a pattern such as ``"part-*.parquet"``, of a folder, or of a list of these; sorted by name.
 
@@ -83,18 +78,15 @@ def find_files(given: str | Path | Sequence[str | Path]) -> list[Path]:
     """
     found: list[Path] = []
     for one in [given] if isinstance(given, str | Path) else given:
-        if is_pattern(str(one)):
+        matches, problem = [Path(one)], ""
+        if glob.has_magic(str(one)) and not Path(one).exists():
             matches = [Path(path) for path in sorted(glob.glob(str(one), recursive=True)) if Path(path).is_file()]
-            if not matches:
-                raise UsageError(f"No file matches {one}.")
-            found += matches
+            problem = f"No file matches {one}."
         elif Path(one).is_dir():
-            matches = sorted(Path(one).glob("*.parquet"))
-            if not matches:
-                raise UsageError(f"Folder {one} has no *.parquet files.")
-            found += matches
-        else:
-            found.append(Path(one))
+            matches, problem = sorted(Path(one).glob("*.parquet")), f"Folder {one} has no *.parquet files."
+        if not matches:
+            raise UsageError(problem)
+        found += matches
     seen: dict[Path, Path] = {}
     for path in found:
         other = seen.setdefault(path.resolve(), path)
@@ -246,7 +238,9 @@ def read_all_labels(files: Files, merge_rare: int = 0, say: Say = lambda line: N
     known, labels = read_labels(values, files.target, path)
     n_rows = count_codes(codes, len(values))[known.to_numpy()]
     if merge_rare:
-        labels = _merge(labels, n_rows, merge_rare, files.target, say)
+        different, of_label = np.unique(labels, return_inverse=True)
+        counts = np.bincount(of_label, n_rows).astype(np.int64)
+        labels = merge_classes(different, counts, merge_rare, files.target, say)[of_label]
     classes, indices = np.unique(labels, return_inverse=True)
     counts = np.bincount(indices, n_rows, len(classes)).astype(np.int64) if len(labels) else np.zeros(0, np.int64)
     n_unlabelled = len(codes) - int(counts.sum())
@@ -311,9 +305,3 @@ def _other_type(path: Path, target: str, found: pa.DataType, expected: pa.DataTy
         f"{path}, column {target!r} has values of type {found}, which do not fit {expected} as in the other files. Write it "
         "with the same type in all files."
     )
-
-
-def _merge(labels: NDArray[Any], n_rows: Ints, fewest: int, target: str, say: Say) -> NDArray[Any]:
-    """``merge_classes`` of the rows, from the different labels and their numbers of rows."""
-    classes, codes = np.unique(labels, return_inverse=True)
-    return merge_classes(classes, np.bincount(codes, n_rows).astype(np.int64), fewest, target, say)[codes]

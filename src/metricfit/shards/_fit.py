@@ -31,14 +31,8 @@ HELD_OUT_NOTE = (
     "Offsets and probabilities come from one of {} folds, whose rows a first model held out. The model that predicts was "
     "trained on all rows."
 )
-NOT_READ = (
-    "preprocess",
-    "warm_start",
-    "subject_to",
-    "confidence",
-    "calibration",
-    "fallback",
-)  # options that keep their defaults here
+# options that keep their defaults here
+NOT_READ = ("preprocess", "warm_start", "subject_to", "confidence", "calibration", "fallback")
 
 
 def fit_shards(
