@@ -109,14 +109,6 @@ def test_odd_columns(values):
     assert (estimator.predict(frame) == (np.arange(60) > 30)).mean() > 0.9
 
 
-def test_columns_named_by_numbers_or_twice():
-    features, target = load_iris(return_X_y=True)
-    frame = pd.DataFrame(features)
-    assert MetricClassifier(method="cross_entropy", C=1.0).fit(frame, target).score(frame, target) > 0.9
-    with pytest.raises(ValueError, match="unique column names"):
-        MetricClassifier().fit(pd.DataFrame(features, columns=["a", "a", "b", "b"]), target)
-
-
 def test_names_that_are_no_texts_are_compared_too(tmp_path):
     features, target = load_iris(return_X_y=True)
     frame = pd.DataFrame(features)
@@ -127,6 +119,8 @@ def test_names_that_are_no_texts_are_compared_too(tmp_path):
         assert one.score(frame, target) > 0.9
         with pytest.raises(ValueError, match="Column 0 of X, counted from 0, should be '0' as in the fit, got '3'"):
             one.predict(frame[[3, 2, 1, 0]])
+    with pytest.raises(ValueError, match="unique column names"):
+        MetricClassifier().fit(pd.DataFrame(features, columns=["a", "a", "b", "b"]), target)
 
 
 @pytest.mark.parametrize("model", ["linear", "boosting"])

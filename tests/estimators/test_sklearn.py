@@ -1,6 +1,5 @@
 """scikit-learn's whole contract: its own checks, and its tools around our estimators."""
 
-import pickle
 from functools import partial
 
 import numpy as np
@@ -63,19 +62,6 @@ def data(n=200, **options):
     return make_classification(n, 8, n_informative=4, weights=[0.8], flip_y=0.1, random_state=0, **options)
 
 
-def test_pipeline_grid_search_and_clone():
-    features, target = data()
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), linear("mcc", random_state=0)),
-        {"metricclassifier__method": ["threshold", "direct"], "metricclassifier__C": [0.1, 1.0]},
-        cv=3,
-    ).fit(features, target)
-    assert search.best_score_ == pytest.approx(search.cv_results_["mean_test_score"].max())
-    copy = clone(search.best_estimator_[-1])
-    assert not hasattr(copy, "coef_")
-    assert copy.get_params() == search.best_estimator_[-1].get_params()
-
-
 def test_the_options_of_a_network_are_searched_as_those_of_any_part():
     features, target = data()
     network = Network(max_epochs=2, n_members=1, hidden_layer_sizes=(4,))
@@ -96,23 +82,6 @@ def test_a_name_a_module_and_a_function_are_short_for_a_network(module):
     )
     assert (short.decision_function(features) == long.decision_function(features)).all()
     assert short.learner_ == long.learner_ == Network(module).name
-
-
-def test_pickle():
-    features, target = load_iris(return_X_y=True)
-    fitted = linear("f1_macro", random_state=0).fit(features, target)
-    again = pickle.loads(pickle.dumps(fitted))
-    assert (again.decision_function(features) == fitted.decision_function(features)).all()
-
-
-def test_set_output_and_names():
-    pandas = pytest.importorskip("pandas")
-    frame, target = load_iris(return_X_y=True, as_frame=True)
-    pipeline = make_pipeline(StandardScaler(), linear(random_state=0)).set_output(transform="pandas").fit(frame, target)
-    assert list(pipeline[-1].feature_names_in_) == list(frame.columns)
-    assert isinstance(pandas.Series(pipeline.predict(frame)).iloc[0], np.integer)
-    with pytest.raises(ValueError, match="feature names"):
-        pipeline[-1].predict(frame.rename(columns={frame.columns[0]: "other"}))
 
 
 def test_warm_start_begins_where_the_last_fit_ended():
@@ -225,10 +194,3 @@ class TestOffsetClassifier:
         plain = OffsetClassifier(LinearSVC(random_state=0), "accuracy", random_state=0).fit(features, target)
         shifted = OffsetClassifier(Shifted(random_state=0), "accuracy", random_state=0).fit(features, target)
         assert (shifted.predict(features) == plain.predict(features)).mean() > 0.99
-
-
-def test_threshold_of_a_metric_classifier():
-    features, target = data()
-    fitted = linear("f1", random_state=0).fit(features, target)
-    above = fitted.predict_proba(features)[:, 1] > fitted.threshold_
-    assert (above == (fitted.predict(features) == fitted.classes_[1])).all()

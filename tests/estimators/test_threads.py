@@ -6,7 +6,6 @@ import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 import torch
 from sklearn.datasets import make_classification
@@ -81,16 +80,6 @@ def test_an_mlp_does_not_touch_the_global_generator_meanwhile(monkeypatch):
 
     monkeypatch.setattr(torch, "manual_seed", refuse)
     fitted("mlp", 0)
-
-
-def test_an_mlp_is_drawn_as_torch_draws_it():
-    still = Network(lr=1e-30, max_epochs=1, n_members=2)
-    fitted = MetricClassifier("f1", model=still, method="cross_entropy", random_state=0).fit(X, Y)
-    for place, network in enumerate(fitted.model_.models):
-        torch.manual_seed(np.random.RandomState(0).randint(2**31) + place)
-        expected = nn.Linear(8, 128)
-        assert torch.equal(network.module[0].weight, expected.weight)
-        assert torch.equal(network.module[0].bias, expected.bias)
 
 
 def test_the_threads_of_torch_are_those_of_each_thread():

@@ -65,12 +65,6 @@ class TestTheRecipe:
         first = [model.module[0].weight for model in fitted.model_.models]
         assert not any(torch.equal(one, other) for place, one in enumerate(first) for other in first[:place])
 
-    def test_accuracy_has_no_offsets(self):
-        fitted = network("accuracy", n_members=2).fit(X, Y)
-        assert (fitted.offsets_ == 0.0).all()
-        assert fitted.chosen_ == "cross_entropy"
-        assert (fitted.predict(X) == fitted.predict_proba(X).argmax(1)).all()
-
     def test_a_single_network_has_offsets_of_five_parts_of_its_held_out_rows(self):
         fitted = network(n_members=1).fit(X, Y)
         assert not isinstance(fitted.model_, MeanModel)

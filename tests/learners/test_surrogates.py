@@ -45,15 +45,6 @@ def test_a_fast_surrogate_is_the_loss_of_the_module(smoothing, k, metric, alpha,
     np.testing.assert_allclose(by_offsets * found.unit, shift.grad.numpy(), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["expected_error", "leaky", "direct"])
-def test_registered_methods_go_both_ways(name):
-    rows, random = rows_of(4)
-    scores, offsets, metric = random.normal(size=(40, 4)), random.normal(size=4), metrics.get("mcc")
-    fast, slow = (build(methods.get(name), rows, metric)(scores, offsets) for build in (build_surrogate, by_autograd))
-    for one, other in zip(fast, slow, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
-
-
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "mcc"])
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("margin", [None, 0.1, 1.0])
@@ -103,14 +94,6 @@ def test_normal_noise_of_many_classes_is_integrated_in_float32():
     exact = module(torch.from_numpy(scores), torch.from_numpy(rows.labels), torch.from_numpy(rows.weight)) - 1.0
     assert value == pytest.approx(exact.item(), abs=1e-6)
     assert by_scores.dtype == np.float64
-
-
-def test_leaky_accuracy_of_two_rows_by_hand():
-    """Softmax at 1 of (0, log 3): 3/4 for the second class; labels 1 and 0: accuracy 1/2, cross-entropy -(log 3/4 + log 1/4)/2."""
-    rows = TrainingRows(np.zeros((2, 1)), np.array([1, 0]), np.ones(2), np.ones(2))
-    method = Method("one", smoothing=Softmax(1.0), leak=0.1)
-    value, _, _ = build_surrogate(method, rows, metrics.get("accuracy"))(np.array([[0.0, np.log(3.0)]] * 2), np.zeros(2))
-    assert value == pytest.approx(-0.5 - 0.1 * 0.5 * (np.log(0.75) + np.log(0.25)))
 
 
 def test_costs_are_divided_by_their_span():
