@@ -50,7 +50,7 @@ def test_other_devices_need_no_values(k, dtype):
         _race.win_all_gradient(scores, scores, order),
     )
     if k == 2:
-        found += (*_pair.log_win(scores, labels, True), _pair.win_all(scores), _pair.win_all_gradient(scores, scores))
+        found += (*_pair.log_win(scores, labels, 0, True), _pair.win_all(scores, 0), _pair.win_all_gradient(scores, scores, 0))
     assert all(values.device.type == "meta" and values.dtype == dtype for values in found)
     assert [values.shape for values in found[:4]] == [(9,), (9, k), (9, k), (9, k)]
 

@@ -7,6 +7,7 @@ around it holds the derivative and the ``vmap`` rule, so that ``torch.func`` wor
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -16,6 +17,16 @@ from metricfit.numerics import _pair, _race, fused
 from metricfit.scores import has_memory, label_gaps, saturate
 
 
+def _is_fused(scores: Tensor, order: int) -> bool:
+    return order == 0 and scores.shape[1] > 2 and fused.covers(scores)
+
+
+def _portable(scores: Tensor, order: int) -> tuple[ModuleType, int]:
+    """The module that computes the integral, in closed form for two classes, and its number of nodes."""
+    is_pair = order == 0 and scores.shape[1] == 2
+    return _pair if is_pair else _race, order or _race.default_order(scores.dtype)
+
+
 def _log_win_now(
     scores: Tensor, labels: Tensor, scale: Tensor, margin: float | None, order: int, with_gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -23,16 +34,13 @@ def _log_win_now(
 
     An ``order`` of 0 means the default number of nodes, or a fused kernel if one covers the scores.
     """
-    is_pair = order == 0 and scores.shape[1] == 2
-    if order == 0 and not is_pair and fused.covers(scores):
+    if _is_fused(scores, order):
         return fused.kernels().log_win(scores, labels, scale, margin, with_gradient)
     gaps = label_gaps(scores, labels)
     least = -math.inf if margin is None else -margin
     standard = _race.clip_gaps(gaps.clamp(min=least) / scale[:, None])
-    if is_pair:
-        log_p, slope = _pair.log_win(standard, labels, with_gradient)
-    else:
-        log_p, slope = _race.log_win(standard, labels, order or _race.default_order(scores.dtype), with_gradient)
+    engine, order = _portable(scores, order)
+    log_p, slope = engine.log_win(standard, labels, order, with_gradient)
     if not with_gradient:
         return log_p, scores.new_empty(0), scores.new_empty(0)
     by_scale = -(slope * standard).sum(1) / scale
@@ -51,13 +59,10 @@ def _(scores, labels, scale, margin, order, with_gradient):  # type: ignore[no-u
 
 
 def _win_all_now(scores: Tensor, scale: Tensor, order: int) -> Tensor:
-    is_pair = order == 0 and scores.shape[1] == 2
-    if order == 0 and not is_pair and fused.covers(scores):
+    if _is_fused(scores, order):
         return fused.kernels().win_all(scores, scale)
-    centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
-    if is_pair:
-        return _pair.win_all(centred)
-    return _race.win_all(centred, order or _race.default_order(scores.dtype))
+    engine, order = _portable(scores, order)
+    return engine.win_all((scores - scores.amax(1, keepdim=True)) / scale[:, None], order)
 
 
 _win_all = torch.library.custom_op("metricfit::normal_win_all", _win_all_now, mutates_args=())
@@ -69,14 +74,11 @@ def _(scores, scale, order):  # type: ignore[no-untyped-def]
 
 
 def _win_all_backward_now(incoming: Tensor, scores: Tensor, scale: Tensor, order: int) -> tuple[Tensor, Tensor]:
-    is_pair = order == 0 and scores.shape[1] == 2
-    if order == 0 and not is_pair and fused.covers(scores):
+    if _is_fused(scores, order):
         return fused.kernels().win_all_gradient(incoming, scores, scale)
+    engine, order = _portable(scores, order)
     centred = (scores - scores.amax(1, keepdim=True)) / scale[:, None]
-    if is_pair:
-        by_standard = _pair.win_all_gradient(centred, incoming)
-    else:
-        by_standard = _race.win_all_gradient(centred, incoming, order or _race.default_order(scores.dtype))
+    by_standard = engine.win_all_gradient(centred, incoming, order)
     return by_standard / scale[:, None], -(by_standard * centred).sum(1) / scale
 
 

@@ -20,14 +20,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from statistics import NormalDist
 
 import torch
+from numpy.polynomial.legendre import leggauss
 from torch import Tensor
 
 from metricfit.numerics._condense import Classes, condense
 from metricfit.numerics._normal_parts import BUFFER, log_cdf_and_ratio
-from metricfit.numerics._quadrature import legendre_nodes
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 LARGEST_GAP = {torch.float32: 1e15, torch.float64: 1e100}  # larger ones count as this
@@ -253,6 +254,18 @@ def _nodes_between(ends: Tensor, order: int) -> tuple[Tensor, Tensor]:
     left, right = ends[:, :1], ends[:, 1:]
     half = 0.5 * (right - left)
     return 0.5 * (right + left) + half * unit_nodes, torch.log(half * unit_weights)
+
+
+@lru_cache(maxsize=64)
+def legendre_nodes(order: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    r"""Nodes and weights on :math:`[-1, 1]`: :math:`\sum_q w_q f(x_q) = \int_{-1}^1 f`, exact up to degree 2 order - 1.
+
+    >>> nodes, weights = legendre_nodes(2, torch.float64, torch.device("cpu"))
+    >>> nodes, weights                              # +-1/sqrt(3), 1
+    (tensor([-0.5774,  0.5774], dtype=torch.float64), tensor([1., 1.], dtype=torch.float64))
+    """
+    nodes, weights = leggauss(order)
+    return torch.tensor(nodes, dtype=dtype, device=device), torch.tensor(weights, dtype=dtype, device=device)
 
 
 def _integral(mass: Tensor, values: Tensor) -> Tensor:

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import check_option
-from metricfit.numerics import NormalWinAll, normal_log_win, safe_log
+from metricfit.numerics import NormalWinAll, genz_log_label, monte_carlo_assign, normal_log_win, safe_log
 from metricfit.scores import flat_rows, label_gaps, rows_like
 from metricfit.smoothing._base import Smoothing, Width, as_column, subtract_best
-from metricfit.smoothing._sampled import genz_log_label, monte_carlo_assign
 
 METHODS = ("quadrature", "genz", "monte_carlo")
 N_SAMPLES = 16  # of the paper
@@ -83,7 +82,7 @@ class Normal(Smoothing):
         if scores.ndim > 2:
             return rows_like(self._assign(*_as_rows(scores, width)), scores)
         if self.method == "quadrature":
-            return NormalWinAll.apply(scores, _per_row(width, scores), self._nodes(scores))
+            return NormalWinAll.apply(scores, _per_row(width, scores), self.order or 0)
         if self.method == "monte_carlo":
             return monte_carlo_assign(subtract_best(scores) / width, self.samples, self.generator)
         return self._log_assign(scores, width).softmax(1)  # k independent estimates do not sum to one
@@ -104,15 +103,12 @@ class Normal(Smoothing):
             rows, column = _as_rows(scores, width)
             return self._log_label(rows, labels.flatten(), margin, column).view(labels.shape)
         if self.method == "quadrature":
-            return normal_log_win(scores, labels, _per_row(width, scores), margin, self._nodes(scores))
+            return normal_log_win(scores, labels, _per_row(width, scores), margin, self.order or 0)
         gaps = label_gaps(scores, labels, margin) / width
         if self.method == "genz":
             return genz_log_label(gaps, labels, self.samples, self.generator)
         wins = monte_carlo_assign(gaps, self.samples, self.generator)
         return safe_log(wins.gather(1, labels[:, None]).squeeze(1))
-
-    def _nodes(self, scores: Tensor) -> int:
-        return self.order or 0  # 0: the default of the dtype
 
 
 def _as_rows(scores: Tensor, width: Width) -> tuple[Tensor, Width]:

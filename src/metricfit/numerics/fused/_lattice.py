@@ -352,16 +352,10 @@ def write_slopes(coefficients, slots, deltas, factor, out):
 
 
 @njit(**FAST)
-def total_slopes(coefficients, sums, bins, n_bins, first_bin):
-    """Sums over classes of R and of R times gap, from the power sums (the eighth power, 2e-8 of R, is left out)."""
-    total, moment = 0.0, 0.0
+def total_slopes(coefficients, sums, bins, n_bins):
+    """Sum of R over classes, from the power sums."""
+    total = 0.0
     for j in range(n_bins):
-        at = bins[j] * TERMS
-        in_bin = 0.0
-        for m in range(TERMS):
-            in_bin += coefficients[at + m] * sums[at + m]
-        for m in range(TERMS - 1):
-            moment += coefficients[at + m] * sums[at + m + 1]
-        total += in_bin
-        moment += in_bin * (bins[j] + first_bin - 1)
-    return total, moment * WIDTH
+        for i in range(bins[j] * TERMS, bins[j] * TERMS + TERMS):
+            total += coefficients[i] * sums[i]
+    return total

@@ -255,7 +255,7 @@ def win_all(incoming, scores, scale, with_gradient, out, by_scale, log_cdf, rati
         fill(weights32, n_nodes, padded, np.float32(0.0))
         expand_ratio(ratio, weights32, bins, n_bins, origin, end, 1 << level, padded, coefficients)
         if not with_gradient:
-            total, _ = total_slopes(coefficients, sums, bins, n_bins, first_bin)
+            total = total_slopes(coefficients, sums, bins, n_bins)
             write_slopes(coefficients, slots, deltas, np.float32(1.0 / total), out[n])
             continue
         # Only differences of the incoming coefficients matter. Relative to that of the best class, a small gradient keeps
