@@ -128,27 +128,10 @@ def bounded_scores(scores: Tensor, ends: Ends, width: float | Tensor = 1.0) -> T
         if ends is not None and -half <= ends[0] and ends[1] <= half:
             return scores
         width = scores.new_full([1] * scores.ndim, width)  # rounded as in the division, whose result would overflow otherwise
-    return _Bounded.apply(scores, width.detach().clamp(max=1.0) * torch.finfo(scores.dtype).max)
-
-
-class _Bounded(torch.autograd.Function):
-    """In rows beyond half the limit, scores relative to the best, at least ``-limit``; the gradient passes unchanged."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(scores: Tensor, limit: Tensor) -> Tensor:
-        best, half = scores.amax(1, keepdim=True), 0.5 * limit
-        is_huge = (best > half) | (scores.amin(1, keepdim=True) < -half)
-        return torch.where(is_huge, torch.maximum(scores - best, -limit), scores)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, incoming: Tensor) -> Any:
-        return incoming, None
+    limit, plain = width.detach().clamp(max=1.0) * torch.finfo(scores.dtype).max, scores.detach()
+    best, half = plain.amax(1, keepdim=True), 0.5 * limit
+    is_huge = (best > half) | (plain.amin(1, keepdim=True) < -half)
+    return _StraightThrough.apply(scores, torch.where(is_huge, torch.maximum(plain - best, -limit), plain))
 
 
 def saturate(numbers: Tensor) -> Tensor:
@@ -157,23 +140,26 @@ def saturate(numbers: Tensor) -> Tensor:
     >>> saturate(torch.tensor([1.0, float("inf")]))
     tensor([1.0000e+00, 3.4028e+38])
     """
-    return _Saturated.apply(numbers)
+    largest = torch.finfo(numbers.dtype).max
+    return _StraightThrough.apply(numbers, numbers.detach().clamp(-largest, largest))
 
 
-class _Saturated(torch.autograd.Function):
+class _StraightThrough(torch.autograd.Function):
+    """The values of the second tensor with the gradient of the first."""
+
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(numbers: Tensor) -> Tensor:
-        return numbers.clamp(-torch.finfo(numbers.dtype).max, torch.finfo(numbers.dtype).max)
+    def forward(numbers: Tensor, values: Tensor) -> Tensor:
+        return values.view_as(values)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
         pass
 
     @staticmethod
-    def backward(ctx: Any, incoming: Tensor) -> Tensor:
-        return incoming
+    def backward(ctx: Any, incoming: Tensor) -> Any:
+        return incoming, None
 
 
 def limit_gradient(numbers: Tensor) -> Tensor:

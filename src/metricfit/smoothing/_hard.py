@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,27 +30,9 @@ class Hard(Smoothing):
         return ""
 
     def _assign(self, scores: Tensor, width: Width) -> Tensor:
-        return _OneHotOfBest.apply(scores)
+        one_hot = torch.zeros_like(scores).scatter(1, scores.argmax(1, keepdim=True), 1.0)
+        return one_hot + (0.0 * scores).sum(1, keepdim=True)  # a zero gradient; NaN stays NaN
 
     def _log_assign(self, scores: Tensor, width: Width) -> Tensor:
         log_zero = math.log(torch.finfo(scores.dtype).tiny)  # finite, so that a mean of links stays finite
         return (1.0 - self._assign(scores, width)) * log_zero
-
-
-class _OneHotOfBest(torch.autograd.Function):
-    """1 at the first of the largest scores of a row, with zero gradient; NaN stays NaN."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(scores: Tensor) -> Tensor:
-        one_hot = torch.zeros_like(scores).scatter(1, scores.argmax(1, keepdim=True), 1.0)
-        return one_hot + (0.0 * scores).sum(1, keepdim=True)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, incoming: Tensor) -> Tensor:
-        return torch.zeros_like(incoming)
