@@ -52,8 +52,8 @@ class Objective(ABC):
         """The sum of the rows' weights, a scalar."""
 
     def size_of(self, rows: AnyRows) -> Tensor:
-        """``size`` of the statistics of these rows, from their weights alone."""
-        return rows.total_weight()
+        """``size`` of the statistics of these rows, from their weights alone; of class probabilities it is their sum."""
+        return rows.total_weight() if isinstance(rows, LabelRows) else rows.sum_rows(rows.shares.sum(1))
 
     def loss(self, rows: AnyRows) -> Tensor:
         """The loss of these rows alone, a scalar."""
@@ -88,6 +88,9 @@ class PerRow(Objective):
 
     def size(self, statistics: Tensor) -> Tensor:
         return statistics[..., 1]
+
+    def size_of(self, rows: AnyRows) -> Tensor:
+        return rows.total_weight()
 
     def total(self, statistics: Tensor) -> Tensor:
         return statistics[..., 0]
@@ -198,9 +201,6 @@ class MeanHits(Objective):
     def size(self, statistics: Tensor) -> Tensor:
         return statistics[..., 1]
 
-    def size_of(self, rows: AnyRows) -> Tensor:
-        return total_share(rows)
-
 
 @dataclass(frozen=True)
 class Gains(PerRow):
@@ -250,9 +250,6 @@ class MatrixObjective(Objective):
     def size(self, statistics: Tensor) -> Tensor:
         return statistics.sum()
 
-    def size_of(self, rows: AnyRows) -> Tensor:
-        return total_share(rows)
-
     def unflatten(self, statistics: Tensor) -> Tensor:
         n_classes = 2 if self.by_label else math.isqrt(statistics.numel())
         return statistics.view(*[-1] * self.by_label, n_classes, n_classes)
@@ -282,7 +279,9 @@ class CountsObjective(Objective):
 
     def loss(self, rows: AnyRows) -> Tensor:
         sums = self._sums(rows, torch.float64 if rows.scores.is_cpu else None)  # at once in the precision of ``cast``
-        return self._value(_as_counts(*map(self.metric.cast, sums))).to(rows.scores.dtype)
+        if sums[0].dtype != torch.float64:
+            sums = tuple(map(self.metric.cast, sums))
+        return self._value(_as_counts(*sums)).to(rows.scores.dtype)
 
     def counts(self, statistics: Tensor) -> Counts:
         return _as_counts(*self.metric.cast(statistics).unbind(-2))
@@ -310,9 +309,6 @@ class CountsObjective(Objective):
 
     def size(self, statistics: Tensor) -> Tensor:
         return statistics[..., 1, :].sum()
-
-    def size_of(self, rows: AnyRows) -> Tensor:
-        return total_share(rows)
 
     def unflatten(self, statistics: Tensor) -> Tensor:
         return statistics.view(-1, 3, 2) if self.by_label else statistics.view(3, -1)
@@ -360,11 +356,6 @@ def check_over(over: str, memory: float | None) -> str:
 def mean_over(over: str, objective: Objective) -> Objective:
     """The objective of the whole batch, or the mean over its images."""
     return MeanOverImages(objective) if over == "image" else objective
-
-
-def total_share(rows: AnyRows) -> Tensor:
-    """The sum of the weights of rows; of class probabilities their sum."""
-    return rows.total_weight() if isinstance(rows, LabelRows) else rows.sum_rows(rows.shares.sum(1))
 
 
 def objective_for(metric: Metric, assigner: Assigner, link: Link) -> Objective:

@@ -51,7 +51,7 @@ class Softmax(Smoothing):
     def _label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Width) -> Tensor:
         if margin is not None:
             return super()._label(scores, labels, margin, width)
-        return self._assign(scores, width).gather(1, labels[:, None]).squeeze(1)
+        return -F.nll_loss(self._assign(scores, width), labels, reduction="none")  # in fewer operators than `gather`
 
     def _log_label(self, scores: Tensor, labels: Tensor, margin: float | None, width: Width) -> Tensor:
         if margin is not None:
