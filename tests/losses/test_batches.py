@@ -111,32 +111,6 @@ def test_running_averages_move_once():
     assert states[0][0]["num_batches_tracked"] == 4
 
 
-def test_adding_up_gradients_of_micro_batches_points_elsewhere():
-    """Why two passes: the plain way is off by tens of degrees where a class is rare."""
-    model, (x, y, _) = model_for(), data()
-    loss = mf.MetricLoss("mcc")
-    loss(model(x), y).backward()
-    expected = gradient_of(model)
-    for part, labels in zip(x.split(8), y.split(8), strict=True):
-        (loss(model(part), labels) * len(part) / len(x)).backward()
-    assert torch.cosine_similarity(gradient_of(model), expected, dim=0) < 0.9
-
-
-def test_dropout_draws_the_same_masks_in_both_passes():
-    model, (x, y, _) = model_for(dropout=0.5), data()
-    loss = mf.MetricLoss("mcc")
-    batches = list(zip(x.split(8), y.split(8), strict=True))
-    torch.manual_seed(3)
-    state = torch.get_rng_state()
-    value = mf.accumulate_gradients(model, loss, batches)
-    accumulated = gradient_of(model)
-    torch.set_rng_state(state)
-    whole = loss(torch.cat([model(part) for part, _ in batches]), y)
-    whole.backward()
-    assert_close(value, whole.detach())
-    assert_close(accumulated, gradient_of(model))
-
-
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_two_passes_keep_the_reduction_and_the_scale(reduction):
     model, (x, y, _) = model_for(), data()

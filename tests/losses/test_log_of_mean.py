@@ -72,24 +72,12 @@ def test_a_cost_is_averaged_before_the_logarithm():
     assert mf.MetricLoss(cost, link="log")(SCORES, LABELS).item() == pytest.approx(3 * math.log(2))
 
 
-def test_other_metrics_have_one_value_per_batch_anyway():
-    scores, labels, weight = random_rows()
-    for name in ("f1_macro", "mcc"):
-        one, other = (mf.MetricLoss(name, link=link)(scores, labels, weight) for link in ("log", "log_of_mean"))
-        assert_close(one, other)
-
-
 def test_there_is_no_loss_of_one_sample():
     for call in (mf.MetricLoss, lambda *args, **options: functional.metric_loss(SCORES, LABELS, *args, **options)):
         with pytest.raises(
             ValueError, match=r'"mean" or "sum" for LogOfMean\(\) of Accuracy\(\), a function of the whole batch'
         ):
             call("accuracy", link="log_of_mean", reduction="none")
-
-
-def test_a_method_may_have_it():
-    method = mf.Method("mean_first", link="log_of_mean")
-    assert isinstance(method.build_loss(mf.metrics.get("accuracy"), 2).link, mf.links.LogOfMean)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -371,29 +371,3 @@ def test_half_precision_is_summed_in_single(name):
     assert gradient.dtype == torch.bfloat16
     assert_close(value, expected)
     assert_close(gradient, by_scores.bfloat16())
-
-
-@pytest.mark.parametrize("name", ["multiclass", "pixels", "binary", "multilabel", "multilabel_mcc", "images"])
-def test_accumulation_is_exact(name):
-    make, scores, target = TOOLS[name]
-    model = nn.Linear(scores.shape[-1], scores.shape[-1]) if scores.ndim > 1 else nn.Identity()
-    if scores.ndim == 1:
-        model = nn.Sequential(nn.Unflatten(0, (-1, 1)), nn.Linear(1, 1), nn.Flatten(0))
-    half = len(scores) // 2
-    batches = [(scores[:half], target[:half]), (scores[half:], target[half:])]
-    value = mf.accumulate_gradients(model, make(), batches)
-    gradients = [parameter.grad.clone() for parameter in model.parameters()]
-    model.zero_grad()
-    whole = make()(model(scores), target)
-    whole.backward()
-    assert_close(value, whole.detach())
-    assert_close(gradients, [parameter.grad for parameter in model.parameters()])
-
-
-@pytest.mark.parametrize("name", ["multiclass", "binary", "multilabel"])
-def test_memory_of_two_batches(name):
-    make, scores, target = TOOLS[name]
-    loss = make()
-    loss.memory = 1.0
-    loss(scores[:3], target[:3])
-    assert_close(loss(scores[3:], target[3:]), make()(scores, target))

@@ -7,8 +7,6 @@ import torch
 from torch.testing import assert_close
 
 from metricfit.numerics import _condense, _race
-from metricfit.numerics._condense import CondensedClasses
-from metricfit.numerics._normal import log_cdf, ratio
 
 DTYPES = [torch.float32, torch.float64]
 TOLERANCE = {torch.float32: 1e-6, torch.float64: 2e-14}
@@ -31,29 +29,6 @@ def batch(k, spread, kind, dtype, n=6):
 
 def one_by_one(monkeypatch):
     monkeypatch.setattr(_condense, "MANY", dict.fromkeys(DTYPES, 10**9))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("k", [600, 10_000])
-@pytest.mark.parametrize("spread", [0.01, 1.0, 5.0])
-def test_sums_and_values(k, spread, dtype):
-    gaps = (spread * torch.randn(3, k, dtype=torch.float64, generator=torch.Generator().manual_seed(k))).to(dtype)
-    least = gaps.amax(1, keepdim=True) - 20.0
-    few = CondensedClasses(gaps, least)
-    assert few.gaps.shape[1] < k
-    kept = gaps.double().maximum(least.double())
-    coefficients = torch.randn(3, k, dtype=dtype, generator=torch.Generator().manual_seed(0))
-    before = coefficients.clone()
-    for z in (-2.0, 0.0, 3.0, 6.0):
-        for function in (log_cdf, ratio):
-            at_classes, at_points = function(z - kept), function(z - few.gaps.double())
-            size = at_classes.abs().sum(1).clamp(min=1e-3 * k)
-            assert (((at_points * few.weights).sum(1) - at_classes.sum(1)).abs() <= TOLERANCE[dtype] * size).all()
-            weighted = (at_points * few.weights_of(coefficients)).sum(1) - (at_classes * coefficients).sum(1)
-            assert (weighted.abs() <= TOLERANCE[dtype] * size).all()
-            error = (few.spread(at_points.to(dtype)) - at_classes).abs().amax(1)
-            assert (error <= 2 * TOLERANCE[dtype] * at_classes.abs().amax(1).clamp(min=1.0)).all()
-    assert torch.equal(coefficients, before)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

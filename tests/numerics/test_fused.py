@@ -160,16 +160,6 @@ def test_images_are_rows(class_dim):
     assert_close(*gradients, rtol=1e-4, atol=1e-7)
 
 
-def test_a_link_of_the_users_own():
-    class Square(mf.links.Link):
-        def __call__(self, value, log_value):
-            return (1.0 - value).square()
-
-    scores, labels = batch(5, 1.0, "random")
-    p = Normal().label_probability(scores, labels)
-    assert_close(mf.ExactLoss(normalize_scores=False, link=Square())(scores, labels), (1 - p).square().mean())
-
-
 def test_what_is_wrong_is_said_as_ever():
     scores, labels = batch(5, 1.0, "random")
     for normalize in (True, False):

@@ -55,10 +55,6 @@ def test_other_devices_need_no_values(k, dtype):
     assert [values.shape for values in found[:4]] == [(9,), (9, k), (9, k), (9, k)]
 
 
-def test_references_reach_far_down():
-    assert min(float(truth) for _, truth in references()) < -5000
-
-
 @pytest.mark.parametrize("gap", [-40.0, -3.0, 0.0, 0.5, 10.0, 141.0])
 def test_two_classes_in_closed_form(gap):
     x = -gap / math.sqrt(2)
@@ -122,13 +118,6 @@ def test_chunks_do_not_change_the_numbers(monkeypatch):
     for part, full in zip(log_win(scores, labels), whole, strict=True):
         assert_close(part, full)
     assert_close(_race.win_all(scores, 24), whole_all)
-
-
-def test_fewer_nodes_are_less_exact():
-    scores = torch.tensor([[0.3, -0.2, 1.0]], dtype=torch.float64)
-    truth = log_win(scores, torch.tensor([0]))[0]
-    errors = [(log_win(scores, torch.tensor([0]), order=order)[0] - truth).abs().item() for order in (8, 16, 32)]
-    assert errors[0] > 10 * errors[1] > 100 * errors[2]
 
 
 def test_nearly_certain_winner_is_not_more_than_certain():

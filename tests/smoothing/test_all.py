@@ -83,12 +83,6 @@ def test_gradcheck_by_scores_and_scale(smoothing):
         assert torch.autograd.gradcheck(function, (scores, scale.detach()[:1].squeeze().clone().requires_grad_()))
 
 
-@pytest.mark.parametrize("smoothing", [Softmax(), SoftSet()], ids=str)
-def test_second_derivatives(smoothing):
-    scores, labels = random_scores(n=3)
-    assert torch.autograd.gradgradcheck(lambda s: smoothing.log_label_probability(s, labels), scores.requires_grad_())
-
-
 @pytest.mark.parametrize("smoothing", [Normal(), *SAMPLED], ids=str)
 def test_second_derivative_of_normal_noise_says_that_there_is_none(smoothing):
     scores, labels = random_scores()

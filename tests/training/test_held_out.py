@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import metricfit as mf
 from metricfit.training import Batches
-from reproductions.lab.networks import Tagger, Trees, TreeTagger, join_trees
+from reproductions.lab.networks import Trees, TreeTagger, join_trees
 from tests.training.common import cpu_trainer, data
 
 PADDING = -100
@@ -136,15 +136,6 @@ class TestPadding:
         row = trainer.fit([(words, tags), more], (words, tags), epochs=1)[0]
         both = [nn.CrossEntropyLoss(reduction="sum")(module(one), other).item() for one, other in ((words, tags), more)]
         assert row["surrogate"] == pytest.approx(sum(both) / 22)
-
-    def test_a_tagger_learns_with_a_loader(self):
-        torch.manual_seed(0)
-        words, tags = sentences((5, 2, 4, 1, 3, 5) * 4)
-        loader = [(words[part], tags[part].flatten()) for part in torch.arange(24).split(8)]
-        module = Tagger(20, 3, n_dimensions=8, n_cells=8)
-        optimizer = torch.optim.Adam(module.parameters(), lr=0.05)
-        trainer = cpu_trainer(module, nn.CrossEntropyLoss(), optimizer)
-        assert trainer.fit(loader, loader, epochs=15)[-1]["metric"] == 1.0
 
 
 def test_features_of_any_kind():

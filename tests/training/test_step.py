@@ -11,7 +11,6 @@ from torch.optim import lr_scheduler
 import metricfit as mf
 from metricfit import schedules
 from metricfit.training import Batches
-from reproductions.lab.networks import Tagger, Trees, TreeTagger
 from tests.training.common import cpu_trainer, data, same
 
 
@@ -234,16 +233,3 @@ class TestBfloat16:
         scores = trainer.scores(features)
         assert scores.double().numpy().shape == (120, 3)
         assert scores.isfinite().all()
-
-    def test_words_and_trees(self):
-        for module, features, labels in (
-            (Tagger(9, 3, n_dimensions=4, n_cells=4), torch.randint(1, 9, (2, 5)), torch.arange(10) % 3),
-            (
-                TreeTagger(9, 3, n_dimensions=4, n_cells=4),
-                Trees(torch.tensor([1, 2, 0]), torch.tensor([-1, -1, 0]), torch.tensor([-1, -1, 1]), torch.tensor([0, 0, 1])),
-                torch.arange(3),
-            ),
-        ):
-            optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
-            trainer = cpu_trainer(module, nn.CrossEntropyLoss(), optimizer, precision="bf16-mixed")
-            assert math.isfinite(trainer.fit([(features, labels)], (features, labels), epochs=2)[-1]["surrogate"])
