@@ -47,10 +47,8 @@ def linear(start: float, stop: float, steps: int) -> Schedule:
 
     Parameters
     ----------
-    start : float
-        The first value.
-    stop : float
-        The last value, which later steps keep.
+    start, stop : float
+        The first and the last value, which earlier and later steps keep.
     steps : int
         The number of steps.
 
@@ -73,10 +71,8 @@ def geometric(start: float, stop: float, steps: int) -> Schedule:
 
     Parameters
     ----------
-    start : float
-        The first value.
-    stop : float
-        The last value, which later steps keep.
+    start, stop : float
+        The first and the last value, which earlier and later steps keep.
     steps : int
         The number of steps.
 
@@ -106,10 +102,8 @@ def cosine(start: float, stop: float, steps: int) -> Schedule:
 
     Parameters
     ----------
-    start : float
-        The first value.
-    stop : float
-        The last value, which later steps keep.
+    start, stop : float
+        The first and the last value, which earlier and later steps keep.
     steps : int
         The number of steps.
 

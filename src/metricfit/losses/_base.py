@@ -210,14 +210,8 @@ class ClassificationLoss(nn.Module, ABC):
 
         Parameters
         ----------
-        input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
-            The scores.
-        target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
-            Labels, or class probabilities.
-        sample_weight : Tensor of the shape of the labels, default=None
-            How much each row counts.
-        scale : float or Tensor, default=None
-            Overrides the width of the smoothing for this call.
+        input, target, sample_weight, scale : Tensor or float
+            As in :func:`metricfit.functional.metric_loss`.
 
         Returns
         -------

@@ -139,17 +139,14 @@ def hinge_loss(
 
     Parameters
     ----------
-    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
-        The scores.
-    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
-        Labels, or class probabilities.
-    margin : float, default=1.0
-        The lead over the best other class above which the loss is zero.
-    sample_weight : Tensor of the shape of the labels, default=None
+    input, target : Tensor
+        Scores and labels, as in :func:`metricfit.functional.metric_loss`.
+    margin : optional
+        As in :class:`metricfit.HingeLoss`.
+    sample_weight : optional
         How much each row counts.
     **options : dict
-        ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``, ``label_smoothing``: see
-        :class:`metricfit.losses.ClassificationLoss`.
+        All options of :class:`metricfit.losses.ClassificationLoss` except ``memory`` and ``distributed``.
 
     Returns
     -------
@@ -257,14 +254,10 @@ def dice_loss(input: Tensor, target: Tensor, sample_weight: Tensor | None = None
 
     Parameters
     ----------
-    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
-        The scores.
-    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
-        Labels, or class probabilities.
-    sample_weight : Tensor of the shape of the labels, default=None
-        How much each row counts.
+    input, target, sample_weight : Tensor
+        The rows, as in :func:`metricfit.functional.metric_loss`.
     **options : dict
-        Options of :class:`metricfit.DiceLoss`.
+        All options of :class:`metricfit.DiceLoss` except ``memory`` and ``distributed``.
 
     Returns
     -------

@@ -146,12 +146,8 @@ class MetricLoss(ClassificationLoss):
 
         Parameters
         ----------
-        input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
-            The scores.
-        target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
-            Labels, or class probabilities.
-        sample_weight : Tensor of the shape of the labels, default=None
-            How much each row counts.
+        input, target, sample_weight : Tensor
+            The rows, as in :func:`metricfit.functional.metric_loss`.
 
         Returns
         -------
@@ -200,18 +196,14 @@ def metric_loss(
         The scores.
     target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
         Labels, or class probabilities.
-    metric : str, Metric or callable, default="accuracy"
-        The metric.
-    smoothing : Smoothing, default=None
-        How scores become soft assignments; by default ``Softmax()``.
-    link : str or Link, default="linear"
-        The link.
+    metric, smoothing, link : optional
+        As in :class:`metricfit.MetricLoss`.
     scale : float or Tensor, default=None
         Overrides the width of the smoothing.
     sample_weight : Tensor of the shape of the labels, default=None
         How much each row counts.
     **options : dict
-        Options of :class:`metricfit.MetricLoss`.
+        All options of :class:`metricfit.MetricLoss` except ``memory`` and ``distributed``.
 
     Returns
     -------

@@ -29,32 +29,17 @@ def exact_loss(
 
     Parameters
     ----------
-    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
-        The scores.
-    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
-        Labels, or class probabilities.
-    scale : float or Tensor, default=1.0
-        Standard deviation of the noise.
-    margin : float, default=None
-        Upper limit on how far the label's score counts as ahead of another.
-    normalize_scores : bool, default=True
-        Subtract the batch's mean score and divide by its standard deviation.
-    link : str or Link, default="linear"
-        The link.
-    method : {"quadrature", "genz", "monte_carlo"}, default="quadrature"
-        How the probability is computed, see :class:`metricfit.smoothing.Normal`.
+    input, target : Tensor
+        Scores and labels, as in :func:`metricfit.functional.metric_loss`.
+    scale, margin, normalize_scores, link, method : optional
+        As in :class:`metricfit.ExactLoss`.
     **options : dict
-        ``sample_weight``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
-        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
+        ``sample_weight``, and all options of :class:`metricfit.losses.ClassificationLoss` except ``memory`` and ``distributed``.
 
     Returns
     -------
     Tensor
         The loss.
-
-    References
-    ----------
-    Karpukhin et al., "EXACT", arXiv 2205.09615, Eq. (15) to (19).
 
     Examples
     --------
@@ -136,24 +121,17 @@ def expected_error_loss(
 
     Parameters
     ----------
-    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
-        The scores.
-    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
-        Labels, or class probabilities.
-    temperature : float or Tensor, default=1.0
-        Temperature of the softmax.
+    input, target : Tensor
+        Scores and labels, as in :func:`metricfit.functional.metric_loss`.
+    temperature : optional
+        As in :class:`metricfit.ExpectedErrorLoss`.
     **options : dict
-        ``sample_weight``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
-        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
+        ``sample_weight``, and all options of :class:`metricfit.losses.ClassificationLoss` except ``memory`` and ``distributed``.
 
     Returns
     -------
     Tensor
         The loss.
-
-    References
-    ----------
-    İrsoy, "On Expected Accuracy", arXiv 1905.00448, Eq. (3) to (5).
 
     Examples
     --------
@@ -199,26 +177,17 @@ def leaky_expected_error_loss(
 
     Parameters
     ----------
-    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
-        The scores.
-    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
-        Labels, or class probabilities.
-    alpha : float, default=0.1
-        The leak.
-    temperature : float or Tensor, default=1.0
-        Temperature of the softmax.
+    input, target : Tensor
+        Scores and labels, as in :func:`metricfit.functional.metric_loss`.
+    alpha, temperature : optional
+        As in :class:`metricfit.LeakyExpectedErrorLoss`.
     **options : dict
-        ``sample_weight``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
-        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
+        ``sample_weight``, and all options of :class:`metricfit.losses.ClassificationLoss` except ``memory`` and ``distributed``.
 
     Returns
     -------
     Tensor
         The loss.
-
-    References
-    ----------
-    İrsoy, "On Expected Accuracy", arXiv 1905.00448, Eq. (6) plus the constant 1.
 
     Examples
     --------
@@ -271,28 +240,17 @@ def east_loss(
 
     Parameters
     ----------
-    input : Tensor of shape (n, k), (k,) or (n, k, d1, ...)
-        The scores.
-    target : Tensor of shape (n,), () or (n, d1, ...), or of the shape of ``input``
-        Labels, or class probabilities.
-    metric : str, Metric or callable, default="f1_macro"
-        The metric.
-    temperature : float or Tensor, default=0.2
-        Temperature of the soft sets, between 0 and 0.4.
-    link : str or Link, default="linear"
-        The link.
+    input, target : Tensor
+        Scores and labels, as in :func:`metricfit.functional.metric_loss`.
+    metric, temperature, link : optional
+        As in :class:`metricfit.EastLoss`.
     **options : dict
-        ``sample_weight``, ``mode``, ``weight``, ``pos_weight``, ``ignore_index``, ``class_dim``, ``reduction``,
-        ``label_smoothing``: see :class:`metricfit.losses.ClassificationLoss`.
+        ``sample_weight``, and all options of :class:`metricfit.losses.ClassificationLoss` except ``memory`` and ``distributed``.
 
     Returns
     -------
     Tensor
         The loss.
-
-    References
-    ----------
-    Li et al., "EAST", arXiv 2405.20954, Eq. (3) to (6).
 
     Examples
     --------

@@ -91,10 +91,8 @@ class Smoothing(nn.Module, ABC):
 
         Parameters
         ----------
-        scores : Tensor of shape (n, k) or (n, k, d1, ...)
-            The scores.
-        scale : float or Tensor of shape (n,), default=None
-            Overrides the width for this call.
+        scores, scale : Tensor or float
+            As in :meth:`assign`.
 
         Returns
         -------
@@ -133,14 +131,8 @@ class Smoothing(nn.Module, ABC):
 
         Parameters
         ----------
-        scores : Tensor of shape (n, k) or (n, k, d1, ...)
-            The scores.
-        labels : Tensor of shape (n,) or (n, d1, ...)
-            The classes.
-        margin : float, default=None
-            Upper limit on how far the label's score counts as ahead of another.
-        scale : float or Tensor of shape (n,), default=None
-            Overrides the width for this call.
+        scores, labels, margin, scale : Tensor or float
+            As in :meth:`label_probability`.
 
         Returns
         -------
@@ -180,8 +172,8 @@ class Smoothing(nn.Module, ABC):
 
         Parameters
         ----------
-        scores : Tensor of shape (n, k) or (n, k, d1, ...)
-            The scores.
+        scores : Tensor
+            As in :meth:`assign`.
 
         Returns
         -------
