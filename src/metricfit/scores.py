@@ -129,8 +129,8 @@ def bounded_scores(scores: Tensor, ends: Ends, width: float | Tensor = 1.0) -> T
             return scores
         width = scores.new_full([1] * scores.ndim, width)  # rounded as in the division, whose result would overflow otherwise
     limit, plain = width.detach().clamp(max=1.0) * torch.finfo(scores.dtype).max, scores.detach()
-    best, half = plain.amax(1, keepdim=True), 0.5 * limit
-    is_huge = (best > half) | (plain.amin(1, keepdim=True) < -half)
+    best = plain.amax(1, keepdim=True)
+    is_huge = (best > 0.5 * limit) | (plain.amin(1, keepdim=True) < -0.5 * limit)
     return _StraightThrough.apply(scores, torch.where(is_huge, torch.maximum(plain - best, -limit), plain))
 
 

@@ -279,9 +279,8 @@ class CountsObjective(Objective):
 
     def loss(self, rows: AnyRows) -> Tensor:
         sums = self._sums(rows, torch.float64 if rows.scores.is_cpu else None)  # at once in the precision of ``cast``
-        if sums[0].dtype != torch.float64:
-            sums = tuple(map(self.metric.cast, sums))
-        return self._value(_as_counts(*sums)).to(rows.scores.dtype)
+        wide = sums if sums[0].dtype == torch.float64 else map(self.metric.cast, sums)
+        return self._value(_as_counts(*wide)).to(rows.scores.dtype)
 
     def counts(self, statistics: Tensor) -> Counts:
         return _as_counts(*self.metric.cast(statistics).unbind(-2))

@@ -34,7 +34,7 @@ def exact_loss(
     scale, margin, normalize_scores, link, method : optional
         As in :class:`metricfit.ExactLoss`.
     **options : dict
-        ``sample_weight``, and all options of :class:`metricfit.losses.ClassificationLoss` except ``memory`` and ``distributed``.
+        ``sample_weight``, and the options of :class:`metricfit.losses.ClassificationLoss` but ``memory`` and ``distributed``.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def expected_error_loss(
     temperature : optional
         As in :class:`metricfit.ExpectedErrorLoss`.
     **options : dict
-        ``sample_weight``, and all options of :class:`metricfit.losses.ClassificationLoss` except ``memory`` and ``distributed``.
+        ``sample_weight``, and the options of :class:`metricfit.losses.ClassificationLoss` but ``memory`` and ``distributed``.
 
     Returns
     -------
@@ -182,7 +182,7 @@ def leaky_expected_error_loss(
     alpha, temperature : optional
         As in :class:`metricfit.LeakyExpectedErrorLoss`.
     **options : dict
-        ``sample_weight``, and all options of :class:`metricfit.losses.ClassificationLoss` except ``memory`` and ``distributed``.
+        ``sample_weight``, and the options of :class:`metricfit.losses.ClassificationLoss` but ``memory`` and ``distributed``.
 
     Returns
     -------
@@ -245,7 +245,7 @@ def east_loss(
     metric, temperature, link : optional
         As in :class:`metricfit.EastLoss`.
     **options : dict
-        ``sample_weight``, and all options of :class:`metricfit.losses.ClassificationLoss` except ``memory`` and ``distributed``.
+        ``sample_weight``, and the options of :class:`metricfit.losses.ClassificationLoss` but ``memory`` and ``distributed``.
 
     Returns
     -------
