@@ -64,7 +64,7 @@ def study(name: str, pool: Pool, repeats: int) -> Iterator[str]:
         outcomes: dict[str, list[Any]] = {method: [] for method in METHODS}
         for _ in range(repeats):
             drawn = pool.draw(n, random)
-            actions = plan.fit(Rows(drawn.scores, drawn.labels, np.ones(n)), None)
+            actions = plan.fit(Rows(drawn.scores, drawn.labels, np.ones(n)))
             answers = np.full(len(pool.labels), NO_ANSWER) if actions.refusal else actions.answers(pool.scores, None)
             outcomes[METHODS[0]].append(judge(answers, pool, limit))
             p = softmax(drawn.scores, 1)

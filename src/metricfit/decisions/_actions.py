@@ -58,11 +58,11 @@ class ExpectedCost:
     factor: float = 1.0
 
     @classmethod
-    def fit(cls, rows: Rows, costs: RowCosts | None) -> Self:
-        assert costs is not None
-        always = [rows.weight @ costs.paid(rows.labels, np.full(len(rows), answer)) for answer in range(rows.n_classes)]
+    def fit(cls, rows: Rows) -> Self:
+        assert rows.costs is not None
+        always = [rows.weight @ rows.costs.paid(rows.labels, np.full(len(rows), answer)) for answer in range(rows.n_classes)]
         found = cls(calibrate_rows(rows), int(np.argmin(always)))
-        return replace(found, factor=found._fit_factor(rows, costs))
+        return replace(found, factor=found._fit_factor(rows, rows.costs))
 
     def values(self, scores: Floats, costs: RowCosts | None) -> Floats:
         assert costs is not None
@@ -194,24 +194,24 @@ class Plan:
     error_limit: float | None = None
     confidence: float | None = None
 
-    def fit(self, rows: Rows, costs: Costs) -> Actions:
+    def fit(self, rows: Rows) -> Actions:
         tuning, others = self._split(rows)
-        actions = Actions(self._worth(rows.take(tuning), take_costs(costs, tuning)), self.budget)
+        actions = Actions(self._worth(rows.take(tuning)), self.budget)
         if self.abstain_cost is not None:
-            return replace(actions, abstention=Abstention(self.abstain_cost, costs is not None))
+            return replace(actions, abstention=Abstention(self.abstain_cost, rows.costs is not None))
         if self.error_limit is None:
             return actions
-        rows, costs = rows.take(others), take_costs(costs, others)
-        answers = actions.answers(rows.scores, costs)
-        risk, is_wrong = actions.risk(rows.scores, costs, answers), answers != rows.labels
+        rows = rows.take(others)
+        answers = actions.answers(rows.scores, rows.costs)
+        risk, is_wrong = actions.risk(rows.scores, rows.costs, answers), answers != rows.labels
         threshold, refusal = fit_threshold(risk, is_wrong, rows.weight, self.error_limit, self.confidence, bool(tuning.any()))
         return replace(actions, abstention=Abstention(threshold), refusal=refusal)
 
-    def _worth(self, rows: Rows, costs: Costs) -> ExpectedCost | WeightedProbability:
+    def _worth(self, rows: Rows) -> ExpectedCost | WeightedProbability:
         if not len(rows):  # the probabilities are those of the model, and the largest is the answer
             return WeightedProbability(Calibration(1.0, np.zeros(rows.n_classes)), np.ones(rows.n_classes))
-        if costs is not None:
-            return ExpectedCost.fit(rows, costs)
+        if rows.costs is not None:
+            return ExpectedCost.fit(rows)
         return WeightedProbability.fit(rows, self.metric, self.ranked)
 
     def _split(self, rows: Rows) -> tuple[Bools, Bools]:
@@ -230,15 +230,15 @@ class Plan:
             tuning = (np.arange(len(rows)) % max(len(rows) // n_tuning, 1) == 0) & (len(rows) >= 10 * n_tuning)
         return tuning, ~tuning
 
-    def cross_fit(self, actions: Actions, rows: Rows, costs: Costs) -> tuple[Ints, bool]:
+    def cross_fit(self, actions: Actions, rows: Rows) -> tuple[Ints, bool]:
         """Answers to the rows by actions that were fitted to other rows, and whether there are enough rows for that."""
-        fitted = [(part, self.fit(rows.take(~part), take_costs(costs, ~part))) for part in rows.folds()]
+        fitted = [(part, self.fit(rows.take(~part))) for part in rows.folds()]
         if not fitted or any(other.refusal for _, other in fitted):
-            return actions.answers(rows.scores, costs), False
+            return actions.answers(rows.scores, rows.costs), False
         values, answers = np.empty(rows.scores.shape), np.empty(len(rows), np.int64)
         for part, other in fitted:
-            own = rows.scores[part], take_costs(costs, part)
-            values[part], answers[part] = other.values(*own), other.answers(*own)
+            own = rows.take(part)
+            values[part], answers[part] = other.values(own.scores, own.costs), other.answers(own.scores, own.costs)
         return (answers if self.budget is None else actions.best(values)), True
 
     def judge(self, answers: Ints, plain: Ints, rows: Rows, is_cross_fitted: bool) -> Judgement:
@@ -246,17 +246,15 @@ class Plan:
         kept = answers != NO_ANSWER
         return Judgement.of(self.metric, answers[kept], plain[kept], rows.take(kept), is_cross_fitted)
 
-    def count_money(self, answers: Ints, plain: Ints, rows: Rows, costs: RowCosts) -> Money:
+    def count_money(self, answers: Ints, plain: Ints, rows: Rows) -> Money:
         """What the answers cost, and what they save against simple answers."""
         if self.abstain_cost is None:  # nobody knows the cost of no answer: the money is that of answered rows
             kept = answers != NO_ANSWER
-            rows, costs, plain, answers = rows.take(kept), costs.take(kept), plain[kept], answers[kept]
+            rows, plain, answers = rows.take(kept), plain[kept], answers[kept]
+        costs = rows.costs
+        assert costs is not None
         others = {LARGEST + (" within the budget" if self.budget else ""): costs.paid(rows.labels, plain)}
         caps = np.full(rows.n_classes, np.inf) if self.budget is None else self.budget.caps(len(rows), rows.n_classes)
         for index in np.flatnonzero(caps >= len(rows)):
             others[f"always {self.labels[index]!r}"] = costs.paid(rows.labels, np.full(len(rows), index))
         return Money.of(costs.paid(rows.labels, answers, self.abstain_cost), others, rows.weight, rows.groups)
-
-
-def take_costs(costs: Costs, index: Bools) -> Costs:
-    return None if costs is None else costs.take(index)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from metricfit import metrics
 from metricfit._score_names import column_names, labels_of_names
@@ -173,11 +174,7 @@ def read_label_table(
             raise ValueError(
                 f"`y` should have labels of the {shape[1]} columns of scores, got {what}. Pass `classes`, their labels."
             )
-        index = {label: column for column, label in enumerate(known)}
-        table = np.zeros(shape, np.int64)
-        for row, labels in enumerate(y):
-            table[row, [index[label] for label in labels]] = 1
-        return table, known
+        return MultiLabelBinarizer(classes=known).fit_transform(y).astype(np.int64), known
     table = y.toarray() if issparse(y) else np.asarray(y)
     if not np.isin(table, (0, 1)).all():
         raise ValueError("`y` of several labels per row should be 0 and 1, one for each score, got other values.")

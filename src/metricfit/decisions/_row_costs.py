@@ -21,7 +21,6 @@ class RowCosts:
 
     matrix: Floats  # (k, k); zero where there is a column
     columns: Mapping[tuple[int, int], Floats]
-    n_rows: int
 
     @classmethod
     def read(cls, cost: Cost, classes: list[Any], costs: Any, n_rows: int) -> Self:
@@ -34,16 +33,15 @@ class RowCosts:
             if isinstance(entry, str)
         }
         numbers = [[0.0 if isinstance(entry, str) else entry for entry in row] for row in entries]
-        return cls(np.array(numbers), columns, n_rows)
+        return cls(np.array(numbers), columns)
 
     def take(self, index: Ints | NDArray[np.bool_]) -> RowCosts:
-        columns = {cell: column[index] for cell, column in self.columns.items()}
-        return RowCosts(self.matrix, columns, int(np.arange(self.n_rows)[index].size))
+        return RowCosts(self.matrix, {cell: column[index] for cell, column in self.columns.items()})
 
     def expected(self, probability: Floats) -> Floats:
         """The expected cost of every answer, (n, k).
 
-        >>> RowCosts(np.array([[0.0, 5.0], [0.0, 0.0]]), {(1, 0): np.array([10.0, 90.0])}, 2).expected(np.full((2, 2), 0.5))
+        >>> RowCosts(np.array([[0.0, 5.0], [0.0, 0.0]]), {(1, 0): np.array([10.0, 90.0])}).expected(np.full((2, 2), 0.5))
         array([[ 5. ,  2.5],
                [45. ,  2.5]])
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,17 +11,21 @@ from numpy.typing import NDArray
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._hard import hard_confusion
 
+if TYPE_CHECKING:
+    from metricfit.decisions._row_costs import RowCosts
+
 FOLDS = 5  # parts of the rows, each decided by a rule of the others
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Scores (n, k), labels as columns, weights, and groups of rows that were drawn together."""
+    """Scores (n, k), labels as columns, weights, groups of rows that were drawn together, and the costs of their answers."""
 
     scores: Floats
     labels: Ints
     weight: Floats
     groups: Ints | None = None
+    costs: RowCosts | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -36,10 +41,11 @@ class Rows:
 
     def take(self, index: Ints | NDArray[np.bool_]) -> Rows:
         groups = None if self.groups is None else self.groups[index]
-        return Rows(self.scores[index], self.labels[index], self.weight[index], groups)
+        costs = None if self.costs is None else self.costs.take(index)
+        return Rows(self.scores[index], self.labels[index], self.weight[index], groups, costs)
 
     def thinned(self, most: int, among: Ints | None = None) -> Rows:
-        """At most so many of the rows, or of those ``among`` them, with weights that make up for it and without groups."""
+        """At most so many of the rows, or of those ``among`` them, with weights that make up for it, and nothing else."""
         among = np.arange(len(self)) if among is None else among
         kept, weight = thin_rows(self.labels[among], self.weight[among], self.n_classes, most)
         return Rows(self.scores[among[kept]], self.labels[among[kept]], weight)

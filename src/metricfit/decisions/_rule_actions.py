@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from metricfit._checks import check_number
 from metricfit._printable import listed
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._abstain import CoverageCurve, read_limit, shares_of
-from metricfit.decisions._actions import NO_ANSWER, ExpectedCost, Plan, take_costs
+from metricfit.decisions._actions import NO_ANSWER, ExpectedCost, Plan
 from metricfit.decisions._budget import Budget
 from metricfit.decisions._hard import hard_confusion, metric_values
 from metricfit.decisions._intervals import ends
@@ -65,21 +66,21 @@ def fit(rule: DecisionRule, rows: Rows, costs: Any) -> None:
     """Fit the answers, and judge them on held-out rows."""
     if rule.confidence is not None and not rows.are_independent:
         raise ValueError("`confidence` needs independent rows of equal weight: leave out `sample_weight` and `groups`.")
-    plan, found = _plan(rule), _read_costs(rule, costs, len(rows))
-    rule.actions_ = actions = plan.fit(rows, found)
+    plan, rows = _plan(rule), replace(rows, costs=_read_costs(rule, costs, len(rows)))
+    rule.actions_ = actions = plan.fit(rows)
     rule.offsets_, rule.refusal_, rule.attainable_ = np.zeros(rows.n_classes), actions.refusal, not actions.refusal
-    answers, is_cross_fitted = plan.cross_fit(actions, rows, found)
+    answers, is_cross_fitted = plan.cross_fit(actions, rows)
     plain = actions.best(softmax_and_normalizer(rows.scores)[0])
     if not (answers != NO_ANSWER).any():
         raise ValueError("`abstain_cost` is so low that no row is answered. Pass a larger one.")
-    rule.money_ = None if found is None else plan.count_money(answers, plain, rows, found)
+    rule.money_ = None if rows.costs is None else plan.count_money(answers, plain, rows)
     money = rule.money_
     rule._keep(plan.judge(answers, plain, rows, is_cross_fitted) if money is None else money.judgement(is_cross_fitted))
     rule.predicted_, rule.baseline_predicted_ = _labels(rule, answers), rule.classes_[plain]
     if actions.abstention is not None:
         rule.coverage_ = shares_of(answers != NO_ANSWER, answers != rows.labels, rows.weight)
-        by_all = actions.best(actions.values(rows.scores, found))
-        risk = actions.risk(rows.scores, found, by_all, actions.abstention.is_money)
+        by_all = actions.best(actions.values(rows.scores, rows.costs))
+        risk = actions.risk(rows.scores, rows.costs, by_all, actions.abstention.is_money)
         rule.coverage_curve_ = CoverageCurve.of(risk, by_all != rows.labels)
     if actions.budget is not None:
         caps, given = actions.budget.caps(len(rows), rows.n_classes), np.bincount(answers, minlength=rows.n_classes)
@@ -146,7 +147,8 @@ def score(rule: DecisionRule, scores: Any, y: ArrayLike, weight: Floats, costs: 
     answers, found = _answers(rule, scores, costs)
     if rule.abstain_cost is None or found is None:  # of answered rows
         kept = answers != NO_ANSWER
-        answers, labels, weight, found = answers[kept], labels[kept], weight[kept], take_costs(found, kept)
+        answers, labels, weight = answers[kept], labels[kept], weight[kept]
+        found = None if found is None else found.take(kept)
     if not len(answers):
         raise ValueError("`scores` are so unsure that no row is answered, and there is nothing to score.")
     if found is None:
