@@ -31,7 +31,7 @@ from metricfit.learners import (
     Task,
     Trained,
 )
-from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method, check_start
+from metricfit.methods import AUTO, BASELINE, CROSS_ENTROPY, SCRATCH, Choice, Method
 
 __all__ = ["Fitted", "fit_method", "mean_of_fits", "starts_at_cross_entropy"]
 
@@ -67,8 +67,6 @@ def fit_method(task: Task, learner: Learner, method: Method | Choice, start: Tra
     """Train one method, or choose among several. ``start`` is a cross-entropy model that you have already."""
     if isinstance(method, Choice) and not task.splits:  # no rows to choose by
         method = next((one for one in method.candidates if one.name == BASELINE), method.candidates[0])
-    if isinstance(method, Method):
-        check_start(method)
     task = learner.read(task)
     with learner.session():
         if isinstance(method, Choice) and method.by_accuracy:

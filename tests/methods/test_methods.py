@@ -118,13 +118,14 @@ def test_class_weights_count_in_cross_entropy_alone():
 
 
 def test_smoothing_of_methods_with_normal_noise():
-    direct, exact, east = (methods.get(name) for name in ("direct", "exact", "east"))
-    assert type(direct.smoothing_for(2)) is Normal
-    assert type(direct.smoothing_for(3)) is Softmax
-    assert type(methods.with_noise(direct, "normal").smoothing_for(3)) is Normal
-    assert type(methods.with_noise(direct, "softmax").smoothing_for(2)) is Softmax
-    assert type(methods.with_noise(exact, "softmax").smoothing_for(2)) is Softmax
-    assert type(methods.with_noise(east, "softmax").smoothing_for(2)) is SoftSet
+    def smoothings(name, kind):
+        method = mf.MetricClassifier(model="linear", method=name, smoothing=kind).fit(*blobs()).method_
+        return [type(method.smoothing_for(n_classes)) for n_classes in (2, 3)]
+
+    assert smoothings("direct", "auto") == [Normal, Softmax]
+    assert smoothings("direct", "normal") == [Normal, Normal]
+    assert smoothings("direct", "softmax") == [Softmax, Softmax]
+    assert smoothings("east", "softmax") == [SoftSet, SoftSet]
 
 
 def test_methods_can_be_copied():

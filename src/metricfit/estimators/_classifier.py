@@ -45,6 +45,7 @@ from metricfit.learners import (
 )
 from metricfit.metrics import order_of
 from metricfit.selection import Fitted, fit_method, mean_of_fits
+from metricfit.smoothing import Normal, Softmax
 
 SMOOTHINGS = ("auto", "normal", "softmax")
 
@@ -476,7 +477,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
     def _method(self) -> methods.Method | methods.Choice:
         """Where a rule decides, the automatic method is cross-entropy, because it decides by probabilities."""
         plain = self._needs_rule() and isinstance(self.method, str) and self.method == methods.AUTO
-        return methods.with_noise(methods.get(methods.CROSS_ENTROPY if plain else self.method), self.smoothing)
+        return _with_noise(methods.get(methods.CROSS_ENTROPY if plain else self.method), self.smoothing)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Ints, Floats, NDArray[np.bool_]]:  # noqa: N803
         """Checked features, labels 0 ... k - 1 and weights of the rows with a positive weight; and which rows these are."""
@@ -552,3 +553,17 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
             self.__dict__.pop(name, None)  # left by an earlier fit with another model
         if isinstance(fitted.model, LinearModel):
             self.coef_, self.intercept_ = fitted.model.weight.T, fitted.model.intercept
+
+
+def _with_noise(method: methods.Method | methods.Choice, kind: str) -> methods.Method | methods.Choice:
+    """With "normal" or "softmax" noise for any number of classes, where the noise was normal; "auto" changes nothing."""
+    if isinstance(method, methods.Choice):
+        return replace(method, candidates=tuple(_change_noise(one, kind) for one in method.candidates))
+    return _change_noise(method, kind)
+
+
+def _change_noise(method: methods.Method, kind: str) -> methods.Method:
+    if kind == "auto" or type(method.smoothing) is not Normal:
+        return method
+    smoothing = method.smoothing if kind == "normal" else method.many_smoothing or Softmax()
+    return replace(method, smoothing=smoothing, many_smoothing=None)

@@ -1,6 +1,6 @@
 """Methods: every way of training, by name. What is trained is the learner's question (:mod:`metricfit.learners`)."""
 
-from metricfit.methods._method import CROSS_ENTROPY, SCRATCH, Choice, Method, NetworkTraining, check_start, with_noise
+from metricfit.methods._method import CROSS_ENTROPY, SCRATCH, Choice, Method, NetworkTraining
 from metricfit.methods._registry import (
     AUTO,
     BASELINE,
@@ -23,11 +23,9 @@ __all__ = [
     "Method",
     "MethodLike",
     "NetworkTraining",
-    "check_start",
     "find",
     "get",
     "is_registered",
     "names",
     "register",
-    "with_noise",
 ]

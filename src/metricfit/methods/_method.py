@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
@@ -12,7 +12,7 @@ from metricfit._checks import check_number, check_option
 from metricfit.links import Link
 from metricfit.losses import ClassificationLoss, CrossEntropyLoss, HingeLoss, MetricLoss
 from metricfit.metrics import Metric
-from metricfit.smoothing import Normal, Smoothing, Softmax
+from metricfit.smoothing import Smoothing, Softmax
 
 LOSSES = ("cross_entropy", "hinge", "metric")
 OFFSETS = ("none", "tuned", "trained")
@@ -258,20 +258,6 @@ def check_start(method: Method, known: Sequence[str] = (SCRATCH, CROSS_ENTROPY))
     """Raise a ValueError if the method cannot start where it says; in a choice it may start at the candidates before it."""
     if method.start not in known:
         raise ValueError(f"`start` of {method.name!r} should be one of {', '.join(map(repr, known))}; got {method.start!r}.")
-
-
-def with_noise(method: Method | Choice, kind: str) -> Method | Choice:
-    """With "normal" or "softmax" noise for any number of classes, where the noise was normal; "auto" changes nothing."""
-    if isinstance(method, Choice):
-        return replace(method, candidates=tuple(_with_noise(candidate, kind) for candidate in method.candidates))
-    return _with_noise(method, kind)
-
-
-def _with_noise(method: Method, kind: str) -> Method:
-    if kind == "auto" or type(method.smoothing) is not Normal:
-        return method
-    smoothing = method.smoothing if kind == "normal" else method.many_smoothing or Softmax()
-    return replace(method, smoothing=smoothing, many_smoothing=None)
 
 
 def _check_widths(widths: Sequence[float]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from metricfit._printable import did_you_mean
-from metricfit.methods._method import CROSS_ENTROPY, Choice, Method, NetworkTraining
+from metricfit.methods._method import CROSS_ENTROPY, Choice, Method, NetworkTraining, check_start
 from metricfit.smoothing import Normal, Softmax, SoftSet
 
 AUTO = "auto"
@@ -178,7 +178,7 @@ def get(method: MethodLike) -> Method | Choice:
     Raises
     ------
     ValueError
-        If no method has this name. The message suggests the closest one.
+        If no method has this name; the message suggests the closest one. Or if a method starts where only a choice can.
 
     Examples
     --------
@@ -186,6 +186,8 @@ def get(method: MethodLike) -> Method | Choice:
     >>> get("east").widths[0]
     0.2
     """
+    if isinstance(method, Method):
+        check_start(method)
     if isinstance(method, Method | Choice):
         return method
     if not isinstance(method, str):
