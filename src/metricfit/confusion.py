@@ -30,7 +30,7 @@ def confusion_matrix(assignment: Tensor, labels: Tensor, sample_weight: Tensor |
     assignment : Tensor of shape (n, k) or (n, k, d1, ...)
         Shares of the classes, as from :meth:`metricfit.smoothing.Smoothing.assign`.
     labels : Tensor of shape (n,), (n, d1, ...) or (n, k)
-        Classes, or shares of classes; then each row counts for every class by its share.
+        Classes, or shares of classes, by which a row counts for several classes.
     sample_weight : Tensor of the shape of the classes, default=None
         How much each row counts.
 

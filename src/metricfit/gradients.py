@@ -17,7 +17,7 @@ class GradientNormalizer(nn.Module):
     """Divide gradients by a running mean of their norm.
 
     EXACT's gradient grows by orders of magnitude as its scale shrinks; normalised gradients have a norm near 1. Call it
-    between ``backward`` and ``step``. The running mean is a buffer, so ``state_dict`` has it. Gradients with a zero or
+    between ``backward`` and ``step``. The running mean is a buffer, so ``state_dict`` contains it. Gradients with a zero or
     non-finite norm do not enter the mean and are left unchanged.
 
     Parameters

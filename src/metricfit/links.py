@@ -2,7 +2,7 @@ r"""Links: from a probability or a metric to a loss.
 
 A link is a function of a value :math:`p`, 1 at best, and of its logarithm. At :math:`p = 1` it is zero with slope -1
 (-1 - alpha for ``Leaky``). Links differ in their slope at small :math:`p`. The critique of EXACT (kexue.fm/archives/9098) asks
-for a loss that goes to infinity in the wrong direction; here this is a choice.
+for a loss that grows without bound for wrong predictions, as ``Log`` does.
 
 A metric that is a mean over samples has a :math:`p` for every sample, and its loss is the mean of their links. ``LogOfMean``
 is the exception: it takes the mean first.

@@ -4,7 +4,7 @@
     for step, (x, y) in enumerate(batches):
         loss(model(x), y, scale=scale(step)).backward()
 
-Steps before 0 have the first value, and steps after the last one have the last value.
+Steps before 0 return the first value, and steps after the last one return the last value.
 """
 
 from __future__ import annotations

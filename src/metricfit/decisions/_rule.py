@@ -81,10 +81,10 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
     class_order : sequence of labels, default=None
         The order of the classes, for metrics that depend on it.
     classes : sequence of labels, default=None
-        The labels of the columns of scores. By default what the column names of a data frame say, such as "fraud", "p_fraud"
-        or "proba_1", or 0 ... k - 1, or the sorted labels.
+        The labels of the columns of scores. By default they come from the column names of a data frame, such as "fraud",
+        "p_fraud" or "proba_1". Otherwise they are 0 ... k - 1 or the sorted labels.
     kind : {"auto", "probability", "log_probability", "logit"}, default="auto"
-        What the scores are.
+        The kind of the scores.
     fallback : {"best"}, default=None
         Decide by the best limit that can be promised if the one in ``subject_to`` cannot. By default, :meth:`predict`
         then raises an error.

@@ -68,12 +68,12 @@ def tune_offsets(
     sample_weight : array-like of shape (n_samples,), default=None
         How much each row counts.
     kind : {"auto", "probability", "log_probability", "logit"}, default="auto"
-        What the scores are. "auto" takes several columns for probabilities if every row sums to one (or to 100) up to
+        The kind of the scores. "auto" reads several columns as probabilities if every row sums to one (or to 100) up to
         rounding, and one column if all values lie between 0 and 1. The logger "metricfit" reports it at the level INFO.
     classes : sequence of labels, default=None
         The labels of the columns, if their order is not the sorted one.
     ignore_index : int, default=None
-        The label of rows, or of labels of rows, that do not count.
+        Rows with this label are ignored. With several labels per row, it marks single ones.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def decide(scores: ArrayLike, offsets: ArrayLike, *, kind: str = "auto", classes
     offsets : array-like of shape (n_classes,) or (n_labels, 2)
         The offsets.
     kind : {"auto", "probability", "log_probability", "logit"}, default="auto"
-        What the scores are. Pass it if you decide on a few rows at a time, because their kind is hard to tell, or if you
+        The kind of the scores. Pass it if you decide on a few rows at a time, because their kind is hard to tell, or if you
         passed it to :func:`tune_offsets`. A single row of logits such as [0.3, 0.7] looks like probabilities.
     classes : sequence of labels, default=None
         The labels of the columns.

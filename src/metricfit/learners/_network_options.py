@@ -27,14 +27,14 @@ class Network(BaseEstimator):  # type: ignore[misc] # scikit-learn is not typed
     hidden_layer_sizes : tuple of int, default=(128, 64)
         The hidden layers if ``module`` is None.
     max_epochs : int, default=None
-        Maximum number of epochs. None takes that of the method: 200 for cross-entropy, the paper's for "leaky", "exact" and
+        Maximum number of epochs. None uses that of the method: 200 for cross-entropy, the paper's for "leaky", "exact" and
         "east".
     batch_size : int, default=256
         Rows per step.
     lr : float, default=1e-3
         Learning rate.
     patience : int, default=None
-        Number of epochs without gain on the held-out rows after which training stops. None takes that of the method: 15 for
+        Training stops after this many epochs without a gain on the held-out rows. None uses that of the method: 15 for
         cross-entropy.
     n_members : int, default=4
         Number of networks, one per fold. The mean of their probabilities predicts, and out-of-fold scores give the offsets and

@@ -1,4 +1,4 @@
-"""Methods: every way of training, by name. What is trained is the learner's question (:mod:`metricfit.learners`)."""
+"""Methods: the ways to train, by name. The model is a separate choice (:mod:`metricfit.learners`)."""
 
 from metricfit.methods._method import CROSS_ENTROPY, SCRATCH, Choice, Method, NetworkTraining
 from metricfit.methods._registry import (
