@@ -9,6 +9,7 @@ import time
 
 import joblib
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
@@ -106,12 +107,9 @@ def test_one_job_stays_here(on_cluster):
     assert {process for _, process, *_ in parallel(where, None, [(0,), (1,)], n_jobs=1)} == {os.getpid()}
 
 
-def test_an_error_of_a_task_is_raised_as_it_is(on_cluster):
+def test_errors_are_raised_as_they_are_and_a_module_that_workers_lack_is_named(on_cluster, tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"^row 3 is wrong$"):
         list(parallel(fail, None, [(3,)]))
-
-
-def test_a_module_that_workers_lack_is_named(on_cluster, tmp_path, monkeypatch):
     (tmp_path / "only_here.py").write_text("def twice(data, number):\n    return 2 * number\n")
     monkeypatch.syspath_prepend(tmp_path)
     from only_here import twice
@@ -179,9 +177,7 @@ def metricfit(monkeypatch, capsys, *arguments):
 
 def test_compare_and_fit_on_a_cluster(cluster, tmp_path, monkeypatch, capsys):
     table = tmp_path / "table.csv"
-    table.write_text(
-        "a,b,c,label\n" + "".join(f"{a:.6g},{b:.6g},{c:.6g},{y}\n" for (a, b, c), y in zip(X[:, :3], Y, strict=True))
-    )
+    pd.DataFrame(X[:, :3], columns=list("abc")).assign(label=Y).to_csv(table, index=False)
     options = (table, "--folds", 2, "--repeats", 1, "--json")
     found = {}
     for where in ([], ["--cluster", cluster.address]):

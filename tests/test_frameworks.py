@@ -32,12 +32,7 @@ def test_every_section_with_a_script_is_tried():
 def test_scripts_run(section, tmp_path):
     if missing := [name for name in NEEDS[section] if importlib.util.find_spec(name) is None]:
         pytest.skip(f"{missing} should be installed: pip install 'metricfit[howto]'")
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "HF_HUB_OFFLINE": "1",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", SECTIONS[section]], capture_output=True, text=True, cwd=tmp_path, timeout=300, env=environment
-    )
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    command = [sys.executable, "-c", SECTIONS[section]]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr

@@ -61,9 +61,6 @@ def test_a_floor_keeps_a_vanishing_gradient_small():
     weight = parameter(5.0)
     with_floor(weight)
     assert weight.grad.item() == pytest.approx(5.0 / (0.9 * 9.1e-5 + 0.1 * 5.0))
-    assert repr(with_floor) == "GradientNormalizer(momentum=0.9, floor=0.01)"
-    with pytest.raises(ValueError, match="`floor` should be at least 0, got -1"):
-        GradientNormalizer(floor=-1)
 
 
 @pytest.mark.parametrize("floor", [0.0, 0.5])
@@ -80,10 +77,15 @@ def test_both_paths_divide_by_the_same(floor, monkeypatch):
 
 
 def test_state_travels():
-    normalizer = GradientNormalizer()
+    normalizer, other = GradientNormalizer(floor=0.01), GradientNormalizer()
     normalizer(parameter(2.0))
-    other = GradientNormalizer()
     other.load_state_dict(copy.deepcopy(normalizer.state_dict()))
     assert other.running_norm == 2.0
+    assert repr(normalizer) == "GradientNormalizer(momentum=0.9, floor=0.01)"
+
+
+def test_what_is_wrong_is_said():
     with pytest.raises(ValueError, match="`momentum` should be at least 0 and at most 1, got 2"):
         GradientNormalizer(2)
+    with pytest.raises(ValueError, match="`floor` should be at least 0, got -1"):
+        GradientNormalizer(floor=-1)

@@ -63,17 +63,13 @@ def test_two_processes_share_a_file_and_the_command_continues(tmp_path, capsys):
     first = {name: finished(storage, name) for name in sweep.STUDIES}
     for trials in first.values():
         assert len(trials) == 3
-        assert (
-            len({trial.user_attrs["process"] for trial in trials}) >= 2
-        )  # a third one, if the second was killed before its trial
-        assert all(0.0 <= trial.value <= 1.0 for trial in trials)
+        assert len({trial.user_attrs["process"] for trial in trials}) >= 2  # a third one, if the second had no trial yet
     assert survivor in {trial.user_attrs["process"] for trial in first["any loss"]}
     assert {trial.params["loss"] for trial in first["cross-entropy"]} == {"cross_entropy"}
     rows = rows_of(out)
-    assert [row[0] for row in list(rows.values())[:2]] == ["3", "3"]
     for name in sweep.STUDIES:
+        assert rows[name][0] == "3"
         assert float(rows[name][1]) > 2 * float(rows["all positive"][0])
-        assert float(rows[name][2]) > 2 * float(rows["all positive"][1])
 
     best = sweep.open_study(storage, "any loss").best_trial
     assert sweep.fit(best.params, seed=best.number).f1 == best.value  # in another process, from the number
@@ -81,11 +77,9 @@ def test_two_processes_share_a_file_and_the_command_continues(tmp_path, capsys):
     sweep.main(["--trials", "4", "--processes", "1", "--storage", str(storage)])
     captured = capsys.readouterr()
     assert captured.err.count(" has F1 ") == 2  # only what was missing; kernels may say that they are compiled
-    assert [row[0] for row in list(rows_of(captured.out).values())[:2]] == ["4", "4"]
+    assert {rows_of(captured.out)[name][0] for name in sweep.STUDIES} == {"4"}
     for name, trials in first.items():
-        again = finished(storage, name)
-        assert [trial.number for trial in again[:3]] == [trial.number for trial in trials]
-        assert [trial.value for trial in again[:3]] == [trial.value for trial in trials]
+        assert [(one.number, one.value) for one in finished(storage, name)[:3]] == [(one.number, one.value) for one in trials]
 
 
 def test_a_mistake_is_one_line_and_changes_no_file(tmp_path, capsys):
