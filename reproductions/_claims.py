@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metricfit.comparison._statistics import corrected_estimate, holm
-from reproductions._markdown import table
+from reproductions._markdown import table, with_interval
 
 TIE = 0.5  # points; a published difference up to this counts as a tie, in all papers alike
 
@@ -177,8 +177,7 @@ def mean_with_interval(differences: Sequence[float], test_share: float = 0.0) ->
     >>> mean_with_interval([1.0]), mean_with_interval([1.0, 1.2])
     ('+1.00', '+1.10 (-0.17 … +2.37)')
     """
-    found = corrected_estimate(differences, test_share)
-    return f"{found.mean:+.2f}" + (f" ({found.low:+.2f} … {found.high:+.2f})" if len(differences) > 1 else "")
+    return with_interval(corrected_estimate(differences, test_share))
 
 
 def claims_table(claims: Sequence[Claim], adjusted: Sequence[float] | None = None) -> str:

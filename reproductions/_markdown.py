@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from metricfit.comparison._statistics import Estimate
+
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table; the first column is left-aligned, the others are right-aligned.
@@ -28,6 +30,33 @@ def mean_and_std(values: Sequence[float]) -> str:
     '2.00 ± 1.00'
     """
     return f"{np.mean(values):.2f} ± {np.std(values):.2f}"
+
+
+def with_interval(found: Estimate) -> str:
+    """Mean and 95 % interval as text, if there is an interval.
+
+    >>> with_interval(Estimate(1.0, 0.5, 1.5, 0.01))
+    '+1.00 (+0.50 … +1.50)'
+    """
+    return f"{found.mean:+.2f}" + (f" ({found.low:+.2f} … {found.high:+.2f})" if found.known else "")
+
+
+def listed(names: Sequence[str]) -> str:
+    """
+    >>> listed(["car", "wine"]), listed([])
+    ('car; wine', 'none')
+    """
+    return "; ".join(names) or "none"
+
+
+def but(every: Sequence[str], some: Sequence[str]) -> str:
+    """The names that are not among ``some``, in brackets.
+
+    >>> but(["car", "wine"], ["car"]), but(["car"], ["car"])
+    (' (not wine)', '')
+    """
+    others = [name for name in every if name not in some]
+    return f" (not {', '.join(others)})" if others else ""
 
 
 NEAR = 0.5  # points

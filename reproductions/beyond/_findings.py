@@ -10,7 +10,7 @@ import numpy as np
 from metricfit.comparison._statistics import corrected_estimate
 from reproductions._claims import Claim, Runs, claim, mean_with_interval
 from reproductions._experiment import Results
-from reproductions._markdown import NEAR, mean_and_std, table
+from reproductions._markdown import NEAR, but, mean_and_std, table
 from reproductions._results import distinct_values, values
 from reproductions.beyond._linear import METHODS
 from reproductions.beyond._network import CROSS_ENTROPY, NETWORKS
@@ -145,8 +145,7 @@ def _by_method(found: Results, paper: str, name: str, score: str) -> dict[str, f
 
 
 def _count(sets: Sequence[str], some: Sequence[str]) -> str:
-    others = [name for name in sets if name not in some]
-    return f"{len(some)} of {len(sets)} sets" + (f" (not {', '.join(others)})" if others else "")
+    return f"{len(some)} of {len(sets)} sets{but(sets, some)}"
 
 
 def _compare(found: Results) -> list[tuple[Comparison, str, list[float]]]:

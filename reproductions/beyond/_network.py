@@ -26,16 +26,9 @@ import metricfit as mf
 from metricfit.training import Trainer
 from reproductions._experiment import Cell, Numbers, Scope
 from reproductions.beyond._linear import fit_classifier, join_rows
-from reproductions.east_2024._protocol import FIRST_TEMPERATURE, Effort, Options, Parts, course, train_network
+from reproductions.east_2024._protocol import FIRST_TEMPERATURE, Effort, Options, Parts, course
 from reproductions.east_2024._sets import load_data
-from reproductions.east_2024.tabular import (
-    QUICK,
-    QUICK_ROWS,
-    SCORES,
-    network,
-    options_for,
-    scores_of,
-)
+from reproductions.east_2024.tabular import QUICK, QUICK_ROWS, SCORES, options_for, scores_of, train
 
 SETS = ("adult", "mammography")
 EFFORTS = {
@@ -90,10 +83,7 @@ def of_east(cell: Cell, scope: Scope) -> Numbers:
 
 
 def _train(name: str, method: Method, parts: Parts, effort: Effort, seed: int) -> Trainer:
-    options = method.options or options_for(name, method.published)
-    torch.manual_seed(seed)
-    module = network(parts.train[0].shape[1], options.dropout)
-    return train_network(module, method.loss(), parts, options, effort, seed, method.start)
+    return train(parts, method.loss(), method.options or options_for(name, method.published), effort, seed, method.start)
 
 
 def _tune(trainer: Trainer, parts: Parts) -> Numbers:

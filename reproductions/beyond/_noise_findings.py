@@ -9,7 +9,7 @@ import numpy as np
 
 from metricfit.comparison._statistics import Estimate, holm
 from reproductions._experiment import Results
-from reproductions._markdown import table
+from reproductions._markdown import table, with_interval
 from reproductions._results import distinct_values, values
 from reproductions.beyond._noise_gains import Gain, Scores, by_method, choose, gain
 from reproductions.beyond._noise_methods import (
@@ -114,14 +114,6 @@ def _as_planned(gains: Mapping[str, Gain]) -> str:
     if not 0 < n_planned < n_sets:
         return ""
     return f"## The same without {' and '.join(ADDED)}, which were added to the plan\n\n{_tests(planned)}\n\n"
-
-
-def with_interval(estimate: Estimate) -> str:
-    """
-    >>> with_interval(Estimate(1.0, 0.5, 1.5, 0.01))
-    '+1.00 (+0.50 … +1.50)'
-    """
-    return f"{estimate.mean:+.2f} {_interval(estimate.low, estimate.high)}".rstrip()
 
 
 def _interval(low: float, high: float) -> str:

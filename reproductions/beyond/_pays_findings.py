@@ -9,9 +9,8 @@ from scipy import stats
 from metricfit.comparison._statistics import Estimate
 from metricfit.methods import AUTO, CROSS_ENTROPY
 from reproductions._experiment import Results
-from reproductions._markdown import table
+from reproductions._markdown import table, with_interval
 from reproductions._ranks import wilcoxon
-from reproductions.beyond._noise_findings import with_interval
 from reproductions.beyond._pays_gains import CONTROLLED, DIRECT, METRICS, NOTABLE, REAL, REST, Gains, collect_gains, of_part
 from reproductions.beyond._pays_rule import CUTS, RARE, by_kind, by_source, derive_cut, find, kind_of, n_right
 

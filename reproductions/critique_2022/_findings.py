@@ -10,7 +10,8 @@ from metricfit.comparison._statistics import corrected_estimate
 from reproductions._claims import Claim, Runs, claim, mean_with_interval
 from reproductions._experiment import Numbers, Results
 from reproductions._figure import empty_figure
-from reproductions._markdown import mean_and_std, table
+from reproductions._markdown import listed, mean_and_std, table
+from reproductions._results import matching
 from reproductions.critique_2022 import _toy as toy
 from reproductions.critique_2022 import published
 from reproductions.critique_2022._text import HELD_OUT
@@ -28,7 +29,7 @@ N_QUESTIONS = {"train": int(5_452 * (1.0 - HELD_OUT)), "test": 500}  # the test 
 
 def summary(found: Results) -> str:
     parts = []
-    if any(cell["set"] == "toy" for cell, _ in found):
+    if matching(found, set="toy"):
         parts.append(f"## Toys: where the losses are least\n\n{_toy_table(found)}\n\n{_toy_words(found)}")
     for model, methods in _of_trec(found).items():
         parts.append(f"## TREC, {model}\n\n{_trec_table(methods)}\n\n{_trec_words(methods)}")
@@ -78,17 +79,15 @@ def figure(found: Results) -> Figure:
 
 def _of_toy(found: Results) -> dict[str, dict[str, Numbers]]:
     by_name: dict[str, dict[str, Numbers]] = {}
-    for cell, numbers in found:
-        if cell["set"] == "toy":
-            by_name.setdefault(str(cell["model"]), {})[str(cell["method"])] = numbers
+    for cell, numbers in matching(found, set="toy"):
+        by_name.setdefault(str(cell["model"]), {})[str(cell["method"])] = numbers
     return by_name
 
 
 def _of_trec(found: Results) -> dict[str, ByMethod]:
     by_model: dict[str, ByMethod] = {}
-    for cell, numbers in found:
-        if cell["set"] == "trec":
-            by_model.setdefault(str(cell["model"]), {}).setdefault(str(cell["method"]), {})[int(cell["seed"])] = numbers
+    for cell, numbers in matching(found, set="trec"):
+        by_model.setdefault(str(cell["model"]), {}).setdefault(str(cell["method"]), {})[int(cell["seed"])] = numbers
     return by_model
 
 
@@ -125,12 +124,8 @@ def _toy_words(found: Results) -> str:
     for name, methods in _of_toy(found).items():
         right = [method for method, numbers in methods.items() if numbers["accuracy"] >= numbers["reachable"] - SOLVED]
         wrong = [method for method in methods if method not in right]
-        lines.append(f"- {name}: least where accuracy is highest: {_list(right)}. Not so: {_list(wrong)}.")
+        lines.append(f"- {name}: least where accuracy is highest: {listed(right)}. Not so: {listed(wrong)}.")
     return "\n".join(lines)
-
-
-def _list(names: list[str]) -> str:
-    return "; ".join(names) or "none"
 
 
 def _differences(methods: ByMethod, first: str, second: str) -> list[float]:
@@ -166,4 +161,4 @@ def _trec_words(methods: ByMethod) -> str:
     gains = {method: _differences(methods, method, BASE) for method in methods if method != BASE}
     behind = [method for method, gain in gains.items() if _ends(gain)[1] < 0.0]
     ahead = [method for method, gain in gains.items() if _ends(gain)[0] > 0.0]
-    return f"Behind cross-entropy, beyond the interval: {_list(behind)}. Ahead: {_list(ahead)}."
+    return f"Behind cross-entropy, beyond the interval: {listed(behind)}. Ahead: {listed(ahead)}."

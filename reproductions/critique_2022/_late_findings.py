@@ -10,7 +10,7 @@ from metricfit.comparison._statistics import Estimate, corrected_estimate
 from reproductions._claims import Claim, Runs, claim
 from reproductions._experiment import Results
 from reproductions._figure import empty_figure
-from reproductions._markdown import mean_and_std, table
+from reproductions._markdown import listed, mean_and_std, table, with_interval
 from reproductions._results import differences, distinct_values
 from reproductions.critique_2022._text import HELD_OUT
 
@@ -41,7 +41,7 @@ def summary(found: Results) -> str:
             ]
             row += [_number(column, _at(found, name, column, epoch)) for column in COLUMNS]
             gradients.append(row)
-        gains = [_with_interval(gain(found, name, way)) for way in WAYS]
+        gains = [with_interval(gain(found, name, way)) for way in WAYS]
         accuracies.append([name, *(mean_and_std(last(found, name, way)) for way in ("log", *WAYS)), *gains])
     heads = ["set", "epoch", "E[-log p] / E[1 - p]", *COLUMNS.values()]
     ways = ["set", "-log p", *WAYS.values(), *(f"{way}, minus -log p (95 %)" for way in WAYS.values())]
@@ -84,10 +84,6 @@ def gain(found: Results, name: str, way: str) -> Estimate:
     return corrected_estimate(differences(last(found, name, way), last(found, name, "log")), TEST_SHARE)
 
 
-def _with_interval(found: Estimate) -> str:
-    return f"{found.mean:+.2f}" + (f" ({found.low:+.2f} … {found.high:+.2f})" if found.known else "")
-
-
 def _words(found: Results) -> str:
     """Where the two gradients are the same at the end, and where the switch is seen."""
     sets, end = distinct_values(found, "set"), points(found)[-1]
@@ -96,14 +92,10 @@ def _words(found: Results) -> str:
     sure = [name for name in sets if _mean(found, name, "sure", end) >= 90.0]
     changed = [name for name in sets if gain(found, name, "switched").low > 0.0 or gain(found, name, "switched").high < 0.0]
     return (
-        f"After {end:g} epochs nine rows in ten have p > 0.9 on: {_list(sure)}. Both gradients point the same way (cosine at "
-        f"least {SAME_WAY:g}) on: {_list(same_way)}; and have the same size (within a quarter) on: {_list(same)}. The switch "
-        f"in the last third changes held-out accuracy, beyond the interval, on: {_list(changed)}."
+        f"After {end:g} epochs nine rows in ten have p > 0.9 on: {listed(sure)}. Both gradients point the same way (cosine at "
+        f"least {SAME_WAY:g}) on: {listed(same_way)}; and have the same size (within a quarter) on: {listed(same)}. The "
+        f"switch in the last third changes held-out accuracy, beyond the interval, on: {listed(changed)}."
     )
-
-
-def _list(names: list[str]) -> str:
-    return "; ".join(names) or "none"
 
 
 def claims(found: Results) -> list[Claim]:

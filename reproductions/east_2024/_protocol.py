@@ -16,6 +16,8 @@ from reproductions._experiment import Numbers, Results
 from reproductions._training import Rows, cpu_fabric, in_batches
 
 FIRST_TEMPERATURE = 0.2
+AIMS = {"F1*": "f1", "Acc*": "accuracy", "MCC*": "mcc"}  # the score that a loss is for
+GAINS = (*((method, "CE", score) for method, score in AIMS.items()), ("F1*", "Dice", "f1"))  # of which over which, in what
 
 Grid = dict[str, tuple[float, ...]]  # the choices for each of the options
 

@@ -11,12 +11,11 @@ from reproductions._ranks import average_ranks
 from reproductions._results import differences, distinct_values, values
 from reproductions.east_2024 import published
 from reproductions.east_2024._baselines import BASELINES
-from reproductions.east_2024._protocol import courses
+from reproductions.east_2024._protocol import AIMS, GAINS, courses
 from reproductions.east_2024._table_3 import table_3, with_deviation
-from reproductions.east_2024.tabular import GAINS, LOSSES, SCORES
+from reproductions.east_2024.tabular import LOSSES, SCORES
 
 THRESHOLD = "CE + threshold"
-AIMS = {"F1*": "f1", "Acc*": "accuracy", "MCC*": "mcc"}
 METHODS = (*LOSSES, THRESHOLD, *BASELINES)
 
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from reproductions import _tables as tables
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._markdown import table
-from reproductions._results import distinct_values
+from reproductions._results import distinct_values, matching
 from reproductions.lab import theory
 
 SETS = (
@@ -141,7 +141,7 @@ def summary(found: Results) -> str:
 def _sizes(found: Results) -> str:
     rows, ratios, ratios_f1 = [], [], []
     for name in distinct_values(found, "set"):
-        one = next(numbers for cell, numbers in found if cell["set"] == name)
+        _, one = matching(found, set=name)[0]
         ratios.append(one["asked"] / one["enough"])
         ratios_f1.append(one["asked_f1"] / one["enough_f1"])
         sizes = [f"{one[key]:,.0f}" for key in ("asked", "enough", "asked_f1", "enough_f1")]
@@ -169,22 +169,12 @@ def _sizes(found: Results) -> str:
 
 
 def _deviations(found: Results) -> str:
-    shown = [name for name in ("adult", "mammography", "car") if name in distinct_values(found, "set")] or distinct_values(
-        found, "set"
-    )
+    sets = distinct_values(found, "set")
+    shown = [name for name in ("adult", "mammography", "car") if name in sets] or sets
     parts = []
     for name in shown:
-        rows = [
-            [
-                f"{one['batch']:.0f}",
-                f"{one['bound']:.4f}",
-                f"{one['seen']:.4f}",
-                f"{one['seen_f1']:.3f}",
-                f"{one['without_class']:.1f}",
-            ]
-            for cell, one in found
-            if cell["set"] == name
-        ]
+        formats = {"batch": ".0f", "bound": ".4f", "seen": ".4f", "seen_f1": ".3f", "without_class": ".1f"}
+        rows = [[format(one[key], form) for key, form in formats.items()] for _, one in matching(found, set=name)]
         heads = ["batch", "an entry: bound", "seen", "F1 of the rarest class: seen", "batches without the class, %"]
         parts.append(f"## {name}: deviations of a batch, {1.0 - DELTA:.0%} quantiles\n\n{table(heads, rows)}")
     return "\n\n".join(parts)

@@ -32,7 +32,7 @@ from reproductions._claims import Claim, Runs, claim
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._figure import empty_figure
 from reproductions._markdown import LEGEND, table, with_agreement
-from reproductions._results import differences, distinct_values, values
+from reproductions._results import differences, distinct_values, matching, values
 from reproductions._training import fabric_for
 from reproductions.east_2024 import image, published
 from reproductions.east_2024._beta_offsets import against_offsets
@@ -153,16 +153,12 @@ def _scores(predicted: np.ndarray, true: np.ndarray, name: str = "cifar10") -> N
 def summary(found: Results) -> str:
     parts = []
     for name in distinct_values(found, "set"):
-        own = _of_set(found, name)
+        own = matching(found, set=name)
         parts += [*(_table_4(own, name, judged) for judged in JUDGED), _table_5(own, name)]
         if name == "cifar10":
             parts += [_table_6(own), _table_7(own)]
         parts.append(against_offsets(own, OFFSETS, AIMS, SETS[name].n_classes))
     return "\n\n".join(part for part in (*parts, LEGEND, courses(found)) if part) + "\n"
-
-
-def _of_set(found: Results, name: str) -> Results:
-    return [(cell, numbers) for cell, numbers in found if cell["set"] == name]
 
 
 def _table_4(found: Results, name: str, judged: str) -> str:
@@ -229,9 +225,9 @@ def _title(method: str) -> str:
 
 def claims(found: Results) -> list[Claim]:
     """Gains in points; a claim about a method that was not run is left out."""
-    made = [one for name in distinct_values(found, "set") for one in _claims_of_set(_of_set(found, name), name)]
+    made = [one for name in distinct_values(found, "set") for one in _claims_of_set(matching(found, set=name), name)]
     low, high = published.TABLE_6["0.1"], published.TABLE_6["10"]
-    own = _of_set(found, "cifar10")
+    own = matching(found, set="cifar10")
     made += [
         _gain(own, "cifar10", "precision(dog), beta 0.1 over 10", low[0] - high[0], "dog 0.1", "dog 10", "precision_dog"),
         _gain(own, "cifar10", "recall(dog), beta 10 over 0.1", high[1] - low[1], "dog 10", "dog 0.1", "recall_dog"),
@@ -270,7 +266,7 @@ def _gain(found: Results, name: str, text: str, paper: float, method: str, other
 
 def figure(found: Results) -> Figure:
     """Precision and recall of CIFAR-10's dogs by their beta, published (dashed) and ours, with deviations over seeds."""
-    found = _of_set(found, "cifar10")
+    found = matching(found, set="cifar10")
     drawing = empty_figure(6.0, 3.4)
     axes = drawing.subplots()
     betas = [beta for beta in published.TABLE_6 if values(found, "macro_f1", method=f"dog {beta}")]

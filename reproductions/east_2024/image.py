@@ -35,7 +35,18 @@ from reproductions._results import differences, distinct_values, values
 from reproductions._training import fabric_for
 from reproductions.east_2024 import published
 from reproductions.east_2024._images import SETS, darknet, load_images, scores_and_labels, sets_of
-from reproductions.east_2024._protocol import GRID, Effort, Options, Parts, course, courses, search_options, train_network
+from reproductions.east_2024._protocol import (
+    AIMS,
+    GAINS,
+    GRID,
+    Effort,
+    Options,
+    Parts,
+    course,
+    courses,
+    search_options,
+    train_network,
+)
 
 LOSSES: dict[str, Callable[[], nn.Module]] = {
     "F1*": lambda: mf.EastLoss("f1_macro"),
@@ -46,8 +57,6 @@ LOSSES: dict[str, Callable[[], nn.Module]] = {
 }
 SCORES = {"f1": "macro F1", "accuracy": "accuracy", "mcc": "MCC"}
 METRICS = {"f1": "f1_macro", "accuracy": "accuracy", "mcc": "mcc"}  # their names in this package
-AIMS = {"F1*": "f1", "Acc*": "accuracy", "MCC*": "mcc"}
-GAINS = (*((method, "CE", score) for method, score in AIMS.items()), ("F1*", "Dice", "f1"))
 OFFSETS = "CE + offsets"
 
 # E.4

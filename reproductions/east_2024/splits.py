@@ -17,17 +17,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
 import metricfit as mf
-from metricfit.training import Trainer
 from reproductions._experiment import Cell, Experiment, Numbers, Scope
 from reproductions.east_2024._baselines import BASELINES, probabilities
-from reproductions.east_2024._protocol import GRID, Effort, Options, Parts, course, search_options, train_network
+from reproductions.east_2024._protocol import GRID, Effort, Options, Parts, course, search_options
 from reproductions.east_2024._sets import load_data
 from reproductions.east_2024._splits_summary import claims, summary
-from reproductions.east_2024.tabular import LOSSES, QUICK, QUICK_ROWS, SCORES, network, scores_of
+from reproductions.east_2024.tabular import LOSSES, QUICK, QUICK_ROWS, SCORES, scores_of, train
 
 SETS = ("adult", "mammography")
 
@@ -71,18 +68,13 @@ def run(cell: Cell, scope: Scope) -> Numbers:
         return _judge(known, unknown, parts)
 
     def validation_loss(drawn: Options) -> float:
-        return -_train(parts, method, drawn, size.screen, split).best_value[0]
+        return -train(parts, LOSSES[method](), drawn, size.screen, split).best_value[0]
 
     options = search_options(GRID, size.n_draws, validation_loss, seed=split)
-    trainer = _train(parts, method, options, size.effort, split)
+    trainer = train(parts, LOSSES[method](), options, size.effort, split)
     known, unknown = (trainer.scores(part[0]).double().numpy() for part in (parts.validation, parts.test))
-    return _judge(known, unknown, parts) | course(trainer, size.effort) | _chosen(options)
-
-
-def _train(parts: Parts, method: str, options: Options, effort: Effort, seed: int) -> Trainer:
-    torch.manual_seed(seed)
-    module = network(parts.train[0].shape[1], options.dropout)
-    return train_network(module, LOSSES[method](), parts, options, effort, seed)
+    chosen = {name: float(value) for name, value in vars(options).items()}
+    return _judge(known, unknown, parts) | course(trainer, size.effort) | chosen
 
 
 def _judge(known: np.ndarray, unknown: np.ndarray, parts: Parts) -> Numbers:
@@ -91,20 +83,9 @@ def _judge(known: np.ndarray, unknown: np.ndarray, parts: Parts) -> Numbers:
     for score in SCORES:
         offsets = mf.tune_offsets(known, parts.validation[1].numpy(), score)
         numbers[f"{score}_tuned"] = scores_of(mf.decide(unknown, offsets), labels)[score]
-    return numbers | _sizes(parts.train[1], parts.validation[1], labels)
-
-
-def _sizes(train_labels: Tensor, validation_labels: Tensor, labels: Tensor) -> Numbers:
-    return {
-        "train_rows": float(len(train_labels)),
-        "validation_rows": float(len(validation_labels)),
-        "test_rows": float(len(labels)),
-        "test_positives": float(labels.sum()),
-    }
-
-
-def _chosen(options: Options) -> Numbers:
-    return {name: float(value) for name, value in vars(options).items()}
+    rows = {"train_rows": parts.train, "validation_rows": parts.validation, "test_rows": parts.test}
+    sizes = {name: float(len(part[1])) for name, part in rows.items()}
+    return numbers | sizes | {"test_positives": float(labels.sum())}
 
 
 EXPERIMENT = Experiment(

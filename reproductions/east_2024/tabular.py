@@ -31,7 +31,19 @@ from reproductions._results import differences, distinct_values, values
 from reproductions.east_2024 import published
 from reproductions.east_2024._baselines import fit_ccs, fit_forest
 from reproductions.east_2024._dropout import ByteDropout
-from reproductions.east_2024._protocol import GRID, Effort, Options, Parts, course, courses, search_options, train_network
+from reproductions.east_2024._protocol import (
+    AIMS,
+    FIRST_TEMPERATURE,
+    GAINS,
+    GRID,
+    Effort,
+    Options,
+    Parts,
+    course,
+    courses,
+    search_options,
+    train_network,
+)
 from reproductions.east_2024._sets import KAGGLE, load_data, paper_name
 from reproductions.east_2024._table_3 import table_3
 
@@ -52,7 +64,6 @@ LOSSES: dict[str, Callable[[], nn.Module]] = {
     "Dice": mf.DiceLoss,
     "CE": nn.CrossEntropyLoss,
 }
-GAINS = (("F1*", "CE", "f1"), ("Acc*", "CE", "accuracy"), ("MCC*", "CE", "mcc"), ("F1*", "Dice", "f1"))
 SCORES = {"f1": "F1", "accuracy": "accuracy", "mcc": "MCC"}
 MACRO = (
     "The F1 of the forest and of CCS in Table 3 is macro, as its caption says. The networks in the same table have the F1 of "
@@ -89,7 +100,7 @@ def run(cell: Cell, scope: Scope) -> Numbers:
         return scores_of(OTHERS[method](parts, seed).predict(features.numpy()), labels)
     effort = QUICK if scope.quick else EFFORT
     options = _search(name, method, effort, scope) if scope.search else options_for(name, method)
-    trainer = _train(parts, method, options, effort, seed)
+    trainer = train(parts, LOSSES[method](), options, effort, seed)
     return scores_of(trainer.scores(features).argmax(1).numpy(), labels) | course(trainer, effort)
 
 
@@ -113,13 +124,17 @@ def _search(name: str, method: str, effort: Effort, scope: Scope) -> Options:
     """The least validation loss of so many random points of the grid."""
     parts = load_data(name, scope.data, QUICK_ROWS if scope.quick else None)
     grid = GRID | ({"batch": (*GRID["batch"], 4096, RARE_BATCH)} if name == "kaggle" else {})
-    return search_options(grid, scope.search, lambda options: -_train(parts, method, options, effort, seed=0).best_value[0])
+    loss = LOSSES[method]
+    return search_options(grid, scope.search, lambda options: -train(parts, loss(), options, effort, 0).best_value[0])
 
 
-def _train(parts: Parts, method: str, options: Options, effort: Effort, seed: int) -> Trainer:
+def train(
+    parts: Parts, loss: nn.Module, options: Options, effort: Effort, seed: int, start: float = FIRST_TEMPERATURE
+) -> Trainer:
+    """The network of E.3.2, from the weights of this seed."""
     torch.manual_seed(seed)
     module = network(parts.train[0].shape[1], options.dropout)
-    return train_network(module, LOSSES[method](), parts, options, effort, seed)
+    return train_network(module, loss, parts, options, effort, seed, start)
 
 
 def network(n_features: int, dropout: float) -> nn.Sequential:
@@ -158,11 +173,10 @@ def summary(found: Results) -> str:
 
 
 def _best(found: Results) -> str:
-    aims = {"F1*": "f1", "Acc*": "accuracy", "MCC*": "mcc"}
-    every = [(name, method) for name in distinct_values(found, "set") for method in aims]
+    every = [(name, method) for name in distinct_values(found, "set") for method in AIMS]
     best = []
     for name, method in every:
-        means = {other: np.mean(values(found, aims[method], set=name, method=other)) for other in LOSSES}
+        means = {other: np.mean(values(found, AIMS[method], set=name, method=other)) for other in LOSSES}
         if means[method] == max(means.values()):
             best.append(f"{method} on {name}")
     named = f": {', '.join(best)}" if best else ""

@@ -10,7 +10,7 @@ from reproductions._claims import mean_with_interval
 from reproductions._experiment import Cell, Results
 from reproductions._figure import empty_figure
 from reproductions._markdown import mean_and_std, table
-from reproductions._results import distinct_values, paired_differences
+from reproductions._results import distinct_values, matching, paired_differences, values
 from reproductions.exact_2022 import published
 from reproductions.exact_2022._networks import TABLE_7, published_margin
 
@@ -39,7 +39,7 @@ def _table_3(found: Results) -> str:
             for loss in published.LOSSES:
                 own: Cell = {"set": name, "optimizer": optimizer, "loss": loss, "variant": TABLE_7}
                 paper = "{:.2f} ± {:.2f}".format(*published.VISION_TEST[optimizer, loss][published.VISION.index(name)])
-                test, train = _scores(found, "test", own), _scores(found, "train", own)
+                test, train = values(found, "test", **own), values(found, "train", **own)
                 gain = paired_differences(found, "test", own, own | {"loss": published.LOSSES[0]})
                 over = mean_with_interval(gain) if gain and loss != published.LOSSES[0] else ""
                 seeds = str(len(test)) if test else ""
@@ -55,7 +55,7 @@ def _table_3(found: Results) -> str:
 def _cost(found: Results) -> str:
     """The processor time of a run under cross-entropy and SGD, which has neither a second gradient nor an integral."""
     own: Cell = {"optimizer": "SGD", "loss": published.LOSSES[0], "variant": TABLE_7}
-    minutes = {name: _scores(found, "seconds", own | {"set": name}) for name in distinct_values(found, "set")}
+    minutes = {name: values(found, "seconds", **own, set=name) for name in distinct_values(found, "set")}
     texts = [f"{np.median(seconds) / 60.0:.1f} minutes on {name}" for name, seconds in minutes.items() if seconds]
     return f" Training under SGD and cross-entropy takes {' and '.join(texts)}, on one core." if texts else ""
 
@@ -72,12 +72,8 @@ def _precision(found: Results) -> str:
     )
 
 
-def _scores(found: Results, score: str, own: Cell) -> list[float]:
-    return [numbers[score] for cell, numbers in found if own.items() <= cell.items()]
-
-
-def _text(values: list[float]) -> str:
-    return mean_and_std(values) if values else ""
+def _text(scores: list[float]) -> str:
+    return mean_and_std(scores) if scores else ""
 
 
 def _growth(found: Results) -> str:
@@ -102,11 +98,9 @@ def _growth(found: Results) -> str:
 
 def _norms(found: Results, name: str, loss: str) -> np.ndarray:
     """A row per seed, a column per point."""
-    wanted = {"set": name, "loss": loss, "optimizer": "SGD", "variant": TABLE_7}
     seeds: dict[object, list[float]] = {}
-    for cell, numbers in found:
-        if wanted.items() <= cell.items():
-            seeds.setdefault(cell["seed"], []).append(numbers["gradient_norm"])
+    for cell, numbers in matching(found, set=name, loss=loss, optimizer="SGD", variant=TABLE_7):
+        seeds.setdefault(cell["seed"], []).append(numbers["gradient_norm"])
     return np.array(list(seeds.values()))
 
 
@@ -115,7 +109,7 @@ def _by_samples(found: Results) -> str:
     for name in distinct_values(found, "set"):
         for title, variant in _sample_variants(found):
             own: Cell = {"set": name, "optimizer": "SGD", "loss": "EXACT", "variant": variant}
-            tests, costs = _scores(found, "test", own), _scores(found, "loss_ms", own)
+            tests, costs = values(found, "test", **own), values(found, "loss_ms", **own)
             rows.append([name, title, str(len(tests)), _text(tests), f"{np.median(costs):.1f}" if costs else ""])
     return (
         "## Figure 6: accuracy of EXACT on test by the number of samples, SGD (*scaled*), %\n\n"
@@ -149,7 +143,7 @@ def _mean_at(found: Results, name: str, margin: str) -> str:
     if margin not in variants:
         return ""
     own: Cell = {"set": name, "optimizer": "SGD", "loss": "EXACT", "variant": variants[margin]}
-    text = _text(_scores(found, "test", own))
+    text = _text(values(found, "test", **own))
     return f"**{text}**" if text and variants[margin] == TABLE_7 else text
 
 
@@ -188,7 +182,7 @@ def _draw_samples(axes: Axes, found: Results, name: str) -> None:
     variants = _sample_variants(found)
     for index, (_, variant) in enumerate(variants):
         own: Cell = {"set": name, "optimizer": "SGD", "loss": "EXACT", "variant": variant}
-        if tests := _scores(found, "test", own):
+        if tests := values(found, "test", **own):
             face = COLOURS["EXACT"] if variant == TABLE_7 else "white"
             axes.errorbar(index, np.mean(tests), np.std(tests), color=COLOURS["EXACT"], marker="o", markerfacecolor=face)
     axes.set_xticks(range(len(variants)), [title for title, _ in variants])

@@ -11,7 +11,7 @@ import torch
 
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._markdown import table
-from reproductions._results import distinct_values
+from reproductions._results import distinct_values, matching
 from reproductions.exact_2022 import published
 from reproductions.exact_2022._batched import Method, Options, train_models
 from reproductions.exact_2022._protocol import FLOOR, QUICK_STEPS, STEPS, WEIGHT_DECAY, load_data
@@ -74,15 +74,8 @@ def summary(found: Results) -> str:
 
 
 def _mean(found: Results, part: str, name: str, floor: float, decay: float) -> float:
-    return float(
-        np.mean(
-            [
-                numbers[part]
-                for cell, numbers in found
-                if cell["set"] == name and (numbers["floor"], numbers["decay"]) == (floor, decay)
-            ]
-        )
-    )
+    rows = [numbers for _, numbers in matching(found, set=name) if (numbers["floor"], numbers["decay"]) == (floor, decay)]
+    return float(np.mean([numbers[part] for numbers in rows]))
 
 
 EXPERIMENT = Experiment(

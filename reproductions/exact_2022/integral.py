@@ -18,6 +18,7 @@ import metricfit as mf
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._figure import empty_figure
 from reproductions._markdown import table
+from reproductions._results import matching
 from reproductions.exact_2022 import _cost as cost
 from reproductions.exact_2022._estimates import Draw, Estimate, by_mpmath, by_smoothing, drawing
 
@@ -77,7 +78,7 @@ def summary(found: Results) -> str:
 
 
 def _of(found: Results, what: str, method: str) -> dict[int, Numbers]:
-    return {int(cell["samples"]): numbers for cell, numbers in found if cell["what"] == what and cell["method"] == method}
+    return {int(cell["samples"]): numbers for cell, numbers in matching(found, what=what, method=method)}
 
 
 def _trusted_nodes(found: Results) -> int:
@@ -139,8 +140,7 @@ def _holds(claim: bool) -> str:
 def _costs(found: Results, by: str) -> Results:
     """Those in which the number of classes, or that of samples, varies."""
     other, usual = ("samples", USUAL_SAMPLES) if by == "classes" else ("classes", USUAL_CLASSES)
-    kept = [(cell, numbers) for cell, numbers in found if cell["what"] == "cost" and cell[other] == usual]
-    return sorted(kept, key=lambda one: one[0][by])
+    return sorted(matching(found, what="cost", **{other: usual}), key=lambda one: one[0][by])
 
 
 def _cost_table(found: Results) -> str:

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from reproductions._claims import Claim, Runs, claim, p_text
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
-from reproductions._markdown import NEAR, table, with_agreement
+from reproductions._markdown import NEAR, but, table, with_agreement
 from reproductions._results import differences, distinct_values, values
 from reproductions.exact_2022 import published
 from reproductions.exact_2022._arms import ARMS, draw_options, draw_penalties, first_best, table_8, train_seeds
@@ -128,8 +128,8 @@ def summary(found: Results) -> str:
     text.append(
         f"{LEGEND}\n\n"
         f"EXACT reaches the paper's training accuracy (within {NEAR} points, or above) on {len(reached)} of {len(sets)} sets"
-        f"{_but(sets, reached)}. It is best, or as good as the best, on train on {len(best['train'])}"
-        f"{_but(sets, best['train'])}, on test on {len(best['test'])}{_but(sets, best['test'])}. The paper: 9 and 6 of 10."
+        f"{but(sets, reached)}. It is best, or as good as the best, on train on {len(best['train'])}"
+        f"{but(sets, best['train'])}, on test on {len(best['test'])}{but(sets, best['test'])}. The paper: 9 and 6 of 10."
     )
     return "\n\n".join([*text, _tests_on_rows(found, sets)]) + "\n"
 
@@ -171,11 +171,6 @@ def _place(name: str) -> int:
 
 def _is_best(by_method: dict[str, float]) -> bool:
     return by_method["EXACT"] >= max(by_method.values()) - 0.005
-
-
-def _but(sets: list[str], found: list[str]) -> str:
-    others = [name for name in sets if name not in found]
-    return f" (not {', '.join(others)})" if others else ""
 
 
 EXPERIMENT = Experiment(

@@ -20,7 +20,7 @@ from scipy.stats.qmc import LatinHypercube
 from metricfit._progress import Lines
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._markdown import table
-from reproductions._results import distinct_values
+from reproductions._results import distinct_values, matching
 from reproductions._runner import run as run_cells
 from reproductions._tables import data_folder
 from reproductions._training import accuracy, in_batches
@@ -99,8 +99,7 @@ def summary(found: Results) -> str:
         rows = []
         for name in distinct_values(found, "set"):
             for loss in published.LOSSES:
-                wanted = {"set": name, "optimizer": optimizer, "loss": loss}
-                own = [numbers for cell, numbers in found if wanted.items() <= cell.items()]
+                own = [numbers for _, numbers in matching(found, set=name, optimizer=optimizer, loss=loss)]
                 best = max((numbers["held_out"] for numbers in own), default=0.0)
                 rows += [_row(name, loss, numbers, best) for numbers in sorted(own, key=lambda one: one["rate"])]
         parts.append(f"## {optimizer}\n\n{table(['set', 'loss', 'rate', 'margin', 'last sigma', 'held out, %'], rows)}")

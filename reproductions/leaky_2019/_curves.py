@@ -25,6 +25,7 @@ from metricfit.training import Batches, Trainer
 from reproductions._experiment import Numbers, Results
 from reproductions._figure import empty_figure
 from reproductions._markdown import mean_and_std, table
+from reproductions._results import matching
 from reproductions._training import Rows
 from reproductions.leaky_2019 import published
 from reproductions.leaky_2019._digits import N_CLASSES
@@ -128,14 +129,9 @@ def _format(found: Results) -> list[int]:
 def _at(found: Results, method: str, name: str) -> np.ndarray:
     """Of one method: a row per fold, a column per epoch."""
     folds: dict[int, list[float]] = {}
-    for cell, numbers in found:
-        if cell["method"] == method:
-            folds.setdefault(int(cell["seed"]), []).append(numbers[name])
+    for cell, numbers in matching(found, method=method):
+        folds.setdefault(int(cell["seed"]), []).append(numbers[name])
     return np.array(list(folds.values()))
-
-
-def of_model(found: Results, model: str) -> Results:
-    return [(cell, numbers) for cell, numbers in found if cell["model"] == model]
 
 
 def figure(found: Results) -> Figure:
@@ -144,7 +140,7 @@ def figure(found: Results) -> Figure:
     panels = (("train_error", "error on train, %"), ("test_error", "error on test, %"), ("gradient", "norm of gradient"))
     for line_of_axes, (model, head) in zip(drawn.subplots(2, 3), HEADS.items(), strict=True):
         for axes, (name, label) in zip(line_of_axes, panels, strict=True):
-            _draw(axes, of_model(found, model), name)
+            _draw(axes, matching(found, model=model), name)
             axes.set_title(f"{label}; {head}", fontsize=8)
     line_of_axes[-1].legend(frameon=False, fontsize=8)
     return drawn

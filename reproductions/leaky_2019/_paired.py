@@ -25,7 +25,6 @@ class Line:
     measure: str
     cell: Mapping[str, str]
     published: Published | None = None
-    wins: bool = False  # significant in the paper
     n_sentences: tuple[int, int] = (0, 0)  # to train on and to test on; a quick run has fewer
 
     def gains(self, found: Results) -> list[float]:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metricfit.comparison._statistics import corrected_estimate
-from reproductions._claims import Claim, claim
+from reproductions._claims import Claim, claim, mean_with_interval
 from reproductions._experiment import Numbers, Results
 from reproductions._figure import empty_figure
 from reproductions._markdown import mean_and_std, table
 from reproductions._ranks import wilcoxon
-from reproductions._results import differences, distinct_values
+from reproductions._results import differences, distinct_values, matching
 from reproductions.leaky_2019 import published, tabular
 from reproductions.leaky_2019._curves import COLOURS, STUCK
 
@@ -62,9 +61,8 @@ def summary(found: Results) -> str:
 def runs_of(found: Results, name: str, method: str) -> dict[Fold, list[Numbers]]:
     """By fold, one entry per rate."""
     runs: dict[Fold, list[Numbers]] = {}
-    for cell, numbers in found:
-        if cell["set"] == name and cell["method"] == method:
-            runs.setdefault((int(cell["seed"]), int(cell["fold"])), []).append(numbers)
+    for cell, numbers in matching(found, set=name, method=method):
+        runs.setdefault((int(cell["seed"]), int(cell["fold"])), []).append(numbers)
     return runs
 
 
@@ -103,8 +101,7 @@ def _stuck_by_rate(found: Results, name: str) -> list[str]:
 
 
 def _gain(found: Results, name: str, method: str, base: str) -> str:
-    estimate = corrected_estimate(gains(found, name, method, base), tabular.TEST_SHARE if _is_table(name) else 0.0)
-    return f"{estimate.mean:+.2f} ({estimate.low:+.2f} … {estimate.high:+.2f})" if estimate.known else f"{estimate.mean:+.2f}"
+    return mean_with_interval(gains(found, name, method, base), tabular.TEST_SHARE if _is_table(name) else 0.0)
 
 
 def _p_over_sets(found: Results, sets: list[str], method: str, base: str) -> str:

@@ -14,8 +14,6 @@ and development, not of test. What differs from the paper, or is left open by it
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import torch
 from torch import nn
 
@@ -24,14 +22,14 @@ from metricfit.training import Batches
 from reproductions._claims import Claim, Runs, claim
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._markdown import table
-from reproductions._results import differences, values
+from reproductions._results import differences, matching, values
 from reproductions._training import Rows
+from reproductions.lab.networks import MLP
 from reproductions.leaky_2019 import _curves, published
 from reproductions.leaky_2019._agreement import LEGEND, beside_published
 from reproductions.leaky_2019._digits import N_CLASSES, N_FOLDS, fold
 from reproductions.leaky_2019._protocol import adam, by_xavier, error
 
-HIDDEN = (300, 200, 100)
 RATE, DROPOUT = 1e-3, 0.2
 BATCH, PATIENCE, MOST_EPOCHS = 256, 30, 100
 QUICK_IMAGES, QUICK_EPOCHS = 1000, 2
@@ -70,11 +68,8 @@ def _perceptron(train: Rows, development: Rows, test: Rows, method: str, seed: i
 
 
 def perceptron(n_features: int) -> nn.Module:
-    """Dropout before every layer: on the input and on the hidden units."""
-    layers: list[nn.Module] = []
-    for before, after in pairwise((n_features, *HIDDEN)):
-        layers += [nn.Dropout(DROPOUT), nn.Linear(before, after), nn.ReLU()]
-    return nn.Sequential(*layers, nn.Dropout(DROPOUT), nn.Linear(HIDDEN[-1], N_CLASSES))
+    """Layers of 300, 200 and 100 units; dropout on the input and on the hidden units."""
+    return MLP(n_features, N_CLASSES, dropout=DROPOUT, input_dropout=DROPOUT)
 
 
 def summary(found: Results) -> str:
@@ -88,10 +83,10 @@ def summary(found: Results) -> str:
         gain = corrected_estimate(_gains(found, labels), 0.0)
         rows.append([*row, f"{reported:+.2f}", f"{gain.mean:+.2f}", f"{gain.p:.3f}"])
     heads = ["labels", "NegLog, paper", "ours", "LEErr, paper", "ours", "gain, paper", "ours", "p, paired t-test"]
-    layers = [numbers for cell, numbers in found if cell["model"] == "mlp"]
-    capped = sum(numbers["epochs"] >= MOST_EPOCHS for numbers in layers)
+    layers = values(found, "epochs", model="mlp")
+    capped = sum(epochs >= MOST_EPOCHS for epochs in layers)
     curves = "\n\n".join(
-        f"## Logistic regression, {head} (Figures 2 to 4)\n\n{_curves.summary(_curves.of_model(found, model))}"
+        f"## Logistic regression, {head} (Figures 2 to 4)\n\n{_curves.summary(matching(found, model=model))}"
         for model, head in _curves.HEADS.items()
     )
     return (
@@ -121,7 +116,7 @@ def claims(found: Results) -> list[Claim]:
         )
         for labels, methods in published.MLP.items()
     ]
-    at_the_end = _curves.last_gains(_curves.of_model(found, "logistic"))
+    at_the_end = _curves.last_gains(matching(found, model="logistic"))
     by_regression = "EErr over NegLog, accuracy, MNIST by logistic regression"
     return [*of_table, claim(by_regression, None, at_the_end, runs_of(len(at_the_end)), direction=1)]
 

@@ -43,8 +43,6 @@ TAGGING = {
     "CoNLL03": {"NegLog": (97.36, 0.06), "LEErr": (97.37, 0.07)},
     "CoNLL03*": {"NegLog": (97.12, 0.12), "LEErr": (97.37, 0.06)},
 }
-TAGGING_WINS = ("PTB", "CoNLL03*")  # Section 3.3: significant; the other one is a tie
-
 # Table 7: a tree LSTM on SSTB; accuracy of the roots and of all nodes. Both are ties
 TREES = {
     "sentences": {"NegLog": (48.94, 0.82), "LEErr": (48.55, 0.80)},

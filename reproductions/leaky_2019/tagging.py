@@ -75,16 +75,16 @@ RUNS = (("ud-english-ewt", "clean"), ("conll2000", "clean"), ("wnut17", "clean")
 N_SENTENCES = {"ud-english-ewt": (12_544, 2_077), "conll2000": (7_807, 2_012), "wnut17": (3_394, 1_287)}
 
 
-def _line(text: str, measure: str, name: str, labels: str, reported: str = "", *, wins: bool = False) -> Line:
+def _line(text: str, measure: str, name: str, labels: str, reported: str = "") -> Line:
     cell = {"set": name, "labels": labels}
-    return Line(text, measure, cell, published.TAGGING.get(reported), wins, N_SENTENCES[name])
+    return Line(text, measure, cell, published.TAGGING.get(reported), N_SENTENCES[name])
 
 
 LINES = [
-    _line("accuracy, parts of speech, UD English", "accuracy", "ud-english-ewt", "clean", "PTB", wins=True),
-    _line("accuracy, parts of speech, WSJ", "accuracy", "conll2000", "clean", "PTB", wins=True),
+    _line("accuracy, parts of speech, UD English", "accuracy", "ud-english-ewt", "clean", "PTB"),
+    _line("accuracy, parts of speech, WSJ", "accuracy", "conll2000", "clean", "PTB"),
     _line("accuracy, names", "accuracy", "wnut17", "clean", "CoNLL03"),
-    _line("accuracy, names, noisy", "accuracy", "wnut17", "noisy", "CoNLL03*", wins=True),
+    _line("accuracy, names, noisy", "accuracy", "wnut17", "noisy", "CoNLL03*"),
     _line("F1 of spans, names", "f1", "wnut17", "clean"),
     _line("F1 of spans, names, noisy", "f1", "wnut17", "noisy"),
 ]

@@ -74,11 +74,11 @@ def test_parts_are_64_16_and_20_percent_with_equal_shares_of_positives(name, n_r
 def test_search_keeps_the_least_validation_loss(monkeypatch, data):
     losses, tried = [0.3, 0.1, 0.2], []
 
-    def fake(parts, method, options, effort, seed):
+    def fake(parts, loss, options, effort, seed):
         tried.append(options)
         return SimpleNamespace(best_value=(-losses[len(tried) - 1], 0.0))
 
-    monkeypatch.setattr(tabular, "_train", fake)
+    monkeypatch.setattr(tabular, "train", fake)
     best = tabular._search("mammography", "CE", tabular.QUICK, Scope(data, quick=True, search=3))
     assert len(set(tried)) == 3
     assert best == tried[1]
