@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import csv
 import platform
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
+from threadpoolctl import threadpool_limits
 
 from metricfit import metrics
 from metricfit.comparison._statistics import corrected_estimate, holm, score_of
@@ -74,6 +76,19 @@ class Results:
     def _keep(self, row: Row) -> None:
         self.rows.append(row)
         self._by_set.setdefault(row["set"], []).append(row)
+
+
+def run_missing(
+    results: Results, seeds: Sequence[int], names: Sequence[str], evaluate: Callable[[str, int], Iterable[Row]], **wanted: str
+) -> None:
+    """Evaluate the splits that have no rows yet, on one core; the first split of all sets comes first."""
+    for seed in seeds:
+        for name in names:
+            if not results.find(set=name, seed=seed, **wanted):
+                with threadpool_limits(1):
+                    for row in list(evaluate(name, seed)):
+                        results.add(row)
+                print(f"split {seed}: {name}", file=sys.stderr, flush=True)
 
 
 def _typed(row: dict[str, str]) -> Row:

@@ -13,8 +13,7 @@ from benchmarks._fresh_arms import ENSEMBLE, FAILED, LINEAR, LOGISTIC_OFFSETS, N
 from benchmarks._fresh_sets import FRESH
 from benchmarks._fresh_statistics import Gain, Summary, estimate_by_set, find_gains, summarise
 from benchmarks.quality import BOOSTING, LIGHTGBM
-from metricfit.comparison._statistics import Estimate
-from reproductions._markdown import table
+from reproductions._markdown import table, with_interval
 
 COMMAND = "python -m benchmarks.fresh report"
 GROUPS_SHOWN = tuple(dict.fromkeys(one.group for one in FRESH.values()))
@@ -130,8 +129,8 @@ def _answer(question: Question, promised: list[Gain], gains: list[Gain]) -> str:
     promise, found = summarise(promised), summarise(gains)
     return (
         f"**{question.title[0].upper()}{question.title[1:]}: {verdict(promise, found)}.** Promised {promise.mean:+.2f}, found "
-        f"{_interval(found.over_sets)} on {found.n_sets} fresh sets (p {found.p:.3f}). {found.wins} cells won, {found.ties} "
-        f"even, {found.losses} lost; worst {_cell(found.worst)}, best {_cell(found.best)}."
+        f"{with_interval(found.over_sets)} on {found.n_sets} fresh sets (p {found.p:.3f}). {found.wins} cells won, "
+        f"{found.ties} even, {found.losses} lost; worst {found.worst.text}, best {found.best.text}."
     )
 
 
@@ -149,17 +148,16 @@ def _overview(promised: list[Gain], gains: list[Gain]) -> str:
 
 
 def _describe(found: Summary) -> list[str]:
-    counts = f"{found.wins}/{found.ties}/{found.losses}"
-    ends = [f"{found.gained}/{found.lost}", _cell(found.worst)]
-    return [str(found.n_sets), str(found.n_cells), _interval(found.over_sets), f"{found.p:.3f}", counts, *ends]
+    ends = [f"{found.gained}/{found.lost}", found.worst.text]
+    return [str(found.n_sets), str(found.n_cells), with_interval(found.over_sets), f"{found.p:.3f}", found.counts, *ends]
 
 
 def _tabulate_gains(gains: list[Gain]) -> str:
     """Every cell with its interval; * if it is significant after Holm's correction."""
     by_set = estimate_by_set(gains)
-    found = {(gain.set, gain.metric): _interval(gain.estimate) + (" *" if gain.adjusted < 0.05 else "") for gain in gains}
+    found = {(gain.set, gain.metric): with_interval(gain.estimate) + (" *" if gain.adjusted < 0.05 else "") for gain in gains}
     rows = [
-        [name, FRESH[name].group, _interval(mean), *(found.get((name, metric), "") for metric in METRICS)]
+        [name, FRESH[name].group, with_interval(mean), *(found.get((name, metric), "") for metric in METRICS)]
         for name, mean in by_set.items()
     ]
     return table(("set", "group", "mean of four", *METRICS), rows)
@@ -170,14 +168,6 @@ def _list_failures(failed: list[Row]) -> str:
         return "None."
     rows = [[row["set"], str(row["seed"]), row["metric"], row["method"], row["note"]] for row in failed]
     return table(("set", "split", "metric", "method", "what happened"), rows)
-
-
-def _interval(found: Estimate) -> str:
-    return f"{found.mean:+.2f} ({found.low:+.2f} … {found.high:+.2f})" if found.known else f"{found.mean:+.2f}"
-
-
-def _cell(gain: Gain) -> str:
-    return f"{gain.set}, {gain.metric} {gain.estimate.mean:+.2f}"
 
 
 def _in_group(group: str, gain: Gain) -> bool:

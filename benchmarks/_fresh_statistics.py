@@ -28,6 +28,11 @@ class Gain:
     estimate: Estimate
     adjusted: float = 1.0
 
+    @property
+    def text(self) -> str:
+        """The cell and its mean."""
+        return f"{self.set}, {self.metric} {self.estimate.mean:+.2f}"
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -45,6 +50,10 @@ class Summary:
     best: Gain
     over_sets: Estimate
     p: float  # Wilcoxon's test over sets
+
+    @property
+    def counts(self) -> str:
+        return f"{self.wins}/{self.ties}/{self.losses}"
 
 
 def find_gains(results: Results, ours: str, other: str) -> list[Gain]:

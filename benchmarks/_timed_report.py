@@ -11,7 +11,7 @@ from benchmarks._cells import TIE, Results, sets_of
 from benchmarks._fresh_sets import FRESH_TIMED
 from benchmarks._fresh_statistics import Gain, find_gains, mean_by_set, summarise
 from benchmarks._timed_arms import AUTOGLUON, DEFAULT, OPTUNA, OURS, name_of
-from reproductions._markdown import table
+from reproductions._markdown import table, with_interval
 
 COMMAND = "python -m benchmarks.fresh_timed report"
 LIMITS = (20.0, 60.0)
@@ -78,13 +78,9 @@ def _against(results: Results, ours: str, limit: float, sets: set[str]) -> list[
 
 def _row(cells: list[Gain]) -> list[str]:
     found = summarise(cells)
-    interval, one = found.over_sets, found.worst
-    mean = f"{interval.mean:+.2f} ({interval.low:+.2f} … {interval.high:+.2f})" if interval.known else f"{interval.mean:+.2f}"
-    counts = f"{found.wins}/{found.ties}/{found.losses}"
     by_set = sorted(mean_by_set(cells).values())
-    shown = [mean, f"{np.median(by_set):+.2f}", f"{np.mean(by_set[:-1] or by_set):+.2f}"]
-    worst = f"{one.set}, {one.metric} {one.estimate.mean:+.2f}"
-    return [str(found.n_sets), str(found.n_cells), *shown, counts, f"{found.p:.3f}", worst]
+    shown = [with_interval(found.over_sets), f"{np.median(by_set):+.2f}", f"{np.mean(by_set[:-1] or by_set):+.2f}"]
+    return [str(found.n_sets), str(found.n_cells), *shown, found.counts, f"{found.p:.3f}", found.worst.text]
 
 
 def _use(results: Results) -> str:

@@ -11,21 +11,19 @@ score, by its default (Bonferroni-Holm over 100 thresholds) and by a fixed seque
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
 from benchmarks._pools import Pool, real_pool
+from benchmarks._script import new_parser, write_page, written_by
 from metricfit import metrics
 from metricfit._typing import Floats
 from metricfit.decisions._actions import NO_ANSWER, Plan
 from metricfit.decisions._rows import Rows
-from reproductions._machine import hardware
 
 TABLES = ("adult", "magic", "pima", "dry-bean", "satellite")
 SIZES, CONFIDENCE = (500, 2500), 0.9
@@ -86,9 +84,8 @@ def judge(answers: Any, pool: Pool, limit: float) -> tuple[bool, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=300)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     heads = " | ".join(f"{method}: held | answered" for method in METHODS)
     lines = [f"| table | classes | error | limit | rows | {heads} |", "|---|" + "---:|" * (4 + 2 * len(METHODS))]
@@ -96,17 +93,14 @@ def main() -> None:
         for line in study(name, real_pool(name), options.repeats):
             lines.append(line)
             print(line, flush=True)
-    command = f"python -m benchmarks.abstention --repeats {options.repeats} --out benchmarks/results"
     about = (
-        f"Written by `{command}` on {hardware()}. Confidence {CONFIDENCE}, {options.repeats} repetitions: held should be at "
+        f"{written_by()} Confidence {CONFIDENCE}, {options.repeats} repetitions: held should be at "
         f"least 90 %, give or take {2 * np.sqrt(0.09 / options.repeats):.1%} (two standard errors). "
         "The second start of 500 rows was chosen among eleven variants on these and four other pools, so these do not prove "
         "how many rows it answers. Validity does not depend on it."
     )
     text = "\n".join(["# Abstention", "", about, "", *lines, ""])
-    print(text)
-    if options.out is not None:
-        (options.out / "abstention.md").write_text(text, encoding="utf-8")
+    write_page(options.out, "abstention.md", text)
 
 
 if __name__ == "__main__":

@@ -7,26 +7,12 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable
 
 import torch
 
 import metricfit as mf
-
-
-def median_times(steps: dict[str, Callable[..., object]], seconds: float) -> dict[str, float]:
-    """Median milliseconds of each step; the steps take turns."""
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    for run in steps.values():
-        run()
-    until = time.perf_counter() + seconds
-    while time.perf_counter() < until:
-        for name, run in steps.items():
-            start = time.perf_counter()
-            run()
-            times[name].append((time.perf_counter() - start) * 1e3)
-    return {name: statistics.median(each) for name, each in times.items()}
+from benchmarks._script import take_turns
 
 
 def main() -> None:
@@ -43,8 +29,8 @@ def main() -> None:
             "label": lambda s=scores, y=labels: torch.autograd.grad(noise.label_probability(s, y).sum(), s),
             "all": lambda s=scores, c=incoming: torch.autograd.grad(noise.assign(s), s, c),
         }
-        times = median_times(steps, options.seconds)
-        print(f"| {k} | {times['label']:.3g} | {times['all']:.3g} | {times['all'] / times['label']:.2f} |")
+        label, every = (1e3 * statistics.median(times) for times in take_turns(steps, options.seconds).values())
+        print(f"| {k} | {label:.3g} | {every:.3g} | {every / label:.2f} |")
 
 
 if __name__ == "__main__":

@@ -8,15 +8,14 @@ seconds: before the first split, from a trial; in a small table after the first 
 
 from __future__ import annotations
 
-import argparse
 import re
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 import metricfit as mf
+from benchmarks._script import new_parser, write_page, written_by
 from metricfit._progress import Progress
 from metricfit.comparison import _run
 
@@ -71,9 +70,8 @@ def measure(table: str, n_rows: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--only", choices=TABLES, help="one table instead of all")
-    parser.add_argument("--out", type=Path, help="folder for announced.md")
     options = parser.parse_args()
     _run.clock = time.process_time
     lines = [
@@ -84,9 +82,7 @@ def main() -> None:
         for table in [options.only] if options.only else TABLES:
             lines.append(measure(table, n_rows))
             print(lines[-1], flush=True)
-    if options.out:
-        about = "Written by `python -m benchmarks.announced --out benchmarks/results`. Seconds of one processor."
-        (options.out / "announced.md").write_text("\n".join([about, "", *lines, ""]))
+    write_page(options.out, "announced.md", "\n".join([f"{written_by()} Seconds of one processor.", "", *lines]))
 
 
 if __name__ == "__main__":

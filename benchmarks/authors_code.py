@@ -14,7 +14,6 @@ square of the gradient. A second table has their errors in the integral of the p
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import time
@@ -27,8 +26,7 @@ import torch
 from torch import Tensor
 
 import metricfit as mf
-from metricfit._files import new_file
-from reproductions._machine import hardware
+from benchmarks._script import new_parser, write_page, written_by
 from reproductions._markdown import table
 from reproductions.exact_2022._estimates import MEAN, Estimate, by_mpmath, drawing
 
@@ -137,11 +135,10 @@ def _rms(numbers: Tensor) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--theirs", type=Path, required=True, help="a checkout of github tinkoff-ai/exact")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     theirs, rows = import_theirs(options.theirs), []
@@ -153,21 +150,16 @@ def main() -> None:
         *("p, ours off by", "theirs off by", "gradient, ours off by", "theirs off by"),
     ]
     other_rows = appendix_c(theirs)
-    for row in other_rows:
-        print(" | ".join(row), flush=True)
     names = ("theirs", *METHODS)
     other_heads = ["samples", *(f"value, {name}" for name in names), *(f"gradient, {name}" for name in names)]
-    if options.out is not None:
-        used = f"--theirs FOLDER --threads {options.threads} --seconds {options.seconds:g}"
-        text = (
-            f"{table(heads, rows)}\n\nBatch {BATCH}, forward and backward, medians. Theirs is github "
-            f"tinkoff-ai/exact, of September 2022. Written by `python -m benchmarks.authors_code {used}` on {hardware()}.\n\n"
-            "The error of one orthant integral in ten dimensions (appendix C of the paper), root mean square over "
-            f"{N_DRAWS:,} draws. *Genz*, *plain Genz* and *Monte-Carlo* are those of `exact-integral`.\n\n"
-            f"{table(other_heads, other_rows)}\n"
-        )
-        with new_file(options.out / "authors_code.md", overwrite=True) as file:
-            file.write_text(text, encoding="utf-8")
+    text = (
+        f"{table(heads, rows)}\n\nBatch {BATCH}, forward and backward, medians. Theirs is github "
+        f"tinkoff-ai/exact, of September 2022. {written_by()}\n\n"
+        "The error of one orthant integral in ten dimensions (appendix C of the paper), root mean square over "
+        f"{N_DRAWS:,} draws. *Genz*, *plain Genz* and *Monte-Carlo* are those of `exact-integral`.\n\n"
+        f"{table(other_heads, other_rows)}"
+    )
+    write_page(options.out, "authors_code.md", text)
 
 
 if __name__ == "__main__":

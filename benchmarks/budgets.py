@@ -9,17 +9,15 @@ weight for each class, in float64 and rounded to two digits.
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import eye_array, kron
 
+from benchmarks._script import new_parser, write_page, written_by
 from metricfit._typing import Floats
 from metricfit.decisions import best_within
-from reproductions._machine import hardware
 
 
 def programme(values: Floats, caps: Floats) -> float:
@@ -65,22 +63,19 @@ def seconds(n: int, k: int, n_caps: int, ties: bool) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     lines = ["| classes | caps | seconds | seconds, with ties |", "|---:|---:|---:|---:|"]
     for k, n_caps in ((2, 1), (5, 1), (5, 2), (5, 4), (10, 9)):
         plain, ties = (seconds(options.rows, k, n_caps, one) for one in (False, True))
         lines.append(f"| {k} | {n_caps} | {plain:.1f} | {ties:.1f} |")
         print(lines[-1], flush=True)
-    command = f"python -m benchmarks.budgets --cases {options.cases} --out benchmarks/results"
-    about = f"Written by `{command}` on {hardware()}."
-    text = "\n".join(["# Budgets", "", about, "", compare(options.cases), "", f"{options.rows:,} rows:", "", *lines, ""])
-    print(text)
-    if options.out is not None:
-        (options.out / "budgets.md").write_text(text, encoding="utf-8")
+    text = "\n".join(
+        ["# Budgets", "", written_by(), "", compare(options.cases), "", f"{options.rows:,} rows:", "", *lines, ""]
+    )
+    write_page(options.out, "budgets.md", text)
 
 
 if __name__ == "__main__":

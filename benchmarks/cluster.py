@@ -9,12 +9,10 @@ done. The bytes of ``--json`` are compared, but for seconds. Last, a reproductio
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import io
 import json
 import os
-import shlex
 import statistics
 import subprocess
 import sys
@@ -26,47 +24,14 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from metricfit._files import new_file
+from benchmarks._script import RESULTS, new_parser, write_page, written_by
 from metricfit.cli import app, run_app
-from reproductions._machine import hardware
 from reproductions._markdown import table
 from reproductions._tables import data_folder
+from tests.clusters import Cluster
 
-START = 300  # seconds until the processes of the cluster have started, on a busy machine
 REPRODUCTION = "exact-ablation"
 PLACES = ("this process", "two processes", "cluster")
-
-
-class LocalCluster:
-    """A scheduler and two workers, each a process of its own with one thread."""
-
-    def __init__(self, folder: Path) -> None:
-        file = folder / "scheduler.json"
-        self.scheduler = _start("scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", file)
-        options = ("--scheduler-file", file, "--nthreads", "1", "--no-nanny", "--no-dashboard")
-        self.workers = [_start("worker", *options) for _ in range(2)]
-        deadline = time.monotonic() + START
-        while not (file.exists() and file.read_text().rstrip().endswith("}")):
-            if time.monotonic() > deadline:
-                self.stop()
-                raise SystemExit(f"The scheduler did not start within {START} seconds.")
-            time.sleep(0.1)
-        self.address = json.loads(file.read_text())["address"]
-        from distributed import Client
-
-        with Client(self.address, timeout=START, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=START)
-
-    def stop(self) -> None:
-        for process in (*self.workers, self.scheduler):
-            process.kill()
-            process.wait()
-
-
-def _start(name: str, *arguments: Any) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", f"distributed.cli.dask_{name}", *map(str, arguments)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 class Watched(io.StringIO):
@@ -112,20 +77,20 @@ def _hash(content: bytes) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, RESULTS)
     parser.add_argument("--folds", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--models", default="linear")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    given, command = parser.parse_args(), shlex.join(sys.argv[1:])
+    given, about = parser.parse_args(), written_by()  # the comparisons change the arguments of this process
     file = data_folder() / "mammography" / "mammography.csv"
     asked = [file, "--folds", given.folds, "--repeats", given.repeats, "--models", given.models]
     times: dict[str, list[float]] = {place: [] for place in PLACES}
     seen: dict[str, set[str]] = {place: set() for place in (*PLACES, "a worker killed")}
     with tempfile.TemporaryDirectory() as name:
-        cluster = LocalCluster(Path(name))
+        cluster = Cluster(Path(name))
         try:
+            cluster.repair()
             where = {"two processes": ["--jobs", 2], "cluster": ["--cluster", cluster.address]}
             for turn in range(given.rounds + 1):  # the first round starts processes and imports, and is not counted
                 for place in PLACES:
@@ -150,7 +115,7 @@ def main() -> None:
     text = "\n\n".join(
         [
             "# A cluster of two workers on one machine",
-            f"Written by `python -m benchmarks.cluster {command}` on {hardware()}, load {os.getloadavg()[0]:.1f}.",
+            f"{about} Load {os.getloadavg()[0]:.1f}.",
             f"`metricfit compare` on mammography: {'the same bytes everywhere' if same else 'DIFFERENT BYTES'}. "
             f"The cluster takes {statistics.median(ratios):.2f} times as long as two processes of joblib "
             f"({min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} rounds).",
@@ -159,10 +124,7 @@ def main() -> None:
             f"{'the same bytes' if len(set(reproduced.values())) == 1 else 'DIFFERENT BYTES'} with and without the cluster.",
         ]
     )
-    given.out.mkdir(parents=True, exist_ok=True)
-    with new_file(given.out / "cluster.md", overwrite=True) as output:
-        output.write_text(text + "\n", encoding="utf-8")
-    print(text)
+    write_page(given.out, "cluster.md", text)
 
 
 if __name__ == "__main__":

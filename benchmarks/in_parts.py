@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks._script import memory, new_parser, write_page
 from reproductions._markdown import table
 
 WAYS = ("parts", "memory")
@@ -42,7 +42,7 @@ def measure(way: str, files: Path, model: Any, n_rounds: int, scratch: Path) -> 
         from xgboost import XGBClassifier
 
         model = XGBClassifier(n_estimators=n_rounds, n_jobs=1)
-    imported, begin, clock = _peak(), time.process_time(), time.time()
+    imported, begin, clock = memory() / 2**20, time.process_time(), time.time()
     paths = sorted(files.glob("*.parquet"))
     if way == "parts":
         fitted = shards.fit_shards(files, "y", "f1", model=model, random_state=0, scratch=scratch)
@@ -51,7 +51,8 @@ def measure(way: str, files: Path, model: Any, n_rounds: int, scratch: Path) -> 
         labels = rows["y"].to_numpy().astype(np.int64)
         folds: Any = 5 if is_linear else stratified_folds(labels, 5, np.random.RandomState(0).randint(2**31))[:1]
         fitted = mf.MetricClassifier("f1", model=model, cv=folds, random_state=0).fit(rows.drop_columns("y"), labels)
-    found = {"seconds": time.process_time() - begin, "clock": time.time() - clock, "imported": imported, "peak": _peak()}
+    found = {"seconds": time.process_time() - begin, "clock": time.time() - clock, "imported": imported}
+    found["peak"] = memory() / 2**20
     some = next(parquet.ParquetFile(paths[0]).iter_batches(100_000))
     results = {"probabilities": fitted.predict_proba(pa.table(some).drop_columns("y"))}
     if is_linear:
@@ -64,12 +65,8 @@ def measure(way: str, files: Path, model: Any, n_rounds: int, scratch: Path) -> 
     return {**found, "chosen": fitted.chosen_, "f1": max(one["metric"] for one in fitted.candidates_)}
 
 
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("files", type=Path, help="folder of Parquet files by benchmarks.make_rows")
     parser.add_argument("--model", choices=MODELS, default="linear")
     parser.add_argument("--rounds", type=int, default=100)
@@ -90,7 +87,7 @@ def main() -> None:
             sizes = (f"{found[name]:.0f}" for name in ("seconds", "clock", "peak", "imported"))
             differences = (f"{found[name]:.1e}" if name in found else "" for name in ("probabilities", "coefficients"))
             rows.append([way, *sizes, found["chosen"], f"{found['f1']:.4f}", *differences])
-    print(table([*heads, "difference of probabilities", "of coefficients"], rows))
+    write_page(given.out, "in_parts.md", table([*heads, "difference of probabilities", "of coefficients"], rows))
 
 
 if __name__ == "__main__":

@@ -13,18 +13,17 @@ Repetitions are done in parts of 50, and the CSV in `--out` has the parts so far
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmarks._pools import Pool, drawn_pools, drawn_pools_of_four, real_pool
+from benchmarks._script import new_parser, write_page
 from benchmarks.promises import Truth, settings
 from metricfit import metrics
 from metricfit._typing import Floats
@@ -201,11 +200,10 @@ def run(study: Callable[[Pool, int], Iterator[Row]], name: str, pool: Pool, part
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=400)
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
     parser.add_argument("--studies", nargs="*", help="of_scores, of_curves ...; all by default")
-    parser.add_argument("--out", type=Path, help="folder for interval_coverage.csv and its report")
     given = parser.parse_args()
     warnings.simplefilter("error")
     once = remembered(calibrate)
@@ -227,9 +225,8 @@ def main() -> None:
             print(f"part {part + 1}, {name}, {study.__name__}: {time.process_time() - begin:.0f} seconds", flush=True)
             if file is not None:
                 cells.round(3).to_csv(file, index=False)
-                file.with_suffix(".md").write_text(report(cells), encoding="utf-8")
     if cells is not None:
-        print(report(cells))
+        write_page(given.out, "interval_coverage.md", report(cells))
 
 
 if __name__ == "__main__":

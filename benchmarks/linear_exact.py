@@ -2,9 +2,8 @@
 
     python -m benchmarks.linear_exact [--steps 8000] [--threads 1]
 
-The data is read from METRICFIT_DATA (default ../shared/data); see arXiv 2205.09615, sections 5.1 to 5.4 and Table 8: one-hot
-features, normalised; the first class's score fixed to zero; SGD with momentum 0.9 and a learning rate of 0.05 that decays
-exponentially to 1e-4; margin 0.05; gradient normaliser.
+The data is read from METRICFIT_DATA (default ../shared/data). See arXiv 2205.09615, sections 5.1 to 5.4 and Table 8, and
+``reproductions/exact_2022/_protocol.py``.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ import time
 
 import torch
 
-import metricfit as mf
 from reproductions._tables import data_folder
-from reproductions.exact_2022._protocol import load_data
-from reproductions.lab.networks import LinearFixedFirst
+from reproductions._training import accuracy
+from reproductions.exact_2022._protocol import fit_exact, load_data
 
 
 def main() -> None:
@@ -26,28 +24,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    torch.manual_seed(0)
-    data = load_data("car", data_folder())
-    x, y = data.train
-    module = LinearFixedFirst(x.shape[1], data.n_classes)
-    loss, normalizer = mf.ExactLoss(margin=0.05), mf.GradientNormalizer()
-    optimizer = torch.optim.SGD(module.parameters(), lr=0.05, momentum=0.9, fused=True)
-    scale, rate = mf.schedules.geometric(10, 0.01, options.steps), mf.schedules.geometric(0.05, 1e-4, options.steps)
-    loss(module(x[:256]), y[:256])  # compile the kernels before the timing
-
+    data, protocol = load_data("car", data_folder()), {"rate": 0.05, "margin": 0.05, "seed": 0}
+    fit_exact(data, steps=1, **protocol)  # compile the kernels before the timing
     start = time.perf_counter()
-    for step in range(options.steps):
-        rows = torch.randint(len(x), (256,))
-        optimizer.zero_grad()
-        loss(module(x[rows]), y[rows], scale=scale(step)).backward()
-        normalizer(module)
-        optimizer.param_groups[0]["lr"] = rate(step)
-        optimizer.step()
+    trainer = fit_exact(data, steps=options.steps, **protocol)
     seconds = time.perf_counter() - start
-    accuracy = [(module(features).argmax(1) == labels).float().mean().item() for features, labels in (data.train, data.test)]
-    print(
-        f"{options.steps} steps in {seconds:.1f} s; accuracy {100 * accuracy[0]:.2f} % train, {100 * accuracy[1]:.2f} % test"
-    )
+    train, test = (accuracy(trainer, rows) for rows in (data.train, data.test))
+    print(f"{options.steps} steps in {seconds:.1f} s; accuracy {train:.2f} % train, {test:.2f} % test")
 
 
 if __name__ == "__main__":

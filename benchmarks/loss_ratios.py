@@ -10,18 +10,17 @@ MONAI: ``pip install --no-deps monai``.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 import metricfit as mf
+from benchmarks._script import new_parser, take_turns, write_page, written_by
 from metricfit.smoothing import Normal
-from reproductions._machine import hardware
 
 SHAPES = [(256, 2), (256, 10), (64, 1000), (4, 21, 128, 128), (32, 20_000)]
 LOGITS = [(256, 1), (256, 14), (4, 1, 128, 128)]
@@ -68,17 +67,8 @@ def ratios(losses: dict[str, Loss], scores: Tensor, target: Tensor, seconds: flo
         scores.grad = None
         loss(scores, target).backward()
 
-    for loss in losses.values():
-        step(loss)
-    repeats = 10 if scores.numel() < 50_000 else 1
-    times: dict[str, list[float]] = {name: [] for name in losses}
-    until = time.perf_counter() + seconds
-    while time.perf_counter() < until or len(times["cross-entropy"]) < 7:
-        for name, loss in losses.items():
-            start = time.process_time()
-            for _ in range(repeats):
-                step(loss)
-            times[name].append(time.process_time() - start)
+    steps, repeats = {name: partial(step, loss) for name, loss in losses.items()}, 10 if scores.numel() < 50_000 else 1
+    times = take_turns(steps, seconds, 7, repeats, time.process_time)
     base = times["cross-entropy"]
     return {name: statistics.median(a / b for a, b in zip(own, base, strict=True)) for name, own in times.items()}
 
@@ -94,9 +84,8 @@ def cases() -> list[tuple[tuple[int, ...], dict[str, Loss], Tensor]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -108,12 +97,10 @@ def main() -> None:
         cells = " | ".join(f"{found[name]:.1f}" if name in found else "" for name in columns)
         lines.append(f"| {shape} {kind} | {cells} |")
         print(lines[-1], flush=True)
-    about = f"Written by `python -m benchmarks.loss_ratios --out benchmarks/results` on {hardware()}."
+    about = written_by()
     if "MONAI's Dice" not in columns:
         about += " For a column with MONAI's Dice, `pip install --no-deps monai`."
-    if options.out is not None:
-        text = "\n".join(["# Losses against cross-entropy", "", about, "", *lines, ""])
-        (options.out / "loss_ratios.md").write_text(text, encoding="utf-8")
+    write_page(options.out, "loss_ratios.md", "\n".join(["# Losses against cross-entropy", "", about, "", *lines]))
 
 
 if __name__ == "__main__":

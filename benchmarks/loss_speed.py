@@ -15,7 +15,6 @@ import contextlib
 import csv
 import math
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -28,8 +27,9 @@ import torch
 from torch import Tensor, nn
 
 import metricfit as mf
+from benchmarks._script import memory as process_memory
+from benchmarks._script import new_parser, take_turns, write_page, written_by
 from metricfit.numerics import fused
-from reproductions._machine import processor
 
 CLASSES = (2, 10, 30, 100, 300, 1000, 3000, 10_000)
 BATCHES = (64, 256, 1024, 4096)
@@ -75,29 +75,17 @@ def milliseconds(steps: dict[str, Callable[[], None]], seconds: float) -> dict[s
         start = time.perf_counter()
         run()
         repeats[method] = max(1, math.ceil(2e-3 / (time.perf_counter() - start)))
-    times: dict[str, list[float]] = {method: [] for method in steps}
-    until = time.perf_counter() + seconds
-    while time.perf_counter() < until or len(times["cross-entropy"]) < 5:
-        for method, run in steps.items():
-            start = time.perf_counter()
-            for _ in range(repeats[method]):
-                run()
-            times[method].append((time.perf_counter() - start) / repeats[method] * 1e3)
-    return {method: statistics.median(each) for method, each in times.items()}
+    times = take_turns(steps, seconds, repeats=repeats)
+    return {method: 1e3 * statistics.median(each) for method, each in times.items()}
 
 
 def peak_megabytes(run: Callable[[], None]) -> float:
     """Growth of the process's peak of resident memory during one step."""
     run()
     Path("/proc/self/clear_refs").write_text("5")
-    before = _status("VmRSS")
+    before = process_memory("VmRSS")
     run()
-    return max(0.0, _status("VmHWM") - before) / 1024
-
-
-def _status(field: str) -> float:
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
-    return float(line.split()[1])
+    return max(0.0, process_memory() - before) / 2**20
 
 
 def errors(method: str, scores: Tensor, labels: Tensor) -> tuple[float, float]:
@@ -183,12 +171,8 @@ def plot(rows: list[Row], path: Path) -> None:
     figure.savefig(path)
 
 
-def hardware(threads: int) -> str:
-    return f"{processor()}, {threads} threads, torch {torch.__version__}, Python {platform.python_version()}"
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument(
         "--seconds", type=float, default=6.0, help="for each number of classes and batch (default: %(default)s)"
@@ -196,7 +180,6 @@ def main() -> None:
     parser.add_argument("--batches", type=int, nargs="+", default=list(BATCHES))
     parser.add_argument("--classes", type=int, nargs="+", default=list(CLASSES))
     parser.add_argument("--memory", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path, help="folder for loss_speed.md, .csv and .png")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     if options.memory:
@@ -210,12 +193,8 @@ def main() -> None:
             if n_classes * batch <= LARGEST:
                 print(f"{n_classes} classes, batch {batch}", file=sys.stderr)
                 rows += measure(n_classes, batch, options.seconds)
-    report = f"{hardware(options.threads)}\n\n{table(rows)}"
-    print(report)
+    write_page(options.out, "loss_speed.md", f"{written_by()} {options.threads} threads.\n\n{table(rows)}")
     if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        command = " ".join(["python -m benchmarks.loss_speed", *sys.argv[1:]])
-        (options.out / "loss_speed.md").write_text(f"Written by `{command}`.\n\n{report}\n")
         with (options.out / "loss_speed.csv").open("w", newline="") as file:
             table_writer = csv.DictWriter(file, [field.name for field in fields(Row)], lineterminator="\n")
             table_writer.writeheader()

@@ -21,12 +21,10 @@ these splits. So the gains of the rule in these averages are somewhat optimistic
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,9 +38,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import metricfit as mf
+from benchmarks._script import new_parser, write_page, written_by
 from benchmarks.multilabel import SETS, read
 from benchmarks.row_costs import interval
-from reproductions._machine import hardware
 
 METRICS = ("f1_macro", "f1_micro", "f1_samples", "jaccard_macro", "jaccard_micro", "jaccard_samples")
 BASES = ("forest", "logistic")
@@ -131,9 +129,8 @@ def compare(metric: str, name: str, base: str, split: int) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     lines = ["| metric | set | model | " + " | ".join(METHODS) + " |", "|---|---|---|" + "---:|" * len(METHODS)]
@@ -148,17 +145,14 @@ def main() -> None:
     for metric, own in zip(METRICS, found, strict=True):
         gains = (own[..., -1:] - own[..., :-1]).mean((0, 1)).T  # of each method and split: mean over sets and models
         more.append(f"| {metric} | " + " | ".join("" if np.isnan(one).any() else interval(one, TEST) for one in gains) + " |")
-    command = f"python -m benchmarks.many_labels --splits {options.splits} --out benchmarks/results"
-    about = f"Written by `{command}` on {hardware()}. Points on test rows, mean of {options.splits} splits."
+    about = f"{written_by()} Points on test rows, mean of {options.splits} splits."
     about += (
         " That every row gets an answer in averages over rows was chosen by these rows, so its gains are somewhat optimistic."
     )
     if not find_spec("xcolumns"):
         about += " xCOLUMNs is not installed (`pip install xcolumns`), so its two columns are empty."
     text = "\n".join(["# Thresholds for several labels per row", "", about, "", *lines, "", "Differences:", "", *more, ""])
-    print(text)
-    if options.out is not None:
-        (options.out / "many_labels.md").write_text(text, encoding="utf-8")
+    write_page(options.out, "many_labels.md", text)
 
 
 if __name__ == "__main__":

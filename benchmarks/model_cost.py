@@ -17,11 +17,10 @@ import statistics
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
+from benchmarks._script import memory, new_parser, write_page, written_by
 from reproductions import _tables as tables
-from reproductions._machine import processor
 
 MODELS = ("boosting", "auto", "linear")
 
@@ -47,7 +46,7 @@ def one_fit(model: str, rows: int, columns: int, name: str) -> dict[str, float]:
     import metricfit as mf
 
     classifier = mf.MetricClassifier("f1", model="linear", random_state=0).fit(np.eye(4).repeat(8, 0), np.tile([0, 1], 16))
-    before = _memory("VmRSS")
+    before = memory("VmRSS")
     features, target = tables.load(name) if name else made_up(rows, columns)
     size = features.memory_usage(deep=True).sum() if name else features.nbytes + target.nbytes
     metric = "f1_macro" if len(np.unique(target)) > 2 else "f1"
@@ -57,15 +56,7 @@ def one_fit(model: str, rows: int, columns: int, name: str) -> dict[str, float]:
     with threadpool_limits(1):
         classifier.fit(features, target)
     seconds = time.perf_counter() - begin
-    return {"seconds": seconds, "memory": (_memory("VmHWM") - before) / size}
-
-
-def _memory(entry: str) -> float:
-    """Bytes, from the process's own status (Linux)."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(entry):
-            return 1024.0 * float(line.split()[1])
-    raise LookupError(entry)
+    return {"seconds": seconds, "memory": (memory() - before) / size}
 
 
 def run_fits(sizes: list[tuple[int, str]], columns: int, repeats: int) -> list[dict[str, Any]]:
@@ -85,8 +76,8 @@ def run_fits(sizes: list[tuple[int, str]], columns: int, repeats: int) -> list[d
     return rows
 
 
-def report(rows: list[dict[str, Any]], command: str) -> str:
-    lines = [f"Written by `{command}`.", "", processor(), ""]
+def report(rows: list[dict[str, Any]]) -> str:
+    lines = [written_by(), ""]
     lines += ["| data | boosting, s | ensemble, s | ratio | linear, s | memory of boosting | memory of the ensemble |"]
     lines += ["|---|" + "---:|" * 6]
     ratios = []
@@ -105,12 +96,11 @@ def report(rows: list[dict[str, Any]], command: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--columns", type=int, default=30)
     parser.add_argument("--sets", nargs="+", choices=list(tables.SETS), metavar="SET")
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="folder for model_cost.md, or model_cost_sets.md")
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -118,12 +108,8 @@ def main() -> None:
         print(json.dumps(one_fit(model, int(rows), int(columns), name)))
         return
     sizes = [(0, name) for name in options.sets] if options.sets else [(n, "") for n in options.rows]
-    text = report(
-        run_fits(sizes, options.columns, options.repeats), "python -m benchmarks.model_cost " + " ".join(sys.argv[1:])
-    )
-    print(text)
-    if options.out:
-        (options.out / ("model_cost_sets.md" if options.sets else "model_cost.md")).write_text(text)
+    text = report(run_fits(sizes, options.columns, options.repeats))
+    write_page(options.out, "model_cost_sets.md" if options.sets else "model_cost.md", text)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ differences to cross-entropy with tuned thresholds are means over sets, and thei
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import os
 import re
@@ -25,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 
 import metricfit as mf
-from reproductions._machine import hardware
+from benchmarks._script import new_parser, write_page, written_by
 
 SETS = {"emotions": 6, "scene": 6, "yeast": 14}  # labels, the last columns
 LOSSES = {
@@ -94,10 +93,9 @@ def scores(model: nn.Module, held: Part, test: Part) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
     methods = [f"{name}, {rule}" for name in LOSSES for rule in ("0.5", "tuned")]
@@ -117,19 +115,13 @@ def main() -> None:
     for method, own in zip(methods, found, strict=True):
         by_split = (own - reference).mean((0, 2))  # mean over sets and seeds
         half = student.ppf(0.975, options.splits - 1) * by_split.std(ddof=1) / np.sqrt(options.splits)
-        gain = (
-            ""
-            if method == REFERENCE
-            else f"{by_split.mean():+.1f} ({by_split.mean() - half:+.1f} … {by_split.mean() + half:+.1f})"
-        )
+        mean = by_split.mean()
+        gain = "" if method == REFERENCE else f"{mean:+.1f} ({mean - half:+.1f} … {mean + half:+.1f})"
         cells = " | ".join(f"{value:.1f}" for value in [*own.mean((1, 2)), own.mean()])
         lines.append(f"| {method} | {cells} | {gain} |")
-    command = f"python -m benchmarks.multilabel --seeds {options.seeds} --splits {options.splits} --out benchmarks/results"
-    about = f"Written by `{command}` on {hardware()}. Macro F1 in points, {options.splits} splits of {options.seeds} seeds."
+    about = f"{written_by()} Macro F1 in points, {options.splits} splits of {options.seeds} seeds."
     text = "\n".join(["# Several labels per row", "", about, "", *lines, ""])
-    print(text)
-    if options.out is not None:
-        (options.out / "multilabel.md").write_text(text, encoding="utf-8")
+    write_page(options.out, "multilabel.md", text)
 
 
 if __name__ == "__main__":

@@ -8,19 +8,16 @@ off, because compiled code draws other random numbers.
 
 from __future__ import annotations
 
-import argparse
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 import metricfit as mf
-from metricfit._files import new_file
-from reproductions._machine import hardware
+from benchmarks._script import new_parser, write_page, written_by
 from reproductions._markdown import table
 from reproductions.lab import networks
 from reproductions.lab.networks import Trees
@@ -95,9 +92,8 @@ def take_step(module: nn.Module, inputs: Any, labels: Tensor, way: str = "float3
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--width", type=float, default=0.25)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     rows = []
     for name, (build, draw) in cases(options.width).items():
@@ -113,11 +109,8 @@ def main() -> None:
             row.append(", ".join(f"{100 * abs(one - other) / other:.3f}" for one, other in pairs))
         rows.append(row)
         print(" | ".join(row), flush=True)
-    if options.out is not None:
-        heads = ["network", "loss, float32", *(f"{way}: loss, gradient, loss after, %" for way in WAYS)]
-        command = f"python -m benchmarks.network_steps --width {options.width} --out {options.out}"
-        with new_file(options.out / "network_steps.md", overwrite=True) as file:
-            file.write_text(f"{table(heads, rows)}\n\nWritten by `{command}` on {hardware()}.\n", encoding="utf-8")
+    heads = ["network", "loss, float32", *(f"{way}: loss, gradient, loss after, %" for way in WAYS)]
+    write_page(options.out, "network_steps.md", f"{table(heads, rows)}\n\n{written_by()}")
 
 
 if __name__ == "__main__":

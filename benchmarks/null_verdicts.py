@@ -11,10 +11,8 @@ compared as by `metricfit compare --models linear`: all methods (or those of --m
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import binomtest
 
+from benchmarks._script import new_parser, write_page
 from metricfit._typing import Floats, Ints
 from metricfit.comparison import compare
 from reproductions._machine import hardware
@@ -85,12 +84,11 @@ def report(rows: list[dict[str, Any]], n_rows: int, seconds: float, methods: lis
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--sets", type=int, default=40)
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--methods", nargs="+", help="all of them by default; exact and hinge take most of the time")
-    parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
     begin, rows = time.perf_counter(), []
@@ -99,9 +97,8 @@ def main() -> None:
             rows.append(row)
             print(*row.values(), flush=True)
     text = report(rows, given.rows, time.perf_counter() - begin, given.methods)
-    print(text)
+    write_page(given.out, "null_verdicts.md", text)
     if given.out is not None:
-        (given.out / "null_verdicts.md").write_text(text, encoding="utf-8")
         pd.DataFrame(rows).to_csv(given.out / "null_verdicts.csv", index=False)
 
 

@@ -11,16 +11,12 @@ and p is by Wilcoxon's signed ranks of the same, uncorrected. We looked at seeds
 
 from __future__ import annotations
 
-import argparse
-import platform
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import sklearn
 from scipy import stats
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
@@ -29,6 +25,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.preprocessing import OrdinalEncoder
 from threadpoolctl import threadpool_limits
 
+from benchmarks._script import new_parser, write_page, written_by
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._calibration import cross_entropy
@@ -37,7 +34,6 @@ from metricfit.decisions._offsets import cross_fit_offsets, fit_offsets, fit_smo
 from metricfit.decisions._scores import log_probabilities
 from metricfit.estimators._preprocess import build_preprocessor
 from reproductions import _tables as tables
-from reproductions._machine import processor
 
 METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "mcc")
 MODELS = ("logistic regression", "boosted trees", "stack")
@@ -151,14 +147,12 @@ def encode(known: pd.DataFrame, new: pd.DataFrame) -> tuple[Floats, Floats, int]
     return reader.fit_transform(known), reader.transform(new), len(categories)
 
 
-def report(rows: list[dict[str, Any]], command: str) -> str:
+def report(rows: list[dict[str, Any]]) -> str:
     found = pd.DataFrame(rows)
     means = found.groupby(["model", "metric", "offsets"])["points"].mean()
     by_set = found.pivot_table(index=["model", "metric", "set"], columns="offsets", values="points")
     lines = [
-        f"Written by `{command}`.",
-        "",
-        f"{processor()}, scikit-learn {sklearn.__version__}, Python {platform.python_version()}",
+        written_by(),
         "",
         f"{found['set'].nunique()} sets, splits per set: {found['seed'].nunique()}. Points on the test rows, mean over sets:",
         "",
@@ -192,13 +186,12 @@ def summary(gains: pd.Series) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     usual = [name for name in tables.SETS if name not in LEFT_OUT]
     parser.add_argument("--sets", nargs="+", default=usual, choices=list(tables.SETS), metavar="SET")
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--first-seed", type=int, default=100)
     parser.add_argument("--rows", type=int, default=4000, help="at most, per set")
-    parser.add_argument("--out", type=Path, help="folder for offsets.md and offsets.csv")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rows: list[dict[str, Any]] = []
@@ -207,10 +200,8 @@ def main() -> None:
             with threadpool_limits(1):
                 rows += evaluate_split(name, seed, options.rows)
             print(f"{name}, split {seed}", file=sys.stderr)
-    text = report(rows, "python -m benchmarks.offsets " + " ".join(sys.argv[1:]))
-    print(text)
+    write_page(options.out, "offsets.md", report(rows))
     if options.out:
-        (options.out / "offsets.md").write_text(text)
         pd.DataFrame(rows).to_csv(options.out / "offsets.csv", index=False)
 
 

@@ -9,11 +9,7 @@ another count: rounding a number can move it across the threshold of a tree. Bot
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +18,7 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
 import metricfit as mf
-from reproductions._machine import hardware
+from benchmarks._script import Times, new_parser, take_turns, write_page, written_by
 from reproductions._tables import load, numeric_features
 
 TABLES = ("magic", "dry-bean", "adult")  # the last one stays a data frame
@@ -94,34 +90,22 @@ def compare(table: str, model: str, n_train: int, n_repeats: int) -> list[str]:
     rounded = np.asarray(single.run(["label"], feed_of(new, "float32"))[0], ours.dtype) != ours
     distance = float(np.abs(probabilities - classifier.predict_proba(new)).max())
     row, row_feed = new[:1], {name: values[:1] for name, values in feed.items()}
-    many = turns(lambda: session.run(None, feed), lambda: classifier.predict(new), n_repeats)
-    one = turns(lambda: session.run(None, row_feed), lambda: classifier.predict(row), 4 * n_repeats)
-    rates = [text for times, n in ((many, N_NEW), (one, 1)) for text in speeds(times, n)]
+    many = {"theirs": lambda: session.run(None, feed), "ours": lambda: classifier.predict(new)}
+    one = {"theirs": lambda: session.run(None, row_feed), "ours": lambda: classifier.predict(row)}
+    rates = [*speeds(take_turns(many, least=n_repeats), N_NEW), *speeds(take_turns(one, least=4 * n_repeats), 1)]
     counts = [f"{(~differs).sum():,}", str(differs.sum()), str(rounded.sum())]
     return [table, model, *counts, f"{distance:.0e}", f"{size / 1e6:.2f}", *rates]
 
 
-def turns(first: Callable[[], Any], second: Callable[[], Any], n_repeats: int) -> tuple[float, float]:
-    """Median seconds of two functions that take turns."""
-    seconds: tuple[list[float], list[float]] = ([], [])
-    for _ in range(n_repeats):
-        for function, found in zip((first, second), seconds, strict=True):
-            start = time.perf_counter()
-            function()
-            found.append(time.perf_counter() - start)
-    return statistics.median(seconds[0]), statistics.median(seconds[1])
-
-
-def speeds(seconds: tuple[float, float], n_rows: int) -> list[str]:
-    theirs, ours = seconds
+def speeds(times: Times, n_rows: int) -> list[str]:
+    theirs, ours = map(statistics.median, times.values())
     return [f"{n_rows / theirs:,.0f}", f"{n_rows / ours:,.0f}", f"{ours / theirs:.1f}"]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--train", type=int, default=2000)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     rows = []
     for table in TABLES:
@@ -131,16 +115,14 @@ def main() -> None:
             rows.append(compare(table, model, given.train, given.repeats))
             print(*rows[-1], sep="  ", flush=True)
     lines = [f"| {' | '.join(line)} |" for line in (HEAD, ["---"] * 2 + ["---:"] * (len(HEAD) - 2), *rows)]
-    if given.out:
-        text = (
-            f"# Models in onnxruntime\n\n{given.train:,} rows to fit to, {N_NEW:,} others to predict. Medians of "
-            f"{given.repeats} turns for 10,000 rows, of {4 * given.repeats} for one row, with one thread each. "
-            "`random forest` is an `OffsetClassifier`, converted by skl2onnx, which adds votes in float32. All others are "
-            "graphs of doubles.\n\n"
-        )
-        text += "\n".join(lines) + f"\n\n{hardware()}; onnxruntime {onnxruntime.__version__}. "
-        command = f"python -m benchmarks.onnx_models --train {given.train} --repeats {given.repeats} --out benchmarks/results"
-        (given.out / "onnx_models.md").write_text(f"{text}`{command}`\n")
+    text = (
+        f"# Models in onnxruntime\n\n{given.train:,} rows to fit to, {N_NEW:,} others to predict. Medians of "
+        f"{given.repeats} turns for 10,000 rows, of {4 * given.repeats} for one row, with one thread each. "
+        "`random forest` is an `OffsetClassifier`, converted by skl2onnx, which adds votes in float32. All others are "
+        "graphs of doubles.\n\n"
+    )
+    text += "\n".join(lines) + f"\n\n{written_by()} onnxruntime {onnxruntime.__version__}."
+    write_page(given.out, "onnx_models.md", text)
 
 
 if __name__ == "__main__":

@@ -9,18 +9,17 @@ noise of the machine affects both. Times are of the processor, and a ratio is th
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 import metricfit as mf
-from reproductions._machine import hardware
+from benchmarks._script import new_parser, take_turns, write_page, written_by
 
 REPEATS = 10  # steps in a turn
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -74,16 +73,10 @@ def step(loss: Loss, scores: Tensor, labels: Tensor) -> Tensor:
 
 def microseconds(losses: tuple[Loss, Loss], scores: Tensor, labels: Tensor, seconds: float) -> tuple[float, float, float]:
     """Median time of a step of each, and the median of their ratio."""
-    times: tuple[list[float], list[float]] = [], []
-    until = time.perf_counter() + seconds
-    while time.perf_counter() < until or len(times[0]) < 5:
-        for loss, own in zip(losses, times, strict=True):
-            start = time.process_time()
-            for _ in range(REPEATS):
-                step(loss, scores, labels)
-            own.append(1e6 * (time.process_time() - start) / REPEATS)
-    ratio = statistics.median(one / other for one, other in zip(*times, strict=True))
-    return statistics.median(times[0]), statistics.median(times[1]), ratio
+    steps = {name: partial(step, loss, scores, labels) for name, loss in zip(("module", "formula"), losses, strict=True)}
+    ours, plain = take_turns(steps, seconds, repeats=REPEATS, clock=time.process_time).values()
+    ratio = statistics.median(one / other for one, other in zip(ours, plain, strict=True))
+    return 1e6 * statistics.median(ours), 1e6 * statistics.median(plain), ratio
 
 
 def check(losses: tuple[Loss, Loss], scores: Tensor, labels: Tensor) -> None:
@@ -93,11 +86,10 @@ def check(losses: tuple[Loss, Loss], scores: Tensor, labels: Tensor) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--classes", type=int, nargs="+", default=[2, 10])
     parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -108,14 +100,12 @@ def main() -> None:
         for name, losses in pairs().items():
             if "against" not in name:
                 check(losses, scores, labels)
-            step(losses[0], scores, labels)
             ours, plain, ratio = microseconds(losses, scores, labels, options.seconds)
             lines.append(f"| {n_classes} | {name} | {ours:.0f} | {plain:.0f} | {ratio:.2f} |")
             print(lines[-1], flush=True)
-    about = f"Written by `python -m benchmarks.plain_losses --out benchmarks/results` on {hardware()}. Batch {options.batch}."
-    text = "\n".join(["# Losses against their formulas written by hand", "", about, "", *lines, ""])
-    if options.out is not None:
-        (options.out / "plain_losses.md").write_text(text, encoding="utf-8")
+    about = f"{written_by()} Batch {options.batch}."
+    text = "\n".join(["# Losses against their formulas written by hand", "", about, "", *lines])
+    write_page(options.out, "plain_losses.md", text)
 
 
 if __name__ == "__main__":

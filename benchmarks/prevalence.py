@@ -15,7 +15,6 @@ and younger ones). There more changes than the shares. None of the tables has a 
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from scipy.stats import t as student
 from sklearn.model_selection import train_test_split
 
 from benchmarks._pools import TWO_CLASSES, fold_scores, load
+from benchmarks._script import new_parser, write_page
 from metricfit import metrics
 from metricfit._typing import Floats, Ints
 from metricfit.decisions import DecisionRule, fit_offsets, hard_confusion, metric_values
@@ -153,15 +153,13 @@ def _report_groups(cells: pd.DataFrame, adapted: list[str]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--draws", type=int, default=2, help="draws of unlabelled rows")
     parser.add_argument("--tables", nargs="*", default=[*TWO_CLASSES, *GROUPS])
-    parser.add_argument("--out", type=Path)
     parser.add_argument("--report", type=Path, help="a folder with prevalence.csv, to write its report again")
     given = parser.parse_args()
     if given.report is not None:
-        text = report(pd.read_csv(given.report / "prevalence.csv"))
-        (given.report / "prevalence.md").write_text(text, encoding="utf-8")
+        write_page(given.report, "prevalence.md", report(pd.read_csv(given.report / "prevalence.csv")))
         return
     warnings.simplefilter("error")
     begin, rows = time.process_time(), list[dict[str, Any]]()
@@ -171,8 +169,7 @@ def main() -> None:
     cells = pd.DataFrame(rows)
     if given.out is not None:
         cells.round(5).to_csv(given.out / "prevalence.csv", index=False)
-        (given.out / "prevalence.md").write_text(report(cells), encoding="utf-8")
-    print(report(cells))
+    write_page(given.out, "prevalence.md", report(cells))
 
 
 if __name__ == "__main__":

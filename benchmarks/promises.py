@@ -21,7 +21,6 @@ starts.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import time
 import warnings
@@ -36,9 +35,10 @@ import pandas as pd
 from scipy.stats import binom
 
 from benchmarks._pools import SEVERAL_CLASSES, Pool, drawn_pools, drawn_pools_of_four, real_pool
+from benchmarks._script import new_parser, write_page
 from metricfit import metrics
 from metricfit._typing import Floats
-from metricfit.decisions import _solve, fit_calibrated_offsets
+from metricfit.decisions import _solve, fit_calibrated_offsets, metric_values
 from metricfit.decisions._constraints import SHARES, read_constraints, resolve_constraints
 from metricfit.decisions._hard import largest_class
 from metricfit.decisions._promise import Path as CutPath
@@ -130,11 +130,9 @@ def by_mapie(drawn: Pool, sentence: str, objective: str, confidence: float) -> I
         yield name, controller.best_predict_param
 
 
-def study_two(name: str, pool: Pool, repeats: int, n_mapie: int, kinds: list[str] | None) -> Iterator[dict[str, Any]]:
+def study_two(name: str, pool: Pool, repeats: int, n_mapie: int) -> Iterator[dict[str, Any]]:
     truth = Truth(pool)
     for kind, (sentence, objective) in settings(truth).items():
-        if kinds is not None and kind not in kinds:
-            continue
         best = float(truth.share(objective, truth.matrices)[keeps(truth, sentence, truth.matrices)].max())
         metric = metrics.get(objective)
         constraints = resolve_constraints(read_constraints(sentence), [0, 1], 1, metric)
@@ -192,7 +190,7 @@ def study_several(name: str, pool: Pool, repeats: int) -> Iterator[dict[str, Any
         share = float(np.divide(*SHARES[kind].counts(plain, hard)))
         sentence = f"{kind}[{hard}] >= {np.floor(100 * share) / 100 + (0.03 if kind == 'recall' else 0.0):.2f}"
         constraints = resolve_constraints(read_constraints(sentence), list(range(n_classes)), None, metric)
-        best = _value(metric, _decided(everything, solve(everything, metric, constraints, None).offsets))
+        best = float(metric_values(metric, _decided(everything, solve(everything, metric, constraints, None).offsets)))
         asked.append((f"{kind} of one of {n_classes}", sentence, constraints, best))
     for n in SIZES:
         random, found = np.random.default_rng(n), dict[Any, list[tuple[bool, float, bool]]]()
@@ -204,7 +202,8 @@ def study_several(name: str, pool: Pool, repeats: int) -> Iterator[dict[str, Any
                     solution, outcome = solve(rows, metric, constraints, confidence), (True, 0.0, True)
                     if not solution.refusal:
                         matrix = _decided(everything, solution.offsets)
-                        outcome = (not constraints[0].violations(matrix).any(), _value(metric, matrix) / best, False)
+                        reached = float(metric_values(metric, matrix)) / best
+                        outcome = (not constraints[0].violations(matrix).any(), reached, False)
                     found.setdefault((kind, sentence, confidence), []).append(outcome)
         for (kind, sentence, confidence), outcomes in found.items():
             yield cell(name, kind, sentence, n, confidence, OURS, outcomes)
@@ -225,12 +224,6 @@ def _once(function: Any) -> Any:
 def _decided(rows: Rows, offsets: Floats) -> Floats:
     """The confusion matrix of the decisions with these offsets."""
     return rows.confusion(largest_class(rows.scores, offsets))
-
-
-def _value(metric: metrics.Metric, matrix: Floats) -> float:
-    from metricfit.decisions import metric_values
-
-    return float(metric_values(metric, matrix))
 
 
 def cell(
@@ -261,8 +254,6 @@ def report(cells: pd.DataFrame) -> str:
         "",
         "`python -m benchmarks.promises --out benchmarks/results`; the script says what was measured.",
         "",
-    ]
-    lines += [
         '"Held" is the share of repetitions in which the constraint holds in the pool: the lowest and the mean over tables.',
         '"Fails" counts tables with a share that has a chance of less than 1 % if the promise is kept exactly. The objective',
         "is relative to the best threshold of the pool, and refusals count as zero; means over tables. MAPIE's best procedure",
@@ -335,25 +326,24 @@ def _against_mapie(cells: pd.DataFrame) -> list[str]:
         "The cells that are furthest behind the best of MAPIE's:",
         "",
         "| table | constraint | rows | confidence | difference |",
+        "|---|---|---:|---:|---:|",
     ]
-    lines.append("|---|---|---:|---:|---:|")
     for (table, kind, n, confidence), value in gap.head(5).items():
         lines.append(f"| {table} | {kind} | {n:,} | {confidence} | {value:+.3f} |")
     return lines
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=300)
     parser.add_argument("--mapie", type=int, default=50, help="repetitions in which MAPIE sees the same rows")
-    parser.add_argument("--mapie-from", type=Path, help="a promises.csv with what MAPIE reached on the same draws")
+
     parser.add_argument("--tables", nargs="*", help="names of pools; all by default")
-    parser.add_argument("--kinds", nargs="*", help="kinds of constraints of two classes, such as precision; all by default")
-    parser.add_argument("--out", type=Path)
+
     parser.add_argument("--report", type=Path, help="a folder with promises.csv, to write promises.md again")
     given = parser.parse_args()
     if given.report is not None:
-        (given.report / "promises.md").write_text(report(pd.read_csv(given.report / "promises.csv")), encoding="utf-8")
+        write_page(given.report, "promises.md", report(pd.read_csv(given.report / "promises.csv")))
         return
     begin, rows = time.process_time(), list[dict[str, Any]]()
     drawn, of_four = drawn_pools(), drawn_pools_of_four()
@@ -362,17 +352,13 @@ def main() -> None:
         if pool.scores.shape[1] > 2:
             rows += study_several(name, pool, given.repeats)
         else:
-            rows += study_two(name, pool, given.repeats, given.mapie, given.kinds)
+            rows += study_two(name, pool, given.repeats, given.mapie)
             rows += study_best(name, pool, given.repeats)
         print(f"{name}: {(time.process_time() - begin) / 60:.1f} minutes", flush=True)
     cells = pd.DataFrame(rows)
-    if given.mapie_from is not None:
-        known = pd.read_csv(given.mapie_from)
-        cells = pd.concat([cells, known[known.method.str.startswith("MAPIE") & known.table.isin(cells.table)]])
-    text = report(cells)
-    print(text)
+
+    write_page(given.out, "promises.md", report(cells))
     if given.out is not None:
-        (given.out / "promises.md").write_text(text, encoding="utf-8")
         cells.round(4).to_csv(given.out / "promises.csv", index=False)
 
 

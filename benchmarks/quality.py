@@ -16,12 +16,12 @@ Wilcoxon's.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,8 @@ from threadpoolctl import threadpool_limits
 
 import metricfit as mf
 from benchmarks import _autogluon
-from benchmarks._cells import METRICS, TIE, Judge, Results, Row, build_report, seconds_ratio
+from benchmarks._cells import METRICS, TIE, Judge, Results, Row, build_report, run_missing, seconds_ratio
+from benchmarks._script import RESULTS, new_parser, write_page
 from metricfit._typing import Ints
 from metricfit.estimators import FitSpec, SharedFits
 from reproductions import _tables as tables
@@ -131,7 +132,7 @@ def report(results: Results) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, RESULTS)
     parser.add_argument("what", choices=("run", "autogluon", "report"))
     parser.add_argument("--sets", nargs="+", default=[n for n in tables.SETS if n not in LEFT_OUT], metavar="SET")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
@@ -139,25 +140,21 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help="AutoGluon's limit, instead of multiples of the ensemble's time")
     parser.add_argument("--times", type=float, nargs="+", default=[1.0, 4.0])
     parser.add_argument("--rows", type=int, default=5000)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     results = Results(options.out / "quality.csv")
-    for seed in options.seeds if options.what != "report" else ():
-        for name in options.sets:
-            with threadpool_limits(1):
-                if options.what == "run" and not results.find(set=name, seed=seed, method=OURS):
-                    for row in list(evaluate_split(name, seed, options.rows)):
-                        results.add(row)
-                for metric in options.metrics if options.what == "autogluon" else ():
-                    (ours,) = results.find(set=name, seed=seed, metric=metric, method=OURS)
-                    for method, limit in autogluon_limits(ours["seconds"], options.times, options.seconds).items():
-                        if not results.find(set=name, seed=seed, metric=metric, method=method):
-                            results.add(evaluate_autogluon(name, seed, options.rows, metric, method, limit))
-            print(f"split {seed}: {name}", file=sys.stderr, flush=True)
+    if options.what == "run":
+        evaluate = partial(evaluate_split, rows=options.rows)
+        run_missing(results, options.seeds, options.sets, evaluate, method=OURS)
+    for seed, name, metric in product(options.seeds, options.sets, options.metrics) if options.what == "autogluon" else ():
+        (ours,) = results.find(set=name, seed=seed, metric=metric, method=OURS)
+        for method, limit in autogluon_limits(ours["seconds"], options.times, options.seconds).items():
+            if not results.find(set=name, seed=seed, metric=metric, method=method):
+                with threadpool_limits(1):
+                    results.add(evaluate_autogluon(name, seed, options.rows, metric, method, limit))
+                print(f"split {seed}: {name}, {metric}, {method}", file=sys.stderr, flush=True)
     text = report(results)
-    print(text)
-    (options.out / "quality.md").write_text(text)
+    write_page(options.out, "quality.md", text)
 
 
 if __name__ == "__main__":

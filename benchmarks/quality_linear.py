@@ -12,18 +12,14 @@ corrected for overlapping training sets (Nadeau and Bengio) and for the number o
 
 from __future__ import annotations
 
-import argparse
 import csv
-import platform
 import statistics
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn
 import torch
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
@@ -32,11 +28,11 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 import metricfit as mf
+from benchmarks._script import new_parser, write_page, written_by
 from metricfit.comparison._statistics import corrected_estimate, holm
 from metricfit.estimators._preprocess import build_preprocessor
 from metricfit.learners._catalogue import CS
 from reproductions import _tables as tables
-from reproductions._machine import processor
 
 METRICS = ("accuracy", "balanced_accuracy", "f1", "mcc")
 BASELINE, OURS = "+ offsets", "MetricClassifier"
@@ -61,7 +57,7 @@ def logistic_regression(features: Any, target: Any, seed: int) -> tuple[Any, Any
     return tuned, make_pipeline(build_preprocessor(features), LogisticRegression(C=chosen, max_iter=300))
 
 
-def evaluate_split(name: str, seed: int, with_direct: bool) -> list[dict[str, Any]]:
+def evaluate_split(name: str, seed: int) -> list[dict[str, Any]]:
     """All methods and metrics on one split of one set."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
@@ -76,20 +72,17 @@ def evaluate_split(name: str, seed: int, with_direct: bool) -> list[dict[str, An
             options: dict[str, Any] = {"pos_label": rarer if len(classes) == 2 else None, "random_state": seed}
             wanted = metric_name(metric, len(classes))
             offset = mf.OffsetClassifier(fixed, wanted, smooth=False, **options).fit(*training)
-            judge = offset  # the same metric for all methods
             ours = mf.MetricClassifier(wanted, model="linear", **options).fit(*training)
+            direct = mf.MetricClassifier(wanted, model="linear", method="exact", C=ours.C_, **options).fit(*training)
             scores = {
-                METHODS[0]: score_predictions(judge, plain.predict(held_out[0]), held_out[1]),
+                METHODS[0]: score_predictions(offset, plain.predict(held_out[0]), held_out[1]),  # the same metric for all
                 BASELINE: offset.score(*held_out),
                 OURS: ours.score(*held_out),
+                "direct EXACT": direct.score(*held_out),
             }
-            if with_direct:
-                direct = mf.MetricClassifier(wanted, model="linear", method="exact", **options)
-                scores["direct EXACT"] = direct.set_params(C=ours.C_).fit(*training).score(*held_out)
-            sizes = {"n_train": len(train), "n_test": len(test), "n_classes": len(classes), "chosen": ours.chosen_}
-            results += [
-                {"set": name, "seed": seed, "metric": metric, "method": m, "score": s, **sizes} for m, s in scores.items()
-            ]
+            about = {"n_train": len(train), "n_test": len(test), "n_classes": len(classes), "chosen": ours.chosen_}
+            about = {"set": name, "seed": seed, "metric": metric, **about}
+            results += [{**about, "method": method, "score": score} for method, score in scores.items()]
     return results
 
 
@@ -100,7 +93,7 @@ def score_predictions(judge: mf.OffsetClassifier, predicted: Any, truth: Any) ->
     return float(judge.metric_(torch.from_numpy(matrix)))
 
 
-def report(rows: list[dict[str, Any]], command: str) -> str:
+def report(rows: list[dict[str, Any]]) -> str:
     scores: dict[tuple[str, str], dict[str, dict[int, float]]] = {}
     sizes = {row["set"]: row for row in rows}
     for row in rows:
@@ -117,9 +110,7 @@ def report(rows: list[dict[str, Any]], command: str) -> str:
     gains = sum(q < 0.05 and d > 0 for q, d in zip(adjusted, means, strict=True))
     losses = sum(q < 0.05 and d < 0 for q, d in zip(adjusted, means, strict=True))
     lines = [
-        f"Written by `{command}`.",
-        "",
-        f"{processor()}, scikit-learn {sklearn.__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+        written_by(),
         "",
         f"{len(cells)} cells. MetricClassifier against tuned offsets: {means.mean():+.2f} points in the mean,"
         f" {int((means > 0.2).sum())} better by more than 0.2, {int((means < -0.2).sum())} worse by more than 0.2, worst cell "
@@ -158,14 +149,11 @@ def fit_times(names: list[str], repeats: int) -> str:
         ratios.append((median["auto"] / median["baseline"], median["direct"] / median["one"]))
         lines.append(
             f"| {name} | {median['baseline']:.2f} | {median['auto']:.2f} | {ratios[-1][0]:.2f} | {median['one']:.3f} | "
-            f"{median['leaky']:.3f} | {ratios[-1][1]:.2f} |"
+            f"{median['direct']:.3f} | {ratios[-1][1]:.2f} |"
         )
         print(lines[-1], file=sys.stderr)
     auto, leaky = (statistics.median(column) for column in zip(*ratios, strict=True))
-    return (
-        "\n".join([*lines, "", f"Medians over sets: auto {auto:.2f} times the baseline, leaky {leaky:.2f} times one fit."])
-        + "\n"
-    )
+    return "\n".join([*lines, "", f"Medians over sets: auto {auto:.2f} times the baseline, leaky {leaky:.2f} times one fit."])
 
 
 def _fit_seconds(features: Any, target: Any, seed: int) -> dict[str, float]:
@@ -189,33 +177,30 @@ def _fit_seconds(features: Any, target: Any, seed: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--sets", nargs="+", default=list(tables.SETS), choices=list(tables.SETS), metavar="SET")
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--no-direct", action="store_true", help="leave out direct EXACT, the slowest")
+
     parser.add_argument("--time", action="store_true", help="measure fit times instead")
-    parser.add_argument("--out", type=Path, help="folder for quality_linear.md and quality_linear.csv, or fit_time.md")
     options = parser.parse_args()
-    command = "python -m benchmarks.quality_linear " + " ".join(sys.argv[1:])
+
     if options.time:
-        text = f"Written by `{command}`.\n\n{processor()}\n\n" + fit_times(options.sets, 3)
+        text = f"{written_by()}\n\n{fit_times(options.sets, 3)}"
     else:
         rows: list[dict[str, Any]] = []
         jobs = [(name, seed) for name in options.sets for seed in range(options.splits)]
-        work = (delayed(evaluate_split)(name, seed, not options.no_direct) for name, seed in jobs)
+        work = (delayed(evaluate_split)(name, seed) for name, seed in jobs)
         for done, found in enumerate(Parallel(n_jobs=options.jobs, return_as="generator")(work), 1):
             rows += found
             print(f"{done} of {len(jobs)}: {found[0]['set']}, split {found[0]['seed']}", file=sys.stderr)
-        text = report(rows, command)
+        text = report(rows)
         if options.out:
             with (options.out / "quality_linear.csv").open("w", newline="") as file:
                 writer = csv.DictWriter(file, rows[0], lineterminator="\n")
                 writer.writeheader()
                 writer.writerows(rows)
-    print(text)
-    if options.out:
-        (options.out / ("fit_time.md" if options.time else "quality_linear.md")).write_text(text)
+    write_page(options.out, "fit_time.md" if options.time else "quality_linear.md", text)
 
 
 if __name__ == "__main__":

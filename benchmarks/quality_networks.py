@@ -22,18 +22,15 @@ that was interrupted goes on where it stopped.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
-from threadpoolctl import threadpool_limits
 
 import metricfit as mf
-from benchmarks._cells import METRICS, TIE, Judge, Results, Row, build_report, seconds_ratio
+from benchmarks._cells import METRICS, TIE, Judge, Results, Row, build_report, run_missing, seconds_ratio
+from benchmarks._script import RESULTS, new_parser, write_page
 from benchmarks.quality import LEFT_OUT, load_split
 from metricfit.estimators import FitSpec, SharedFits
 from metricfit.estimators._folds import HELD_OUT
@@ -83,26 +80,18 @@ def report(results: Results) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, RESULTS)
     parser.add_argument("what", choices=("run", "report"))
     parser.add_argument("--sets", nargs="+", default=[n for n in tables.SETS if n not in LEFT_OUT], metavar="SET")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--rows", type=int, default=3000)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     results = Results(options.out / "quality_networks.csv")
-    for seed in options.seeds if options.what == "run" else ():
-        for name in options.sets:
-            if results.find(set=name, seed=seed):
-                continue
-            with threadpool_limits(1):
-                for row in list(evaluate_split(name, seed, options.rows)):
-                    results.add(row)
-            print(f"split {seed}: {name}", file=sys.stderr, flush=True)
+    if options.what == "run":
+        run_missing(results, options.seeds, options.sets, lambda name, seed: evaluate_split(name, seed, options.rows))
     text = report(results)
-    print(text)
-    (options.out / "quality_networks.md").write_text(text)
+    write_page(options.out, "quality_networks.md", text)
 
 
 if __name__ == "__main__":

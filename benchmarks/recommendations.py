@@ -11,17 +11,16 @@ best mean. Scores of the fresh splits are kept in recommendations.csv, and are n
 
 from __future__ import annotations
 
-import argparse
 import io
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
 
 from benchmarks._packages import PACKAGES, archive_folder, read_file
+from benchmarks._script import RESULTS, new_parser, write_page
 from metricfit.comparison import Comparison, compare
 from reproductions._machine import hardware
 
@@ -123,10 +122,9 @@ def report(rows: list[dict[str, Any]]) -> str:
     lines = ["# Recommendations", "", "`python -m benchmarks.recommendations`; the script says what the splits are.", ""]
     before = "Before: the simplest that is not significantly worse than the best."
     now = "Now: the simplest that is shown to be within 0.01 of the best, or else the best."
-    lines.append(f"{before} {now} The loss is against the best mean of 40 fresh splits.")
+    lines += [f"{before} {now} The loss is against the best mean of 40 fresh splits.", ""]
     lines += [
-        "",
-        "| table, metric | rule | recommended | status | first scores | mean on fresh splits | loss, mean | loss, worst |",
+        "| table, metric | rule | recommended | status | first scores | mean on fresh splits | loss, mean | loss, worst |"
     ]
     lines += ["|---|---|---|---|---|---|---|---|"]
     for row in rows:
@@ -137,8 +135,7 @@ def report(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser = new_parser(__doc__, RESULTS)
     folder = parser.parse_args().out
     torch.set_num_threads(1)
     file, begin, rows = folder / "recommendations.csv", time.perf_counter(), list[dict[str, Any]]()
@@ -160,9 +157,8 @@ def main() -> None:
             rows[-1] |= {"first": found.results[recommended].estimate.mean, "fresh": float(fresh[recommended].mean())}
             print(*rows[-1].values(), flush=True)
         print(found.verdict.about_model, flush=True)
-    text = report(rows)
-    print(f"{text}\n{(time.perf_counter() - begin) / 60.0:.0f} minutes")
-    (folder / "recommendations.md").write_text(text, encoding="utf-8")
+    write_page(folder, "recommendations.md", report(rows))
+    print(f"{(time.perf_counter() - begin) / 60.0:.0f} minutes")
 
 
 if __name__ == "__main__":

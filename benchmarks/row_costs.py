@@ -15,19 +15,17 @@ over splits, with the corrected interval of Nadeau and Bengio, since the splits 
 
 from __future__ import annotations
 
-import argparse
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, cross_val_predict
 
 import metricfit as mf
-from reproductions._machine import hardware
+from benchmarks._script import new_parser, write_page, written_by
+from reproductions._claims import mean_with_interval
 
 TRAIN = 0.6
 COST = mf.metrics.Cost({(1, 1): "tp", (1, 0): "fn", (0, 1): "fp", (0, 0): "tn"})
@@ -115,20 +113,13 @@ def by_name(costs: Costs) -> dict[str, np.ndarray]:
 
 
 def interval(differences: np.ndarray, test: float = 1.0 - TRAIN) -> str:
-    """The mean of differences over splits that share rows, and its interval (Nadeau and Bengio, 2003).
-
-    ``test`` is the share of test rows.
-    """
-    n = len(differences)
-    error = np.sqrt((1.0 / n + test / (1.0 - test)) * differences.var(ddof=1))
-    half = student.ppf(0.975, n - 1) * error
-    return f"{differences.mean():+,.2f} ({differences.mean() - half:+,.2f} … {differences.mean() + half:+,.2f})"
+    """The mean of differences over splits that share rows, and its interval; ``test`` is the share of test rows."""
+    return mean_with_interval(differences.tolist(), test / (1.0 - test))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     lines = ["| table | rows | " + " | ".join(METHODS) + " |", "|---|---:|" + "---:|" * len(METHODS)]
@@ -142,16 +133,10 @@ def main() -> None:
         cells = " | ".join(interval(found[:, -1] - found[:, METHODS.index(other)]) for other in METHODS[2:5])
         more.append(f"| {name} | {cells} |")
         print(lines[-1], more[-1], sep="\n", flush=True)
-    command = f"python -m benchmarks.row_costs --splits {options.splits} --out benchmarks/results"
-    about = (
-        f"Written by `{command}` on {hardware()}. Cost of 1,000 test rows, mean of {options.splits} splits; less is better."
-    )
-    text = "\n".join(
-        ["# Costs per row", "", about, "", *lines, "", "Differences, negative where the rule is cheaper:", "", *more, ""]
-    )
-    print(text)
-    if options.out is not None:
-        (options.out / "row_costs.md").write_text(text, encoding="utf-8")
+    about = f"{written_by()} Cost of 1,000 test rows, mean of {options.splits} splits; less is better."
+    differences = "Differences, negative where the rule is cheaper:"
+    text = "\n".join(["# Costs per row", "", about, "", *lines, "", differences, "", *more])
+    write_page(options.out, "row_costs.md", text)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,6 @@ too. The members were chosen on an earlier, uncommitted run of the same study wi
 
 from __future__ import annotations
 
-import argparse
-import resource
 import sys
 import time
 import warnings
@@ -38,6 +36,7 @@ from threadpoolctl import threadpool_limits
 import metricfit as mf
 from benchmarks._cells import METRICS, Judge, Results, Row
 from benchmarks._fresh_statistics import find_gains, summarise
+from benchmarks._script import RESULTS, memory, new_parser, write_page
 from benchmarks._timed_arms import DEFAULT, processor_clock
 from benchmarks.quality import LEFT_OUT, load_split
 from metricfit._typing import Floats
@@ -47,7 +46,7 @@ from metricfit.learners._ensemble import TimedEnsembleLearner, _mean, _order
 from metricfit.learners._estimators import EstimatorLearner
 from metricfit.selection import fit_method
 from reproductions import _tables as tables
-from reproductions._markdown import table
+from reproductions._markdown import table, with_interval
 
 FIRST = ("linear", "boosting", "extra_trees")
 MORE = ("network", "boosting_few_columns", "whole_trees", "wide_network", "deep_network", "boosting_additive")
@@ -178,7 +177,7 @@ def study_curve(name: str, rows: int, times: Sequence[float]) -> Iterator[Row]:
 def study_large(seconds: float) -> Row:
     features, y = make_classification(100_000, 30, n_informative=15, n_classes=3, flip_y=0.1, class_sep=0.7, random_state=0)
     train, test = slice(0, 80_000), slice(80_000, None)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+    before = memory() / 2**20
     with processor_clock():
         begin = time.perf_counter()
         fitted = mf.MetricClassifier("f1_macro", time_limit=seconds, random_state=0).fit(features, y)
@@ -186,7 +185,7 @@ def study_large(seconds: float) -> Row:
         begin = time.perf_counter()
         answer = fitted.predict(features[test])
         rate = len(answer) / (time.perf_counter() - begin)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+    peak = memory() / 2**20
     note = f"peak {peak:.0f} MB ({before:.0f} before the fit), {rate:.0f} rows/s; {' '.join(fitted.notes_)}"
     judge = Judge("100,000 x 30", 0, y[train], y[test])
     return {**judge.row(f"{seconds:g} s", "f1_macro", answer, taken, note), "score": float("nan")}  # the rows were trained on
@@ -211,12 +210,10 @@ def _gains(results: Results, metrics: Sequence[str]) -> list[str]:
         gains = find_gains(results, method, DEFAULT)
         by_metric = [np.mean([one.estimate.mean for one in gains if one.metric == metric]) for metric in metrics]
         found = summarise([one for one in gains if one.metric in METRICS])
-        over, counts = found.over_sets, f"{found.wins}/{found.ties}/{found.losses}"
-        interval = f"{over.mean:+.2f} ({over.low:+.2f} … {over.high:+.2f})" if over.known else f"{over.mean:+.2f}"
-        worst = f"{found.worst.set}, {found.worst.metric} {found.worst.estimate.mean:+.2f}"
         seconds = np.median([row["seconds"] for row in results.find(method=method)])
         shown = [method, str(found.n_sets), *(f"{value:+.2f}" for value in by_metric)]
-        rows.append([*shown, interval, f"{found.p:.3f}", counts, worst, f"{seconds:.1f}"])
+        shown += [with_interval(found.over_sets), f"{found.p:.3f}", found.counts, found.worst.text]
+        rows.append([*shown, f"{seconds:.1f}"])
     return [table(heads, rows)]
 
 
@@ -236,13 +233,12 @@ def _use(results: Results) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__doc__, RESULTS)
     parser.add_argument("what", choices=("members", "curve", "large", "report"))
     parser.add_argument("--sets", nargs="+", default=[n for n in tables.SETS if n not in LEFT_OUT], metavar="SET")
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--times", type=float, nargs="+", default=[3.0, 10.0, 30.0])
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
@@ -259,9 +255,7 @@ def main() -> None:
                 results.add(row)
             print(name, file=sys.stderr, flush=True)
     if options.what == "report":
-        text = report(options.out)
-        print(text)
-        (options.out / "time_limit.md").write_text(text)
+        write_page(options.out, "time_limit.md", report(options.out))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 import hashlib
 import io
+import itertools
 import json
 import random
 import subprocess
 import tarfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,7 @@ from benchmarks import _fresh_report as page
 from benchmarks import _packages as packages
 from benchmarks._cells import FIELDS, METRICS, Results
 from benchmarks._fresh_figure import draw
-from benchmarks._fresh_sets import ELIGIBLE, FRESH, FreshSet, Size, read_table
+from benchmarks._fresh_sets import ELIGIBLE, FRESH, FRESH_TIMED, FreshSet, Size, read_table
 from benchmarks._fresh_statistics import estimate_by_set, find_gains, summarise
 from benchmarks._fresh_table import parse
 from metricfit._errors import DataError, UsageError
@@ -60,17 +62,16 @@ def test_a_table_is_read_out_of_a_package(folder):
     assert features["colour"].isna().tolist() == [False, True]
 
 
-def test_a_changed_file_is_refused(folder):
-    changed = replace(ENTRY, sha256="f" * 64)
-    with pytest.raises(DataError) as error:
-        read_table(changed, folder)
-    assert f"a.csv in {folder / PACKAGE.archive} has SHA-256 {ENTRY.sha256}, expected {'f' * 64}" in str(error.value)
-    assert "so that made-up 1.0 is downloaded again" in str(error.value)
-
-
-def test_a_missing_file_is_named(folder):
-    with pytest.raises(DataError, match=r"has no file 'csv/b\.csv'"):
-        read_table(replace(ENTRY, path="b.csv"), folder)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sha256": "f" * 64}, f"has SHA-256 {ENTRY.sha256}, expected {'f' * 64}.*so that made-up 1.0 is downloaded again"),
+        ({"path": "b.csv"}, r"has no file 'csv/b\.csv'"),
+    ],
+)
+def test_a_changed_or_missing_file_is_refused(folder, change, message):
+    with pytest.raises(DataError, match=message):
+        read_table(replace(ENTRY, **change), folder)
 
 
 def test_pip_is_asked_with_the_checksum_and_its_message_is_passed_on(monkeypatch, tmp_path):
@@ -81,13 +82,11 @@ def test_pip_is_asked_with_the_checksum_and_its_message_is_passed_on(monkeypatch
         return subprocess.CompletedProcess(command, 1, "", "looking\nERROR: No matching distribution found")
 
     monkeypatch.setattr(packages.subprocess, "run", run)
-    with pytest.raises(DataError) as error:
+    with pytest.raises(
+        DataError, match=r"could not download made-up 1.0: ERROR: No matching distribution found\. Put made_up-1"
+    ):
         packages.download(PACKAGE, tmp_path / "new")
     assert asked == [f"made-up==1.0 --hash=sha256:{'0' * 64}\n"]
-    assert str(error.value) == (
-        "pip could not download made-up 1.0: ERROR: No matching distribution found. "
-        "Put made_up-1.0.tar.gz into a folder and name it by METRICFIT_FRESH."
-    )
 
 
 def test_headers_of_keel_and_no_header():
@@ -97,13 +96,14 @@ def test_headers_of_keel_and_no_header():
     assert parse("sick,1\nwell,?\n")["c0"].tolist() == ["sick", "well"]
 
 
-def test_the_list_keeps_its_own_rule():
-    assert len(FRESH) == 30
+def test_the_lists_keep_their_own_rules():
+    assert (len(FRESH), len(FRESH_TIMED)) == (30, 11)
     drawn = {one.name for one in FRESH.values() if one.group == "K"}
     assert drawn == set(random.Random(18).sample(ELIGIBLE, 10))
-    assert not set(FRESH) & set(tables.SETS)
-    assert len({one.sha256 for one in FRESH.values()}) == len(FRESH)
-    for one in FRESH.values():
+    both = [*FRESH.values(), *FRESH_TIMED.values()]
+    assert not {one.name for one in both} & set(tables.SETS)
+    assert len({one.sha256 for one in both}) == len(both)
+    for one in both:
         assert one.size.rows >= 300
         assert 5 <= one.size.columns <= 50
         assert one.size.rarest >= 15
@@ -115,9 +115,7 @@ def write_scores(file, scores):
     about = {"seconds": 1.0, "n_train": 400, "n_test": 100, "n_classes": 2}
     for (name, metric, method), values in scores.items():
         for seed, value in enumerate(values):
-            known = (
-                {"score": float("nan"), "note": "failed: ValueError: no"} if value is None else {"score": value, "note": ""}
-            )
+            known = {"score": np.nan, "note": "failed: ValueError: no"} if value is None else {"score": value, "note": ""}
             results.add({"set": name, "seed": seed, "metric": metric, "method": method, **about, **known})
     return Results(file)
 
@@ -149,11 +147,11 @@ def test_gains_on_a_made_up_file(tmp_path):
 
 
 def test_a_clear_gain_is_significant_after_holm(tmp_path):
-    scores = {}
-    for place, metric in enumerate(METRICS):
-        scores["hdma", metric, "ours"] = [0.9, 0.9001, 0.9002, 0.9, 0.9001] if place == 0 else [0.5, 0.9, 0.1, 0.8, 0.2]
-        scores["hdma", metric, "other"] = [0.5] * 5
+    scores = {("hdma", metric, "other"): [0.5] * 5 for metric in METRICS}
+    scores |= {("hdma", metric, "ours"): [0.5, 0.9, 0.1, 0.8, 0.2] for metric in METRICS}
+    scores["hdma", METRICS[0], "ours"] = [0.9, 0.9001, 0.9002, 0.9, 0.9001]
     gains = find_gains(write_scores(tmp_path / "scores.csv", scores), "ours", "other")
+    gains.sort(key=lambda gain: METRICS.index(gain.metric))
     found = summarise(gains)
     assert (found.gained, found.lost) == (1, 0)
     assert gains[0].adjusted == pytest.approx(4.0 * gains[0].estimate.p)
@@ -163,42 +161,28 @@ def test_a_clear_gain_is_significant_after_holm(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("differences", "said"),
-    [
-        ([1.0, 1.1, 0.9, 1.0, 1.2, 0.8], "kept"),
-        ([0.1, 0.2, 0.3, 0.2, 0.1, 0.3], "smaller"),
-        ([1.0, -1.0, 2.0, -2.0, 0.5, 0.3], "not shown"),
-        ([-1.0, -1.1, -0.9, -1.0, -1.2, -0.8], "reversed"),
-    ],
+    ("mean", "half_width", "said"),
+    [(0.5, 0.4, "kept"), (0.4, 0.3, "smaller"), (1.0, 1.0, "not shown"), (-1.0, 0.5, "reversed")],
 )
-def test_what_became_of_a_promise_of_one_point(differences, said, tmp_path):
-    def summary(values, file):
-        scores = {}
-        for name, value in zip(FRESH, values, strict=False):
-            scores |= {(name, "mcc", "ours"): [0.5 + value / 100.0] * 2, (name, "mcc", "other"): [0.5] * 2}
-        return summarise(find_gains(write_scores(tmp_path / file, scores), "ours", "other"))
-
-    assert page.verdict(summary([1.0] * 6, "promised.csv"), summary(differences, "found.csv")) == said
+def test_what_became_of_a_promise_of_one_point(mean, half_width, said):
+    found = SimpleNamespace(mean=mean, over_sets=SimpleNamespace(low=mean - half_width, high=mean + half_width))
+    assert page.verdict(SimpleNamespace(mean=1.0), found) == said
 
 
 def test_other_rules_are_refused(tmp_path, monkeypatch):
-    file = tmp_path / "fresh.json"
-    then = protocol.freeze(file, 3000)
-    assert protocol.freeze(file, 3000) == then
-    with pytest.raises(UsageError, match="rows was 3000, is 2000"):
-        protocol.freeze(file, 2000)
-    monkeypatch.setattr(protocol, "digest", lambda folder: "changed")
-    with pytest.raises(UsageError, match=f"rules was {then['rules']}, is changed. Sets are fresh once"):
-        protocol.freeze(file, 3000)
-
-
-def test_a_digest_depends_on_names_and_contents(tmp_path):
+    """The rules are all Python files of the package, by their names and contents."""
     (tmp_path / "a.py").write_text("x = 1")
-    first = protocol.digest(tmp_path)
-    (tmp_path / "a.py").write_text("x = 2")
-    second = protocol.digest(tmp_path)
-    (tmp_path / "a.py").rename(tmp_path / "b.py")
-    assert len({first, second, protocol.digest(tmp_path)}) == 3
+    monkeypatch.setattr(protocol.metricfit, "__file__", str(tmp_path / "__init__.py"))
+    file = tmp_path / "fresh.json"
+    then = protocol.freeze(file, 3000, plan="one")
+    assert protocol.freeze(file, 3000, plan="one") == then
+    with pytest.raises(UsageError, match="rows was 3000, is 2000; plan was one, is other"):
+        protocol.freeze(file, 2000, plan="other")
+    for content, name in (("x = 2", "a.py"), ("x = 1", "b.py")):
+        (tmp_path / "a.py").write_text(content)
+        (tmp_path / "a.py").rename(tmp_path / name)
+        with pytest.raises(UsageError, match=rf"rules was {then['rules']}, is \w{{64}}\. Sets are fresh once"):
+            protocol.freeze(file, 3000, plan="one")
 
 
 def test_a_fit_that_fails_is_a_row_without_a_score(monkeypatch):
@@ -221,22 +205,10 @@ def test_the_page_says_promised_found_and_failed(tmp_path):
     for question in page.QUESTIONS:  # two of them share a file and its method
         known = {row["method"] for row in Results(promises / question.file).rows}
         levels = {question.promised_ours: 0.9, question.promised_other: 0.88}
-        write_scores(
-            promises / question.file,
-            {
-                (name, metric, method): [level] * 3
-                for name in ("car", "pima", "adult")
-                for metric in METRICS
-                for method, level in levels.items()
-                if method not in known
-            },
-        )
-    scores = {
-        (name, metric, method): [0.8 + 0.01 * (method == page.ENSEMBLE) + 0.001 * place] * 3
-        for place, name in enumerate(("hdma", "chile", "kc1"))
-        for metric in METRICS
-        for method in arms.ARMS
-    }
+        cells = itertools.product(("car", "pima", "adult"), METRICS, levels.keys() - known)
+        write_scores(promises / question.file, {cell: [levels[cell[2]]] * 3 for cell in cells})
+    cells = itertools.product(("hdma", "chile", "kc1"), METRICS, arms.ARMS)
+    scores = {cell: [0.81 if cell[2] == page.ENSEMBLE else 0.8] * 3 for cell in cells}
     scores["kc1", "mcc", page.LINEAR] = [0.8, None, 0.8]
     results = write_scores(tmp_path / "fresh.csv", scores)
     protocol.freeze(tmp_path / "fresh.json", 3000)

@@ -8,24 +8,14 @@ import zipfile
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from benchmarks import _fresh_protocol as protocol
 from benchmarks import _packages as packages
 from benchmarks._cells import Results
-from benchmarks._fresh_sets import FRESH, FRESH_TIMED, LIST_TIMED, FreshSet, Size, read_table
+from benchmarks._fresh_sets import FRESH_TIMED, LIST_TIMED, FreshSet, Size, read_table
 from benchmarks._timed_arms import DEFAULT, OURS, TimedSplit, name_of, processor_clock
 from benchmarks._timed_report import report
 from benchmarks.fresh_timed import PLAN, ROWS
-from metricfit._errors import UsageError
-
-
-def test_the_sets_are_others_and_meet_the_conditions():
-    assert not FRESH.keys() & FRESH_TIMED.keys()
-    for one in FRESH_TIMED.values():
-        assert one.size.rows >= 300
-        assert 5 <= one.size.columns <= 50
-        assert one.size.rarest >= 15
 
 
 def test_the_committed_results_are_of_the_plan_and_of_the_list():
@@ -33,12 +23,6 @@ def test_the_committed_results_are_of_the_plan_and_of_the_list():
     assert written["plan"] == repr(PLAN)
     assert written["list"] == hashlib.sha256(LIST_TIMED.read_bytes()).hexdigest()
     assert written["rows"] == ROWS
-
-
-def test_another_plan_is_refused(tmp_path):
-    protocol.freeze(tmp_path / "run.json", ROWS, LIST_TIMED, plan="one")
-    with pytest.raises(UsageError, match="plan was one, is other"):
-        protocol.freeze(tmp_path / "run.json", ROWS, LIST_TIMED, plan="other")
 
 
 def test_a_packed_table_is_read(tmp_path, monkeypatch):
