@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Self
 
-from campaign._process import CrashError, Worker
+import torch
 
 TIME_LIMIT = 60.0  # seconds for a command
 
@@ -33,19 +36,54 @@ class CommandResult:
         return lines[-1] if lines else ""
 
 
-class CommandWorker(Worker):
-    """Runs commands of ``metricfit`` one after the other, in a folder."""
+class CommandWorker:
+    """Runs commands of ``metricfit`` one after the other, in a folder; the process is replaced if it crashes or hangs."""
 
     def __init__(self, time_limit: float = TIME_LIMIT) -> None:
         self.time_limit = time_limit
 
+    def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
     def run(self, arguments: Sequence[object], folder: Path) -> CommandResult:
         """Run ``metricfit arguments ...`` in the folder."""
         given = [str(one) for one in arguments]
+        self._here.send((given, folder))
+        why = f"no answer within {self.time_limit:g} s"
         try:
-            return self.call(run_command, given, folder, limit=self.time_limit)
-        except CrashError as error:
-            return CommandResult(None, "", f"{error}: {' '.join(given)}")
+            if self._here.poll(self.time_limit):
+                return self._here.recv()
+        except (EOFError, ConnectionError) as error:
+            why = str(error) or "the process ended"
+        self._end()
+        self._start()
+        return CommandResult(None, "", f"{why}: {' '.join(given)}")
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._here, there = context.Pipe()
+        self._process = context.Process(target=_serve, args=(there,), daemon=True)
+        self._process.start()
+        there.close()
+
+    def _end(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._here.close()
+
+
+def _serve(there: Connection) -> None:
+    torch.set_num_threads(1)
+    while True:
+        try:
+            command = there.recv()
+        except EOFError:
+            return
+        there.send(run_command(*command))
 
 
 def run_command(arguments: list[str], folder: Path) -> CommandResult:

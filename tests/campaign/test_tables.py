@@ -8,7 +8,7 @@ import pytest
 from campaign import _damage, tables
 from campaign._damage import DAMAGES, File, as_csv, count_rows, draw_table
 from campaign._tally import Outcome
-from campaign._worker import CommandResult
+from campaign._worker import CommandResult, CommandWorker
 
 FINE = CommandResult(0, "", "table.csv: 60 rows, 5 columns (5 number); classes in 'state': a 30, b 30.\n")
 
@@ -77,3 +77,8 @@ def test_predictions_are_checked(tmp_path, row, n_rows, outcome):
     (tmp_path / "out.csv").write_text(f"prediction,probability_a,probability_b\n{row}\n")
     found = tables._check_predictions(tmp_path, tmp_path / "out.csv", n_rows)
     assert (found and found[0]) == outcome
+
+
+def test_a_worker_ends_what_takes_too_long(tmp_path):
+    with CommandWorker(time_limit=0.0) as worker:
+        assert worker.run(["metrics"], tmp_path).code is None
