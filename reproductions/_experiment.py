@@ -26,6 +26,7 @@ _MODULES = {
     "exact-floor": "exact_2022.floor",
     "exact-integral": "exact_2022.integral",
     "exact-vision": "exact_2022.vision",
+    "exact-vision-search": "exact_2022.vision_search",
     "leaky-tabular": "leaky_2019.tabular",
     "leaky-rates": "leaky_2019.rates",
     "leaky-mnist": "leaky_2019.mnist",

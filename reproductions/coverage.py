@@ -45,7 +45,7 @@ class Item:
 
 
 EXAMPLES = ("examples/toy.py",)  # programs that are not experiments
-BEYOND = {"exact-floor", "leaky-rates"}  # experiments in a paper's folder that the paper does not have
+BEYOND = {"exact-floor", "exact-vision-search", "leaky-rates"}  # experiments in a paper's folder that the paper does not have
 
 ITEMS = (
     Item("EXACT", "Figures 1, 3, 4, 10", "two toys", ("examples/toy.py", "critique")),

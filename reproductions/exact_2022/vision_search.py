@@ -1,28 +1,21 @@
 """The hyper-parameters of the scaled networks: of random draws, the best on images that are not trained on.
 
-    python -m reproductions.exact_2022.vision_search --out reproductions/exact_2022/results
-
-An interrupted search continues. The paper tunes in the same way, with 50 draws and 20 % of the training images held out. Here
-every loss has the same draws: under SGD of the learning rate, the margin (hinge and EXACT) and the last sigma (EXACT). Under
+The paper tunes in the same way, with 50 draws and 20 % of the training images held out. Here every loss has the same draws:
+under SGD of the learning rate, the margin (hinge and EXACT) and the last sigma (EXACT). Under
 Adam only the rate is drawn, and margin and sigma are the best ones under SGD. ASAM takes those of SGD. A run is an epoch
 instead of several, and has one seed.
 """
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from scipy.stats.qmc import LatinHypercube
 
-from metricfit._progress import Lines
 from reproductions._experiment import Cell, Experiment, Numbers, Results, Scope
 from reproductions._markdown import table
 from reproductions._results import distinct_values, matching
-from reproductions._runner import run as run_cells
-from reproductions._tables import data_folder
 from reproductions._training import accuracy, in_batches
 from reproductions.exact_2022 import published
 from reproductions.exact_2022._networks import (
@@ -60,7 +53,7 @@ def cells(scope: Scope) -> list[Cell]:
     return [
         {"set": name, "optimizer": optimizer, "loss": loss, "draw": number}
         for optimizer in RATES
-        for name in SETS
+        for name in scope.datasets or SETS
         for number in range(1 if scope.quick else len(draws(optimizer)))
         for loss in published.LOSSES
     ]
@@ -122,18 +115,3 @@ EXPERIMENT = Experiment(
     partial=True,
     version=2,
 )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("build/reproductions"))
-    parser.add_argument("--saved", action="store_true", help="run nothing, and write the tables of the finished draws")
-    options = parser.parse_args()
-    command = f"python -m reproductions.exact_2022.vision_search --out {options.out}{' --saved' * options.saved}"
-    scope = Scope(data_folder().absolute())
-    with Lines() as progress:
-        print(run_cells(EXPERIMENT, scope, options.out, progress=progress, command=command, saved=options.saved))
-
-
-if __name__ == "__main__":
-    main()
