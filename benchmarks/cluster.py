@@ -91,7 +91,7 @@ def main() -> None:
         cluster = Cluster(Path(name))
         try:
             cluster.repair()
-            where = {"two processes": ["--jobs", 2], "cluster": ["--cluster", cluster.address]}
+            where: dict[str, list[Any]] = {"two processes": ["--jobs", 2], "cluster": ["--cluster", cluster.address]}
             for turn in range(given.rounds + 1):  # the first round starts processes and imports, and is not counted
                 for place in PLACES:
                     seconds, found = compare([*asked, *where.get(place, [])])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 
 import torch
 
@@ -24,10 +25,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    data, protocol = load_data("car", data_folder()), {"rate": 0.05, "margin": 0.05, "seed": 0}
-    fit_exact(data, steps=1, **protocol)  # compile the kernels before the timing
+    data = load_data("car", data_folder())
+    fit = partial(fit_exact, data, rate=0.05, margin=0.05, seed=0)
+    fit(steps=1)  # compile the kernels before the timing
     start = time.perf_counter()
-    trainer = fit_exact(data, steps=options.steps, **protocol)
+    trainer = fit(steps=options.steps)
     seconds = time.perf_counter() - start
     train, test = (accuracy(trainer, rows) for rows in (data.train, data.test))
     print(f"{options.steps} steps in {seconds:.1f} s; accuracy {train:.2f} % train, {test:.2f} % test")

@@ -15,14 +15,16 @@ PATIENCE = 120  # seconds until a process has started, on a busy machine
 class Cluster:
     """``scheduler`` and ``workers`` are processes, which a test may kill: :meth:`repair` starts others."""
 
-    def __init__(self, folder):
-        self.file, self.scheduler, self.workers = folder / "scheduler.json", None, []
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "scheduler.json"
+        self.scheduler: subprocess.Popen[bytes] | None = None
+        self.workers: list[subprocess.Popen[bytes]] = []
 
     @property
-    def address(self):
+    def address(self) -> str:
         return json.loads(self.file.read_text())["address"]
 
-    def repair(self, n_workers=2):
+    def repair(self, n_workers: int = 2) -> None:
         """A scheduler and this many workers that have connected to it."""
         if self.scheduler is None or self.scheduler.poll() is not None:
             self.stop()
@@ -34,11 +36,11 @@ class Cluster:
             self.start_worker()
         self.wait_for_workers(n_workers)
 
-    def start_worker(self):
+    def start_worker(self) -> None:
         options = ["--scheduler-file", self.file, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
         self.workers.append(_start("dask_worker", *options))
 
-    def wait_for_workers(self, n_workers):
+    def wait_for_workers(self, n_workers: int) -> None:
         from distributed import Client
 
         deadline = time.monotonic() + PATIENCE
@@ -48,13 +50,13 @@ class Cluster:
         with Client(self.address, timeout=PATIENCE, set_as_default=False) as client:
             client.wait_for_workers(n_workers, timeout=PATIENCE)
 
-    def stop(self):
+    def stop(self) -> None:
         for process in (*self.workers, *([self.scheduler] if self.scheduler else [])):
             process.kill()
             process.wait(timeout=PATIENCE)
 
 
-def _start(module, *arguments):
+def _start(module: str, *arguments: object) -> subprocess.Popen[bytes]:
     environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     command = [sys.executable, "-W", "ignore", "-m", f"distributed.cli.{module}", *map(str, arguments)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
