@@ -88,6 +88,18 @@ def test_stdin_is_refused_where_columns_are_found_by_their_names(run, tmp_path, 
     assert (code, "Pass a file instead of stdin." in err) == (2, True)
 
 
+@pytest.mark.parametrize("names", [("a", "b"), ("p_ok", "p_fraud", "score_ok", "score_fraud")])  # none, or two of each class
+def test_columns_that_are_not_found_by_their_names_need_other_names(run, table, tmp_path, names):
+    """A rule from Python has no names of columns, and ``predict`` has no ``--scores``."""
+    columns = two_classes()
+    DecisionRule("f1").fit(np.stack([columns["p_fraud"], columns["p_ok"]], 1), columns["y"]).save(tmp_path / "python.json")
+    table([",".join(names), ",".join(["0.5"] * len(names))], "new.csv")
+    code, out, err = run("predict", "python.json", "new.csv")
+    assert (code, out) in [(1, ""), (2, "")]
+    assert "Rename the columns of new.csv." in err
+    assert "--scores" not in err
+
+
 def test_rows_without_a_score(run, rule, table):
     columns = new_rows()
     columns["p_fraud"] = np.where(np.arange(100) == 3, np.nan, columns["p_fraud"])

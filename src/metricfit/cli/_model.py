@@ -212,7 +212,7 @@ def open_rule(options: PredictOptions) -> RuleModel:
             raise DataError(f"{data} lacks column {quoted(name)}, the cost of an answer in each row, which the rule needs.")
     if not names:
         others = [name for name in layout.names if name not in costs]
-        found = find_score_columns(others, classes, header=layout.header)
+        found = find_score_columns(others, classes, header=layout.header, advice=f"Rename the columns of {data}.")
         if (len(found.names) == 1) != rule.is_single_:
             raise DataError(f"{data} should have {'one column' if rule.is_single_ else 'a column for each class'} of scores.")
     elif all(name in layout.names for name in names):

@@ -55,11 +55,13 @@ def find_score_columns(
     passed: Sequence[str] = (),
     order: Sequence[Any] | None = None,
     header: bool = True,
+    advice: str = "",
 ) -> ScoreColumns:
     """The column of every class, by its name: ``p_fraud``, ``proba_fraud``, ``score(fraud)``, ``fraud`` and the like.
 
     ``names`` are the columns to choose from, and ``passed`` those in ``--scores``. If the names do not tell the classes, or if
     the file has no header, columns are in ``order``, by default that of the classes. For two classes, one column is enough.
+    An error ends with the ``advice``, by default on ``--scores``, which not every command has.
 
     >>> find_score_columns(["id", "p_ok", "p_fraud"], ["fraud", "ok"]).names
     ('p_fraud', 'p_ok')
@@ -69,7 +71,8 @@ def find_score_columns(
     whole, parts = match_names(passed or names, classes) if header else ([], {})
     if len(set(whole)) > 1:
         sets = " and ".join(listed(found, 3) for found in whole)
-        raise UsageError(f"Several columns could be the scores of each class: {sets}. Pass --scores {','.join(whole[0])}.")
+        advice = advice or f"Pass --scores {','.join(whole[0])}."
+        raise UsageError(f"Several columns could be the scores of each class: {sets}. {advice}")
     if whole:
         return ScoreColumns(whole[0], tuple(classes))
     if passed:
@@ -84,14 +87,14 @@ def find_score_columns(
     missing = [label for label in classes if label not in parts.values()]
     if not parts or not missing:
         known, example = listed([str(label) for label in classes], MOST_SHOWN), classes[0]
+        advice = advice or "Pass --scores with the columns, separated by commas."
         raise DataError(
             f"No columns of scores were found for the classes {known}: expected names such as p_{example}, proba_{example} or "
-            f"{example}. Pass --scores with the columns, separated by commas. "
-            f"Columns: {listed(names, MOST_SHOWN)}.{_of_several(classes)}"
+            f"{example}. {advice} Columns: {listed(names, MOST_SHOWN)}.{_of_several(classes)}"
         )
+    advice = advice or f"Pass --scores with a column for each of the {len(classes)} classes."
     raise DataError(
-        f"Class {quoted(missing[0])} has no column of scores; found {listed(list(parts), 5)}. "
-        f"Pass --scores with a column for each of the {len(classes)} classes.{_of_several(classes)}"
+        f"Class {quoted(missing[0])} has no column of scores; found {listed(list(parts), 5)}. {advice}{_of_several(classes)}"
     )
 
 
