@@ -253,6 +253,15 @@ def test_a_mistake_in_the_file_is_one_line(run, table, tmp_path, change, options
     check_error(found, 1, message, tmp_path, ["scores.csv"])
 
 
+def test_scores_in_the_last_column_need_a_target(run, table, tmp_path):
+    """By default the last column is the target, and in a file of scores that is often a column of scores."""
+    columns = two_classes(40)
+    table(lines_of({"y": columns["y"], "p_fraud": columns["p_fraud"]}), "scores.csv")
+    code, _, err = run("decide", "scores.csv")
+    assert code == 1
+    assert "separated by commas, or --target if the labels are elsewhere. Columns: y." in err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

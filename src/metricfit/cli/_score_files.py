@@ -87,7 +87,7 @@ def find_score_columns(
     missing = [label for label in classes if label not in parts.values()]
     if not parts or not missing:
         known, example = listed([str(label) for label in classes], MOST_SHOWN), classes[0]
-        advice = advice or "Pass --scores with the columns, separated by commas."
+        advice = advice or "Pass --scores with these columns, separated by commas, or --target if the labels are elsewhere."
         raise DataError(
             f"No columns of scores were found for the classes {known}: expected names such as p_{example}, proba_{example} or "
             f"{example}. {advice} Columns: {listed(names, MOST_SHOWN)}.{_of_several(classes)}"
