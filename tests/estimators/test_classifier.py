@@ -257,6 +257,7 @@ class TestBadInput:
             ({}, lambda x, y: (np.where(x > 1000, np.inf, x), y), "infinity"),
             ({"preprocess": None}, lambda x, y: (np.where(x > 1000, np.nan, x), y), "NaN"),
             ({}, lambda x, y: (x, x[:, 0]), "Unknown label type"),
+            ({}, lambda x, y: (x, np.full(len(y), "ok")), "at least two classes in the data, got one class: 'ok'"),
             (
                 {"metric": "f1"},
                 lambda x, y: (x, np.arange(len(y)) % 10),

@@ -493,8 +493,7 @@ class MetricClassifier(DecisionMixin, BaseEstimator):
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least two classes in the data, got one class: "
-                f"{self.classes_[0] if len(self.classes_) else 'none'!r}."
+                f"{type(self).__name__} needs at least two classes in the data, got one class: {self.classes_.tolist()[0]!r}."
             )
         return data, labels.astype(np.int64), weight, used
 

@@ -232,7 +232,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             self.classes_, labels = np.unique(target, return_inverse=True)
             if len(self.classes_) < 2:
-                raise ValueError(f"OffsetClassifier needs at least two classes, got one class: {self.classes_[0]!r}.")
+                raise ValueError(f"OffsetClassifier needs at least two classes, got one class: {self.classes_.tolist()[0]!r}.")
             splits = self._splits(labels, groups)
         scores, rows = self._score_held_out(X, target, weights, splits, self.classes_)
         order = order_of(y) if self.class_order is None else self.class_order
