@@ -147,11 +147,12 @@ def group_leak(name):
             {"x": LABELS[:20]},
             ["The table has 20 rows, so scores are rough. Pass --repeats 10 for steadier ones."],
         ),
-        (RARE_CLASS, {}, ["Class 'c' has 4 rows, too few to judge. Add rows, or merge classes."]),
+        (RARE_CLASS, {}, ["Class 'c' has 4 rows, too few to judge. Add rows, or pass --merge-rare 10."]),
+        (np.where(ROWS < 4, "c", "a"), {}, ["Class 'c' has 4 rows, too few to judge. Add rows."]),  # two cannot be merged
         (
             np.where(ROWS // 3 == 2, "d", RARE_CLASS),
             {},
-            ["2 of 4 classes have fewer than 10 rows ('d' 3), too few to judge. Add rows, or merge classes."],
+            ["2 of 4 classes have fewer than 10 rows ('d' 3), too few to judge. Add rows, or pass --merge-rare 10."],
         ),
         (
             LABELS[:60],

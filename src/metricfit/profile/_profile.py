@@ -295,7 +295,8 @@ def _size_warnings(classes: NDArray[Any], counts: NDArray[np.int64], n_columns: 
         name, least = printable(str(classes[counts.argmin()])), counts.min()
         one = f"Class '{name}' has {least} rows"
         many = f"{few.sum():,} of {len(classes):,} classes have fewer than {FEW_ROWS_PER_CLASS} rows ('{name}' {least})"
-        lines.append(f"{one if few.sum() == 1 else many}, too few to judge. Add rows, or merge classes.")
+        merge = f", or pass --merge-rare {FEW_ROWS_PER_CLASS}" if len(classes) > 2 else ""
+        lines.append(f"{one if few.sum() == 1 else many}, too few to judge. Add rows{merge}.")
     if n_columns > n_rows:
         lines.append(
             f"The table has more columns ({n_columns:,}) than rows ({n_rows:,}), so chance patterns are likely. "
