@@ -38,7 +38,7 @@ def test_fit_reports_the_score_of_the_model_that_it_saves(run, table, options, m
     (own,) = (one for one in scores["results"] if f"{one['model']}, {one['method']}" == subject)
     assert scores["subject"] == subject
     assert own["mean"] == score
-    line = next(line for line in out.splitlines() if line.startswith(f"{subject}, {score:.4f} (95 % interval "))
+    line = next(line for line in out.splitlines() if line.startswith(f"{subject} scores {score:.4f} (95 % interval "))
     report = Path("model/report.html").read_text()
     assert scores["verdict"].splitlines()[0] == line
     assert scores["headline"].replace("'", "&#39;") in report
