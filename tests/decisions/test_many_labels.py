@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.metrics import accuracy_score, f1_score, fbeta_score, jaccard_score
 
 from metricfit import DecisionRule
-from metricfit.decisions._many_labels import ManyLabels, are_lists, read_label_table
+from metricfit.decisions._rule_labels import ManyLabels, are_lists, read_label_table
 
 pd = pytest.importorskip("pandas")
 SCORES = {

@@ -20,13 +20,13 @@ from metricfit.decisions._abstain import CoverageCurve
 from metricfit.decisions._actions import Actions
 from metricfit.decisions._constraints import ClassConstraint, Constraint, read_constraints
 from metricfit.decisions._curve import Curve, Reliability
-from metricfit.decisions._intervals import Judgement, constraint_interval, gain_p_value
+from metricfit.decisions._intervals import Judgement, constraint_interval, ends, gain_p_value
 from metricfit.decisions._prevalence import complete_shares, estimate_shares
 from metricfit.decisions._row_costs import Money, check_costs, has_row_costs
 from metricfit.decisions._rows import Rows
 from metricfit.decisions._scores import check_groups, check_percentages, check_weight, match_columns, read_scores
 from metricfit.decisions._tuning import are_reversed
-from metricfit.metrics import Metric, positive_of, resolve_metric
+from metricfit.metrics import Metric, name_of, positive_of, resolve_metric
 
 _KINDS = {"probability": "probabilities", "log_probability": "log-probabilities", "logit": "logits"}
 
@@ -548,7 +548,7 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
 
     def _read_new(self, scores: Any) -> Floats:
         """New scores, read as those of the fit were."""
-        kind = self.kind_ if self.kind == "auto" else self.kind
+        kind = self._known_kind
         if self.kind == "auto" and kind == "probability" and not self.is_single_:
             kind = "auto"  # probabilities or percentages: the sum of a row tells
         read = read_scores(in_order_of(scores, self.columns_, self.classes_.tolist()), kind)
@@ -556,6 +556,11 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
             columns = "one column" if self.is_single_ else f"{len(self.classes_)} columns"
             raise ValueError(f"`scores` should be {_KINDS[self.kind_]} in {columns}, as in the fit, got {read.sentence}")
         return self._in_order(read.values)
+
+    @property
+    def _known_kind(self) -> str:
+        """The kind of scores that was passed, or else that of the fit."""
+        return self.kind_ if self.kind == "auto" else self.kind
 
     def _in_order(self, table: Floats) -> Floats:
         """Columns in the order of the classes: a single column is about the positive one."""
@@ -596,6 +601,13 @@ class DecisionRule(ClassifierMixin, BaseEstimator):
         self.is_cross_fitted_, self.score_, self.score_interval_ = found.is_cross_fitted, found.score, found.score_interval
         self.baseline_, self.gain_, self.gain_interval_ = found.baseline, found.gain, found.gain_interval
         self.gain_p_ = gain_p_value(found.gain, found.gain_interval)
+
+    def _score_in_words(self, where: str) -> str:
+        return f"{name_of(self.metric)} is {self.score_:.4f} ({ends(self.score_interval_)}) {where}."
+
+    def _baseline_in_words(self) -> str:
+        gain = f"{self.gain_:+.4f} ({ends(self.gain_interval_)}, p = {self.gain_p_:.2g})"
+        return f"{self.baseline_:.4f}; the rule gains {gain}"
 
     def _decides(self) -> bool:
         return self.attainable_ or self.fallback is not None

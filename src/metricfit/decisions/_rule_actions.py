@@ -16,7 +16,6 @@ from metricfit.decisions._abstain import CoverageCurve, read_limit, shares_of
 from metricfit.decisions._actions import NO_ANSWER, ExpectedCost, Plan
 from metricfit.decisions._budget import Budget
 from metricfit.decisions._hard import hard_confusion, metric_values
-from metricfit.decisions._intervals import ends
 from metricfit.decisions._promise import promise_in_words
 from metricfit.decisions._row_costs import RowCosts, has_row_costs
 from metricfit.decisions._rows import Rows
@@ -195,9 +194,8 @@ def sentences(rule: DecisionRule) -> list[str]:
     lines = [] if rule.coverage_ is None else [_coverage_sentence(rule, rule.coverage_, rows)]
     if rule.money_ is None and rule.coverage_ is None:
         return [
-            f"{name_of(rule.metric)} is {rule.score_:.4f} ({ends(rule.score_interval_)}) on {rows}, as one batch.",
-            f"Spending the budget on the largest probabilities gives {rule.baseline_:.4f}; the rule gains "
-            f"{rule.gain_:+.4f} ({ends(rule.gain_interval_)}, p = {rule.gain_p_:.2g}).",
+            rule._score_in_words(f"on {rows}, as one batch"),
+            f"Spending the budget on the largest probabilities gives {rule._baseline_in_words()}.",
         ]
     if rule.money_ is not None:
         lines += rule.money_.sentences(f"on {rule.money_.n_rows:,.0f} {rows}")

@@ -186,10 +186,9 @@ def sentences(rule: DecisionRule) -> list[str]:
     if rule.score_ is None or not rule._decides():
         return [note for note in rule.notes_ if note == LOST]
     how = "on held-out rows" if rule.is_cross_fitted_ else "on the rows of the fit"
-    lines = [f"{name_of(rule.metric)} is {rule.score_:.4f} ({ends(rule.score_interval_)}) {how}."]
+    lines = [rule._score_in_words(how)]
     if not rule._constraints:
-        gain = f"{rule.gain_:+.4f} ({ends(rule.gain_interval_)}, p = {rule.gain_p_:.2g})"
-        lines.append(f"Predicting the class with the largest score gives {rule.baseline_:.4f}; the rule gains {gain}.")
+        lines.append(f"Predicting the class with the largest score gives {rule._baseline_in_words()}.")
         if rule.threshold_range_ is not None:
             lines.append("Thresholds from {:.4g} to {:.4g} are about as good.".format(*rule.threshold_range_))
     return lines
@@ -226,11 +225,9 @@ def _score_in_words(rule: DecisionRule, rows: Rows) -> str:
     predicted, how = _cross_fit(rule, rows, FOLDS), "held-out rows"
     if predicted is None:
         predicted, how = largest_class(rows.scores, rule.offsets_), "the rows of the fit"
-    value, interval = (
-        float(metric_values(rule.metric_, rows.confusion(predicted))),
-        metric_interval(rule.metric_, predicted, rows),
-    )
-    return f"{name_of(rule.metric)} is {value:.4f} ({ends(interval)}) at these shares, on {how} with weights."
+    value = float(metric_values(rule.metric_, rows.confusion(predicted)))
+    interval = ends(metric_interval(rule.metric_, predicted, rows))
+    return f"{name_of(rule.metric)} is {value:.4f} ({interval}) at these shares, on {how} with weights."
 
 
 def _ignores_shares(rule: DecisionRule) -> bool:
@@ -241,7 +238,7 @@ def _ignores_shares(rule: DecisionRule) -> bool:
 
 
 def to_onnx(rule: DecisionRule, dtype: str) -> Any:
-    graph, kind = OnnxGraph(dtype), rule.kind_ if rule.kind == "auto" else rule.kind
+    graph, kind = OnnxGraph(dtype), rule._known_kind
     scores = graph.numbers("scores", 1 if rule.is_single_ else len(rule.classes_))
     if rule.is_single_:  # one column, about the positive class, as two
         if kind == "log_probability":
