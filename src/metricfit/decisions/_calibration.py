@@ -111,11 +111,5 @@ def cross_entropy(scores: Floats, labels: Ints, weight: Floats) -> float:
     >>> round(cross_entropy(np.zeros((1, 2)), np.array([0]), np.ones(1)), 4)            # log 2
     0.6931
     """
-    losses = log_normalizer(scores) - scores[np.arange(len(scores)), labels]
+    losses = softmax_and_normalizer(scores)[1] - scores[np.arange(len(scores)), labels]
     return float(weight @ losses / weight.sum())
-
-
-def log_normalizer(scores: Floats) -> Floats:
-    """log of the sum of exp(scores) over the classes, (n,)."""
-    largest = scores.max(1, keepdims=True)
-    return (largest + np.log(np.exp(scores - largest).sum(1, keepdims=True)))[:, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -245,8 +246,11 @@ def resolve_constraints(
 ) -> tuple[ClassConstraint, ...]:
     """The constraints with the index of their class; ``positive`` is that of the class that is meant if none is named."""
     found = tuple(_resolve(one, list(classes), positive, metric) for one in constraints)
-    for one in found:
-        _check_contradictions(one, found)
+    for one, other in permutations(found, 2):
+        least, most = one.constraint, other.constraint
+        are_ends = (least.quantity, one.index, least.sign, most.sign) == (most.quantity, other.index, ">=", "<=")
+        if are_ends and least.limit > most.limit:
+            raise ValueError(f"`subject_to` contradicts itself: {least} and {most}.")
     return found
 
 
@@ -274,18 +278,6 @@ def _resolve(constraint: Constraint, classes: list[Any], positive: int | None, m
             return ClassConstraint(replace(constraint, label=label), index, metric)
     near = did_you_mean(str(constraint.label), map(str, classes))
     raise ValueError(f"`subject_to` should name classes of the labels, {classes}, got {constraint.label!r}.{near}")
-
-
-def _check_contradictions(one: ClassConstraint, others: Sequence[ClassConstraint]) -> None:
-    for other in others:
-        same = one.constraint.quantity == other.constraint.quantity and one.index == other.index
-        if (
-            same
-            and one.constraint.wants_more
-            and not other.constraint.wants_more
-            and one.constraint.limit > other.constraint.limit
-        ):
-            raise ValueError(f"`subject_to` contradicts itself: {one.constraint} and {other.constraint}.")
 
 
 def _check_metric(name: str) -> None:

@@ -31,6 +31,8 @@ class NoisyMetric(ABC):
     the ``value`` of the total, and pass its derivative to ``slopes`` of each block.
     """
 
+    metric: Any
+
     def __call__(self, scores: Floats) -> tuple[float, Floats]:
         sums, kept = self.sums(scores)
         value, by_sums = self.value(sums)
@@ -40,9 +42,9 @@ class NoisyMetric(ABC):
     def sums(self, scores: Floats) -> tuple[Floats, Any]:
         """Sums over the rows, and what :meth:`slopes` needs to know of each row."""
 
-    @abstractmethod
     def value(self, sums: Floats) -> tuple[float, Floats]:
-        """The value, and its derivative by the sums."""
+        """The value, and its derivative by the sums, which are the confusion matrix here."""
+        return negative_metric(self.metric, sums)
 
     @abstractmethod
     def slopes(self, kept: Any, by_sums: Floats) -> Floats:
@@ -69,9 +71,6 @@ class NormalOfTwo(NoisyMetric):
         assigned = np.bincount(self.labels, self.weight * ndtr(x), 2)
         return np.stack([self.support - assigned, assigned], 1), x
 
-    def value(self, sums: Floats) -> tuple[float, Floats]:
-        return negative_metric(self.metric, sums)
-
     def slopes(self, kept: Floats, by_sums: Floats) -> Floats:
         x, gain = kept, by_sums[:, 1] - by_sums[:, 0]
         density = np.exp(-0.5 * x * x)
@@ -88,14 +87,11 @@ def softmax_of_any(metric: Metric, labels: Ints, weight: Floats, n_classes: int,
 class _SoftmaxOfMatrix(NoisyMetric):
     def __init__(self, metric: Metric, labels: Ints, weight: Floats, n_classes: int, temperature: float) -> None:
         self.metric, self.labels, self.weight, self.temperature = metric, labels, weight, temperature
-        self.members = members_of(labels, weight, n_classes)
+        self.members = csr_array((weight, (labels, np.arange(len(labels)))), shape=(n_classes, len(labels)))
 
     def sums(self, scores: Floats) -> tuple[Floats, Floats]:
         assigned, _ = softmax_and_normalizer(scores / self.temperature)
         return self.members @ assigned, assigned
-
-    def value(self, sums: Floats) -> tuple[float, Floats]:
-        return negative_metric(self.metric, sums)
 
     def slopes(self, kept: Floats, by_sums: Floats) -> Floats:
         assigned, gain = kept, by_sums[self.labels] * self.weight[:, None]
@@ -127,16 +123,6 @@ class _SoftmaxOfCounts(NoisyMetric):
         slopes[self.index, self.labels] += by_right
         slopes *= self.share[:, None]
         return slopes
-
-
-def members_of(labels: Ints, weight: Floats, n_classes: int) -> csr_array:
-    """The weights of the rows of each class, (k, n): ``members @ assigned`` is the confusion matrix.
-
-    >>> members_of(np.array([0, 1, 1]), np.ones(3), 2) @ np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
-    array([[0.9, 0.1],
-           [0.7, 1.3]])
-    """
-    return csr_array((weight, (labels, np.arange(len(labels)))), shape=(n_classes, len(labels)))
 
 
 def softmax_and_normalizer(scores: Floats) -> tuple[Floats, Floats]:
