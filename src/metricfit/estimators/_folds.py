@@ -146,13 +146,12 @@ def calibration_splits(
 
 def label_splits(cv: Any, table: Ints, groups: Any, seed: int) -> Sequence[Split]:
     """The splits of ``cv`` for rows with several labels (n, K); folds have equal shares of the rarest label of each row."""
+    check_cv_argument(cv)
     if not isinstance(cv, int | np.integer):
-        check_cv_argument(cv)
         return read_splits(cv, table, groups)
     ranked = np.argsort(table.sum(0), kind="stable")
     rarest = np.where(table.any(1), table[:, ranked].argmax(1), table.shape[1])
     rarest = np.unique(rarest, return_inverse=True)[1].astype(np.int64)
-    check_cv_argument(cv)
     n_folds = min(int(cv), len(table))
     if groups is not None:
         return read_splits(StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed), rarest, groups)

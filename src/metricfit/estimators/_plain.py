@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -149,19 +148,13 @@ def _taught(encoder: Callable[..., Any], columns: Sequence[tuple[list[Any], list
     for place, (frequent, rare) in enumerate(columns):
         table[:, place] = _other_than([*frequent, *rare])
         table[: len(frequent), place] = frequent
-    categories = [_objects([*frequent, *rare]) for frequent, rare in columns]
+    categories = [np.array([*frequent, *rare], dtype=object) for frequent, rare in columns]
     return encoder(categories=categories, min_frequency=1, max_categories=None).fit(table)
 
 
 def _other_than(values: Sequence[Any]) -> str:
     """A text that is none of these: it stands for the rare and the unseen."""
     return " " * (1 + max((len(value) for value in values if value is not None), default=0))
-
-
-def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
 
 
 def _numbers(values: Any, length: int) -> Floats:

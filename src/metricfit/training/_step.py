@@ -125,7 +125,8 @@ def join_outputs(found: Any) -> tuple[Tensor, bool]:
             f"`module` should return scores and one sigma per row, got shapes {tuple(scores.shape)} and {tuple(sigma.shape)}. "
             "Try `sigma.squeeze(1)`."
         )
-    raise TypeError(f"`module` should return scores (n, k), or scores and sigma (n,), got {_named(found)}.")
+    got = f"a tuple of {len(found)}" if isinstance(found, tuple) else f"a {type(found).__name__}"
+    raise TypeError(f"`module` should return scores (n, k), or scores and sigma (n,), got {got}.")
 
 
 def split_outputs(outputs: Tensor, has_sigma: bool) -> tuple[Tensor, Tensor | None]:
@@ -135,7 +136,3 @@ def split_outputs(outputs: Tensor, has_sigma: bool) -> tuple[Tensor, Tensor | No
 
 def _two_columns(scores: Tensor) -> Tensor:
     return binary_scores(scores) if scores.ndim == 2 and scores.shape[1] == 1 else scores
-
-
-def _named(found: Any) -> str:
-    return f"a tuple of {len(found)}" if isinstance(found, tuple) else f"a {type(found).__name__}"
