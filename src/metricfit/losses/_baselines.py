@@ -14,8 +14,8 @@ from metricfit._checks import check_nonnegative, check_number
 from metricfit.losses._base import CrossEntropyOptions, LossOptions, LossWithoutWidth
 from metricfit.losses._objectives import Objective, PerRow, check_over, mean_over
 from metricfit.losses._rows import AnyRows, LabelRows
-from metricfit.metrics import counted_classes, masked_mean
-from metricfit.numerics import safe_divide
+from metricfit.metrics import counted_classes
+from metricfit.numerics import masked_mean, safe_divide
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,8 @@ from metricfit.metrics import (
     Metric,
     Multilabel,
     needs_counts_only,
-    occurs,
 )
-from metricfit.numerics import safe_divide, safe_log
+from metricfit.numerics import occurs, safe_divide, safe_log
 from metricfit.scores import label_gaps, limit_gradient, normalize_scores
 from metricfit.smoothing import Smoothing
 

@@ -12,11 +12,12 @@ from metricfit.metrics._averaged import (
     Recall,
     counted_classes,
 )
-from metricfit.metrics._base import Counts, CountsMetric, Custom, Metric, masked_mean, needs_counts_only, occurs
+from metricfit.metrics._base import Counts, CountsMetric, Custom, Metric, needs_counts_only
 from metricfit.metrics._cost import Cost
 from metricfit.metrics._plain import metric_from_plain, metric_to_plain
 from metricfit.metrics._registry import REGISTRY, MetricLike, get, name_of, names
 from metricfit.metrics._resolve import Resolved, order_of, positive_of, resolve_metric, with_average
+from metricfit.numerics import masked_mean, occurs
 
 __all__ = [
     "REGISTRY",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from metricfit.metrics._base import Counts, CountsMetric, masked_mean, occurs
-from metricfit.numerics import safe_divide, safe_log
+from metricfit.metrics._base import Counts, CountsMetric
+from metricfit.numerics import masked_mean, occurs, safe_divide, safe_log
 
 
 @dataclass(frozen=True)

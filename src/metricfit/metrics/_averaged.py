@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import check_number, check_option
-from metricfit.metrics._base import Counts, CountsMetric, Metric, masked_mean, needs_counts_only, occurs
-from metricfit.numerics import safe_divide, safe_sqrt
+from metricfit.metrics._base import Counts, CountsMetric, Metric, needs_counts_only
+from metricfit.numerics import masked_mean, occurs, safe_divide, safe_sqrt
 
 AVERAGES = ("binary", "macro", "micro", "weighted")
 

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from metricfit._checks import check_tensor
-from metricfit.numerics import floor_of
 from metricfit.scores import in_float64, working_precision
 
 
@@ -363,53 +362,3 @@ class _Reordered:
     def __call__(self, matrix: Tensor) -> Tensor:
         index = self.index.to(matrix.device)
         return self.function(matrix[..., index, :][..., index])
-
-
-def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Mean over the last dimension of the entries where ``mask`` is true.
-
-    Parameters
-    ----------
-    values : Tensor of shape (..., k)
-        The numbers.
-    mask : Tensor of shape (..., k)
-        Booleans.
-
-    Returns
-    -------
-    Tensor of shape (...)
-        The mean; 0 if the mask is empty.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from metricfit.metrics import masked_mean
-    >>> masked_mean(torch.tensor([1.0, 2.0, 6.0]), torch.tensor([True, False, True]))
-    tensor(3.5000)
-    """
-    kept = mask.to(values)
-    share = kept / kept.sum(-1, keepdim=True).clamp(min=1.0)
-    return values.dot(share) if values.ndim == 1 else (values * share).sum(-1)
-
-
-def occurs(count: Tensor) -> Tensor:
-    """Whether a count is positive.
-
-    Parameters
-    ----------
-    count : Tensor
-        Counts of any shape.
-
-    Returns
-    -------
-    Tensor
-        Booleans of the same shape.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from metricfit.metrics import occurs
-    >>> occurs(torch.tensor([3.0, 0.0]))
-    tensor([ True, False])
-    """
-    return count > floor_of(count)

@@ -1,4 +1,4 @@
-"""Division, logarithm and square root that stay finite at zero, in value and in gradient.
+"""Division, logarithm, square root and mean that stay finite at zero, in value and in gradient.
 
 Each equals the plain function away from zero. Near zero, where the plain gradient would overflow, it continues as a straight
 line or a constant. So values are continuous, and gradients are those of the computed values.
@@ -48,3 +48,53 @@ def safe_sqrt(x: Tensor) -> Tensor:
     """
     floor = float(torch.finfo(x.dtype).eps ** 2)
     return torch.where(x > floor, torch.sqrt(x.clamp(min=floor)), x * floor**-0.5)
+
+
+def occurs(count: Tensor) -> Tensor:
+    """Whether a count is positive.
+
+    Parameters
+    ----------
+    count : Tensor
+        Counts of any shape.
+
+    Returns
+    -------
+    Tensor
+        Booleans of the same shape.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit.metrics import occurs
+    >>> occurs(torch.tensor([3.0, 0.0]))
+    tensor([ True, False])
+    """
+    return count > floor_of(count)
+
+
+def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
+    """Mean over the last dimension of the entries where ``mask`` is true.
+
+    Parameters
+    ----------
+    values : Tensor of shape (..., k)
+        The numbers.
+    mask : Tensor of shape (..., k)
+        Booleans.
+
+    Returns
+    -------
+    Tensor of shape (...)
+        The mean; 0 if the mask is empty.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metricfit.metrics import masked_mean
+    >>> masked_mean(torch.tensor([1.0, 2.0, 6.0]), torch.tensor([True, False, True]))
+    tensor(3.5000)
+    """
+    kept = mask.to(values)
+    share = kept / kept.sum(-1, keepdim=True).clamp(min=1.0)
+    return values.dot(share) if values.ndim == 1 else (values * share).sum(-1)
