@@ -368,10 +368,12 @@ class Multilabel(CountsMetric):
             options["beta"] = beta[index]
         return replace(self.metric, **options)  # type: ignore[type-var]
 
-    def value(self, matrix: Tensor) -> Tensor:
+    def _check_shape(self, matrix: Tensor) -> None:
         if matrix.ndim < 3 or matrix.shape[-1] != 2:
             raise ValueError(f"`matrix` should have shape (..., K, 2, 2), one matrix per label, got {tuple(matrix.shape)}.")
         self.check_classes(matrix.shape[-3])
+
+    def value(self, matrix: Tensor) -> Tensor:
         return self.of_counts(Counts.of(matrix)) if needs_counts_only(self) else self.metric.value(matrix).mean(-1)
 
     def of_counts(self, counts: Counts) -> Tensor:

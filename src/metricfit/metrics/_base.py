@@ -118,8 +118,12 @@ class Metric(ABC):
             matrix = matrix.double()  # counts may be integers
         if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
             raise ValueError(f"`matrix` should have shape (..., k, k), got {tuple(matrix.shape)}.")
+        self._check_shape(matrix)
         matrix = working_precision(matrix)
         return self.value(self.cast(matrix)).to(matrix.dtype)
+
+    def _check_shape(self, matrix: Tensor) -> None:
+        self.check_classes(matrix.shape[-1])
 
     @abstractmethod
     def value(self, matrix: Tensor) -> Tensor:
@@ -221,7 +225,6 @@ class CountsMetric(Metric):
         return type(self).value is CountsMetric.value
 
     def value(self, matrix: Tensor) -> Tensor:
-        self.check_classes(matrix.shape[-1])
         return self.of_counts(Counts.of(matrix))
 
     @abstractmethod
