@@ -186,7 +186,7 @@ def test_text_that_holds_numbers_is_known_by_as_many_rows_in_wide_files(tmp_path
 def test_few_rows_are_read_at_a_time(split, monkeypatch, scratch):
     """From scratch, or decoded again in each pass where there is no space for it; with the same result."""
     files, _ = split(make_table(1000), group_rows=300)
-    monkeypatch.setattr(_blocks, "BATCH_CELLS", 1000)
+    monkeypatch.setattr("metricfit.learners._rows.BATCH_CELLS", 1000)
     expected, sizes, read = fit_shards(files, "y", "f1", method="direct", C=1.0), [], Blocks.matrices
 
     def read_and_count(blocks):

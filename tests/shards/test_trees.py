@@ -24,7 +24,7 @@ FEW = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1}
 def small_pages(monkeypatch):
     """Some hundred rows each, of two batches or three, so that every fit has several."""
     monkeypatch.setattr(_trees, "PAGE_CELLS", 1000)
-    monkeypatch.setattr("metricfit.shards._blocks.BATCH_CELLS", 500)
+    monkeypatch.setattr("metricfit.learners._rows.BATCH_CELLS", 500)
 
 
 def in_memory(table, metric, model, cv=5, **options):

@@ -7,11 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
-from itertools import pairwise
+from itertools import chain, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
@@ -22,6 +24,7 @@ from metricfit._typing import Floats, Ints
 MATRIX = "matrix"  # numbers without gaps: imputed, scaled, a column per category; dense or sparse
 COLUMNS = "columns"  # numbers as they are, NaN where they are missing; codes of categories come first
 GIVEN = "given"  # the user's own table
+BATCH_CELLS = 2**18  # of a dense matrix: 2 MB, which stay in a processor's cache
 MOST_SCORED = 2**21  # rows that offsets are tuned on and models are judged by, evenly spaced where there are more
 MOST_SCORES = 2**23  # of these rows: 64 MB, and a few copies
 
@@ -47,7 +50,48 @@ class Block(ABC):
 
     @abstractmethod
     def read(self) -> Iterator[Any]:
-        """Its features, as matrices of a few rows each, in order."""
+        """Its features, as matrices of some rows each, in order."""
+
+
+@dataclass(frozen=True)
+class ScratchBlock(Block):
+    """Numbers in temporary files: reading them is many times faster than decoding Parquet again."""
+
+    n_rows: int
+    n_features: int
+    paths: tuple[Path, ...]
+
+    @classmethod
+    def write(cls, block: Block, folder: Path, name: str) -> ScratchBlock:
+        """The rows of another block as files of the folder."""
+        paths, n_features = list[Path](), 0
+        for matrix in block.read():
+            n_features = matrix.shape[1]
+            paths.append(folder / f"{name}-{len(paths)}")
+            with paths[-1].open("wb") as file:
+                for values in arrays_of(matrix):
+                    np.save(file, values)
+        return cls(block.n_rows, n_features, tuple(paths))
+
+    def read(self) -> Iterator[Any]:
+        for path in self.paths:
+            with path.open("rb") as file:
+                values = np.load(file)
+                if values.ndim == 1:  # of a sparse matrix
+                    indices, starts = np.load(file), np.load(file)
+                    values = csr_array((values, indices, starts), (len(starts) - 1, self.n_features))
+            yield values
+
+
+def arrays_of(matrix: Any) -> list[NDArray[Any]]:
+    """What a matrix consists of."""
+    return [np.ascontiguousarray(matrix)] if isinstance(matrix, np.ndarray) else [matrix.data, matrix.indices, matrix.indptr]
+
+
+def _pieces(matrix: Any) -> Iterator[Any]:
+    """A dense matrix a few rows at a time."""
+    n_rows = max(1, BATCH_CELLS // max(1, matrix.shape[1]) if isinstance(matrix, np.ndarray) else matrix.shape[0])
+    return (matrix[begin : begin + n_rows] for begin in range(0, matrix.shape[0], n_rows))
 
 
 @dataclass(frozen=True)
@@ -88,7 +132,7 @@ class Blocks:
         """The features of the rows that count, a few rows at a time."""
         for block, used in zip(self.blocks, self.used, strict=True):
             end = 0
-            for matrix in block.read() if used.any() else ():
+            for matrix in chain.from_iterable(map(_pieces, block.read())) if used.any() else ():
                 begin, end = end, end + matrix.shape[0]
                 own = used[begin:end]
                 yield matrix if own.all() else matrix[own]
@@ -112,7 +156,7 @@ class TrainingRows:
     def n_classes(self) -> int:
         return len(self.class_weight)
 
-    @property
+    @cached_property
     def in_blocks(self) -> bool:
         return isinstance(self.features, Blocks)
 

@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import sparse
 
 from metricfit._errors import UsageError
 from metricfit._parallel import parallel
 from metricfit._typing import Ints
 from metricfit.data import TableSchema
-from metricfit.learners import Block
+from metricfit.learners import Block, ScratchBlock, arrays_of
 from metricfit.shards._files import FilePart
-
-BATCH_CELLS = 2**18  # of a dense matrix: 2 MB, which stay in a processor's cache
 
 
 @dataclass(frozen=True)
@@ -48,32 +45,7 @@ class ParquetBlock(Block):
                 yield table
 
     def read(self) -> Iterator[Any]:
-        for table in self.tables():
-            yield from _cut(self.reader.read(table, {self.form}))
-
-
-@dataclass(frozen=True)
-class ScratchBlock(Block):
-    """Numbers in temporary files: reading them is many times faster than decoding Parquet again."""
-
-    n_rows: int
-    n_features: int
-    paths: tuple[Path, ...]
-
-    def read(self) -> Iterator[Any]:
-        for path in self.paths:
-            with path.open("rb") as file:
-                matrix = np.load(file)
-                if matrix.ndim == 1:  # of a sparse matrix
-                    indices, starts = np.load(file), np.load(file)
-                    matrix = sparse.csr_array((matrix, indices, starts), (len(starts) - 1, self.n_features))
-            yield from _cut(matrix)
-
-
-def _cut(matrix: Any) -> Iterator[Any]:
-    """A dense matrix in pieces."""
-    n_rows = max(1, BATCH_CELLS // max(1, matrix.shape[1]) if isinstance(matrix, np.ndarray) else matrix.shape[0])
-    return (matrix[begin : begin + n_rows] for begin in range(0, matrix.shape[0], n_rows))
+        return (self.reader.read(table, {self.form}) for table in self.tables())
 
 
 def read_rows(blocks: Sequence[ParquetBlock], index: Ints, n_jobs: int | None) -> pa.Table:
@@ -105,31 +77,18 @@ def write_blocks(blocks: Sequence[ParquetBlock], folder: Path, n_jobs: int | Non
 
 
 def _write(folder: Path, number: int, block: ParquetBlock) -> ScratchBlock:
-    paths, n_features = list[Path](), 0
     try:
-        for table in block.tables():
-            matrix = block.reader.read(table, {block.form})
-            n_features = matrix.shape[1]
-            paths.append(folder / f"rows-{number}-{len(paths)}")
-            with paths[-1].open("wb") as file:
-                for values in _arrays(matrix):
-                    np.save(file, values)
+        return ScratchBlock.write(block, folder, f"rows-{number}")
     except OSError as error:
         raise UsageError(
             f"--scratch {folder.parent} cannot be written: {error.strerror or error}. Pass a folder with more space that all "
             "workers see."
         ) from error
-    return ScratchBlock(block.n_rows, n_features, tuple(paths))
-
-
-def _arrays(matrix: Any) -> list[NDArray[Any]]:
-    """What a matrix consists of."""
-    return [np.ascontiguousarray(matrix)] if isinstance(matrix, np.ndarray) else [matrix.data, matrix.indices, matrix.indptr]
 
 
 def fits_on_disk(folder: Path, some: Any, n_rows: int) -> bool:
     """Whether there is twice the space for so many rows like these."""
-    return 2 * sum(values.nbytes for values in _arrays(some)) * n_rows <= free_bytes(folder) * some.shape[0]
+    return 2 * sum(values.nbytes for values in arrays_of(some)) * n_rows <= free_bytes(folder) * some.shape[0]
 
 
 def free_bytes(folder: str | Path) -> int:
