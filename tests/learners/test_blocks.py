@@ -9,9 +9,8 @@ from sklearn.linear_model import LogisticRegression
 
 from metricfit import methods, metrics
 from metricfit.learners import Block, Blocks, LinearModel, Task, TrainingRows, _rows, stratified_folds
-from metricfit.learners._descent import RowsObjective
 from metricfit.learners._linear import fit_path
-from metricfit.learners._surrogates import surrogate_of
+from metricfit.learners._surrogates import RowsObjective, surrogate_of
 
 
 class MemoryBlock(Block):

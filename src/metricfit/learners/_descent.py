@@ -7,97 +7,21 @@ at logistic regression, and scores stay in logit units, in which one width of sm
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
-from scipy.sparse import hstack, issparse
-from scipy.special import softmax
 
 from metricfit._typing import Floats
-from metricfit.learners._models import LinearModel, gather_columns
-from metricfit.learners._rows import TrainingRows
-from metricfit.learners._surrogates import Surrogate
+from metricfit.learners._models import LinearModel
+from metricfit.learners._surrogates import RowsObjective
 
 Record = Callable[[LinearModel, float, float], None]  # called with model, surrogate and gradient norm after every step
 
 MAX_STEPS = 300
 TOLERANCE = 1e-5  # largest entry of a gradient
-MAX_FACTORED = 300  # features up to which curvature is factorised; beyond, only its diagonal is taken
-MAX_ENTRIES = 2**23  # of the curvature of all classes up to which it is: 67 MB, and a few copies
 RIDGE = 1e-4  # least curvature
-
-
-@dataclass(frozen=True)
-class RowsObjective:
-    """A surrogate of rows, as a function of the linear model. Rows in blocks may be read twice: for sums, then for slopes."""
-
-    rows: TrainingRows
-    build: Callable[[TrainingRows], Surrogate]  # the surrogate of these rows, or of a batch of them
-
-    def evaluate(self, model: LinearModel) -> tuple[float, Floats, Floats]:
-        """The value, its derivative by weights and intercepts, (p + 1, m), and by offsets, (k,); without the penalty."""
-        if not self.rows.in_blocks:
-            value, by_scores, by_offsets = self._surrogate(model.logits(self.rows.features), model.offsets)
-            return value, slopes_by_weights(self.rows.features, gather_columns(by_scores)), by_offsets
-        if self._surrogate.is_sum:
-            sums, by_both, by_offsets = self.rows.total(partial(_sums_and_slopes, self.build, model, 1.0))
-            return self._surrogate.value(sums)[0], by_both, by_offsets
-        value, by_sums = self._surrogate.value(self.rows.total(partial(_sums, self.build, model)))
-        _, by_both, by_offsets = self.rows.total(partial(_sums_and_slopes, self.build, model, by_sums))
-        return value, by_both, by_offsets
-
-    def curvature(self, model: LinearModel) -> list[Floats]:
-        """The curvature of cross-entropy by the weights and the intercept of each column of scores, m in all.
-
-        A matrix (p + 1, p + 1), or its diagonal where p is more than ``MAX_FACTORED`` or all have more than ``MAX_ENTRIES``.
-        """
-        return self.rows.total(partial(_curvature, model))
-
-    @cached_property
-    def _surrogate(self) -> Any:
-        return self.build(self.rows.no_rows() if self.rows.in_blocks else self.rows)
-
-
-def _sums(build: Callable[[TrainingRows], Any], model: LinearModel, rows: TrainingRows) -> tuple[Any, ...]:
-    return build(rows).sums(model.logits(rows.features), model.offsets)[0]
-
-
-def _sums_and_slopes(
-    build: Callable[[TrainingRows], Any], model: LinearModel, by_sums: Any, rows: TrainingRows
-) -> tuple[tuple[Any, ...], Floats, Floats]:
-    surrogate = build(rows)
-    sums, kept = surrogate.sums(model.logits(rows.features), model.offsets)
-    by_scores, by_offsets = surrogate.slopes(kept, by_sums)
-    return sums, slopes_by_weights(rows.features, gather_columns(by_scores)), by_offsets
-
-
-def slopes_by_weights(features: Any, by_columns: Floats) -> Floats:
-    """The derivative by weights and intercepts, (p + 1, m), from that by the columns of scores, (n, m)."""
-    return np.vstack([np.asarray(features.T @ by_columns), by_columns.sum(0)])
-
-
-def _curvature(model: LinearModel, rows: TrainingRows) -> list[Floats]:
-    features, shares = rows.features, rows.shares
-    p = softmax(model.logits(features), 1)
-    curvature = p * (1.0 - p) * shares[:, None]
-    curvature = curvature[:, 1:] if p.shape[1] == 2 else curvature
-    features = with_ones(features)
-    size = features.shape[1]
-    if size > MAX_FACTORED or curvature.shape[1] * size**2 > MAX_ENTRIES:
-        squares = features.multiply(features) if issparse(features) else features * features
-        return [np.asarray(squares.T @ column).ravel() for column in curvature.T]
-    return [sandwich(features, column) for column in curvature.T]
-
-
-def sandwich(features: Any, column: Floats) -> Floats:
-    """X^T diag(column) X."""
-    weighted = features.multiply(column[:, None]).tocsr() if issparse(features) else features * column[:, None]
-    product = features.T @ weighted
-    return product.toarray() if issparse(product) else product
 
 
 def descend(
@@ -178,9 +102,3 @@ class _Coordinates:
     def _times(matrices: Floats, vectors: Floats) -> Floats:
         """A matrix or a diagonal for each vector, (m, p + 1)."""
         return matrices * vectors if matrices.ndim == 2 else (matrices @ vectors[:, :, None])[:, :, 0]
-
-
-def with_ones(features: Any) -> Any:
-    """The features with a column of ones for the intercept."""
-    ones = np.ones((features.shape[0], 1))
-    return hstack([features, ones], format="csr") if issparse(features) else np.hstack([features, ones])

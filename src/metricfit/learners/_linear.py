@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations_with_replacement
 from typing import Any, Self
 
 import numpy as np
@@ -20,12 +19,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from metricfit._typing import Floats
-from metricfit.decisions import NEVER, fit_offsets, hard_confusion, metric_values, softmax_and_normalizer
-from metricfit.learners._descent import MAX_STEPS, RowsObjective, descend, sandwich, slopes_by_weights, with_ones
+from metricfit.decisions import NEVER, fit_offsets, hard_confusion, metric_values
+from metricfit.learners._descent import MAX_STEPS, descend
 from metricfit.learners._learner import Fold, MetricLearner
-from metricfit.learners._models import LinearModel, gather_columns, spread_columns
+from metricfit.learners._models import LinearModel, spread_columns
 from metricfit.learners._rows import TrainingRows
-from metricfit.learners._surrogates import CrossEntropy, surrogate_of
+from metricfit.learners._surrogates import CrossEntropy, RowsObjective, newton_terms, surrogate_of
 from metricfit.methods import CROSS_ENTROPY, SCRATCH, Method
 
 MAX_NEWTON = 150  # parameters up to which Newton's steps are cheaper than L-BFGS
@@ -179,26 +178,11 @@ class _Newton:
     def _derivatives(self, penalty: float, stacked: Floats) -> tuple[float, Floats, Floats]:
         """Value, gradient and Hessian, by the parameters of one column after the other."""
         if not np.array_equal(self.at, stacked):
-            self.at, self.sums = stacked, self.rows.total(partial(_derivatives, _model(stacked, self.rows.n_classes)))
+            self.at, self.sums = stacked, self.rows.total(partial(newton_terms, _model(stacked, self.rows.n_classes)))
         loss, slopes, hessian = self.sums
         value, gradient = _penalized(loss, slopes, stacked, penalty)
         size, n_columns = stacked.shape
         return value, gradient.T.ravel(), hessian + penalty * np.diag(np.tile(np.append(np.ones(size - 1), 0.0), n_columns))
-
-
-def _derivatives(model: LinearModel, rows: TrainingRows) -> tuple[float, Floats, Floats]:
-    """Mean cross-entropy, its gradient (p + 1, m), and its Hessian by the parameters of one column after the other."""
-    scores, index = model.logits(rows.features), np.arange(len(rows.labels))
-    probability, log_normalizer = softmax_and_normalizer(scores)
-    loss = float(rows.shares @ (log_normalizer - scores[index, rows.labels]))
-    features, shares = with_ones(rows.features), rows.shares
-    own = probability[:, 1:] if probability.shape[1] == 2 else probability
-    columns, blocks = range(own.shape[1]), dict[tuple[int, int], Floats]()
-    for i, j in combinations_with_replacement(columns, 2):
-        blocks[i, j] = blocks[j, i] = sandwich(features, shares * own[:, i] * ((i == j) - own[:, j]))
-    hessian = np.block([[blocks[i, j] for j in columns] for i in columns])
-    probability[index, rows.labels] -= 1.0
-    return loss, slopes_by_weights(rows.features, gather_columns(shares[:, None] * probability)), hessian
 
 
 def _penalized(value: float, slopes: Floats, stacked: Floats, penalty: float) -> tuple[float, Floats]:

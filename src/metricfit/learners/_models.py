@@ -55,6 +55,12 @@ class LinearModel(Model):
     def logits(self, features: Any) -> Floats:
         return spread_columns(np.asarray(features @ self.weight) + self.intercept)
 
+    @staticmethod
+    def slopes(features: Any, by_scores: Floats) -> Floats:
+        """The derivative by weights and intercepts, (p + 1, m), from that by the scores, (n, k)."""
+        by_columns = 0.5 * (by_scores[:, 1:] - by_scores[:, :1]) if by_scores.shape[1] == 2 else by_scores
+        return np.vstack([np.asarray(features.T @ by_columns), by_columns.sum(0)])
+
     @classmethod
     def from_plain(cls, plain: dict[str, Any], to: Restorer) -> LinearModel:
         n_columns = 1 if to.n_classes == 2 else to.n_classes
@@ -72,11 +78,6 @@ class LinearModel(Model):
 def spread_columns(columns: Floats) -> Floats:
     """One column (n, 1) becomes two that differ by it; k columns stay."""
     return np.concatenate([-0.5 * columns, 0.5 * columns], 1) if columns.shape[1] == 1 else columns
-
-
-def gather_columns(slopes: Floats) -> Floats:
-    """The gradient by the columns from that by the scores."""
-    return 0.5 * (slopes[:, 1:] - slopes[:, :1]) if slopes.shape[1] == 2 else slopes
 
 
 @dataclass(frozen=True)

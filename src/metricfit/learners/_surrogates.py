@@ -1,4 +1,4 @@
-r"""What a linear model descends on, as a function of its scores: value and gradient.
+r"""What a linear model descends on, as a function of its scores and of its weights: value, gradient, curvature.
 
 The objective is that of :meth:`metricfit.methods.Method.build_loss`, divided by the metric's unit and less its best value:
 
@@ -12,23 +12,30 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import expit, log_expit
+from scipy.sparse import hstack, issparse
+from scipy.special import expit, log_expit, softmax
 from torch import Tensor
 
 from metricfit import links
 from metricfit._typing import Floats
 from metricfit.decisions import NoisyMetric, NormalOfTwo, softmax_and_normalizer, softmax_of_any
+from metricfit.learners._models import LinearModel
 from metricfit.learners._rows import TrainingRows
 from metricfit.links import Linear
 from metricfit.losses import LabelRows, MetricLoss
 from metricfit.methods import Method
 from metricfit.metrics import Metric
 from metricfit.smoothing import Normal, Smoothing, Softmax
+
+MAX_FACTORED = 300  # features up to which curvature is factorised; beyond, only its diagonal is taken
+MAX_ENTRIES = 2**23  # of the curvature of all classes up to which it is: 67 MB, and a few copies
 
 # scores (n, k) and offsets (k,) to the value and its derivative by each
 Surrogate = Callable[[Floats, Floats], tuple[float, Floats, Floats]]
@@ -253,3 +260,86 @@ class CrossEntropy(SummedSurrogate):
     def slopes(self, kept: Floats, by_sums: float) -> tuple[Floats, Floats]:
         kept[self.index, self.labels] -= 1.0
         return (by_sums * self.shares)[:, None] * kept, np.zeros(kept.shape[1])
+
+
+@dataclass(frozen=True)
+class RowsObjective:
+    """A surrogate of rows, as a function of the linear model. Rows in blocks may be read twice: for sums, then for slopes."""
+
+    rows: TrainingRows
+    build: Callable[[TrainingRows], Surrogate]  # the surrogate of these rows, or of a batch of them
+
+    def evaluate(self, model: LinearModel) -> tuple[float, Floats, Floats]:
+        """The value, its derivative by weights and intercepts, (p + 1, m), and by offsets, (k,); without the penalty."""
+        if not self.rows.in_blocks:
+            value, by_scores, by_offsets = self._surrogate(model.logits(self.rows.features), model.offsets)
+            return value, model.slopes(self.rows.features, by_scores), by_offsets
+        if self._surrogate.is_sum:
+            sums, by_both, by_offsets = self.rows.total(partial(_sums_and_slopes, self.build, model, 1.0))
+            return self._surrogate.value(sums)[0], by_both, by_offsets
+        value, by_sums = self._surrogate.value(self.rows.total(partial(_sums, self.build, model)))
+        _, by_both, by_offsets = self.rows.total(partial(_sums_and_slopes, self.build, model, by_sums))
+        return value, by_both, by_offsets
+
+    def curvature(self, model: LinearModel) -> list[Floats]:
+        """The curvature of cross-entropy by the weights and the intercept of each column of scores, m in all.
+
+        A matrix (p + 1, p + 1), or its diagonal where p is more than ``MAX_FACTORED`` or all have more than ``MAX_ENTRIES``.
+        """
+        return self.rows.total(partial(_curvature, model))
+
+    @cached_property
+    def _surrogate(self) -> Any:
+        return self.build(self.rows.no_rows() if self.rows.in_blocks else self.rows)
+
+
+def _sums(build: Callable[[TrainingRows], Any], model: LinearModel, rows: TrainingRows) -> tuple[Any, ...]:
+    return build(rows).sums(model.logits(rows.features), model.offsets)[0]
+
+
+def _sums_and_slopes(
+    build: Callable[[TrainingRows], Any], model: LinearModel, by_sums: Any, rows: TrainingRows
+) -> tuple[tuple[Any, ...], Floats, Floats]:
+    surrogate = build(rows)
+    sums, kept = surrogate.sums(model.logits(rows.features), model.offsets)
+    by_scores, by_offsets = surrogate.slopes(kept, by_sums)
+    return sums, model.slopes(rows.features, by_scores), by_offsets
+
+
+def _curvature(model: LinearModel, rows: TrainingRows) -> list[Floats]:
+    features, shares = rows.features, rows.shares
+    p = softmax(model.logits(features), 1)
+    curvature = p * (1.0 - p) * shares[:, None]
+    curvature = curvature[:, 1:] if p.shape[1] == 2 else curvature
+    features = _with_ones(features)
+    size = features.shape[1]
+    if size > MAX_FACTORED or curvature.shape[1] * size**2 > MAX_ENTRIES:
+        squares = features.multiply(features) if issparse(features) else features * features
+        return [np.asarray(squares.T @ column).ravel() for column in curvature.T]
+    return [_sandwich(features, column) for column in curvature.T]
+
+
+def _sandwich(features: Any, column: Floats) -> Floats:
+    """X^T diag(column) X."""
+    weighted = features.multiply(column[:, None]).tocsr() if issparse(features) else features * column[:, None]
+    product = features.T @ weighted
+    return product.toarray() if issparse(product) else product
+
+
+def newton_terms(model: LinearModel, rows: TrainingRows) -> tuple[float, Floats, Floats]:
+    """Mean cross-entropy, its gradient (p + 1, m), and its Hessian by the parameters of one column after the other."""
+    cross_entropy, features, shares = CrossEntropy(rows), _with_ones(rows.features), rows.shares
+    (loss,), probability = cross_entropy.sums(model.logits(rows.features), model.offsets)
+    own = probability[:, 1:] if probability.shape[1] == 2 else probability
+    columns, blocks = range(own.shape[1]), dict[tuple[int, int], Floats]()
+    for i, j in combinations_with_replacement(columns, 2):
+        blocks[i, j] = blocks[j, i] = _sandwich(features, shares * own[:, i] * ((i == j) - own[:, j]))
+    hessian = np.block([[blocks[i, j] for j in columns] for i in columns])
+    by_scores, _ = cross_entropy.slopes(probability, 1.0)
+    return loss, model.slopes(rows.features, by_scores), hessian
+
+
+def _with_ones(features: Any) -> Any:
+    """The features with a column of ones for the intercept."""
+    ones = np.ones((features.shape[0], 1))
+    return hstack([features, ones], format="csr") if issparse(features) else np.hstack([features, ones])
