@@ -43,25 +43,6 @@ def wait_for(condition):
         time.sleep(0.005)
 
 
-def run_counted(file, function, *arguments):
-    """Call a function, and write how many calls of Python functions it takes."""
-    n_calls = 0
-
-    def count(frame, event, argument):
-        nonlocal n_calls
-        n_calls += event == "call"
-
-    sys.setprofile(count)
-    function(*arguments)
-    sys.setprofile(None)
-    file.write_text(str(n_calls))
-
-
-def run_killed(n_calls, function, *arguments):
-    die_after(n_calls)
-    function(*arguments)
-
-
 def die_after(n_calls):
     """Kill this process when it has called this many more functions of Python: a moment that no clock decides."""
     left = n_calls

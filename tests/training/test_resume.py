@@ -1,9 +1,5 @@
 """Checkpoints in the middle of an epoch, of a group of batches and of an annealing: training resumes with the same bits."""
 
-import multiprocessing
-import random
-import signal
-
 import pytest
 import torch
 from pytorch_optimizer import SAM
@@ -12,8 +8,6 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 import metricfit as mf
 from metricfit.training import Batches, Trainer, anneal
-from tests.processes import PATIENCE, run_counted, run_killed
-from tests.training import killed_worker
 from tests.training.common import cpu_trainer, data, same
 
 ROWS = data(70)
@@ -156,31 +150,3 @@ def test_an_epoch_that_fails_is_left(tmp_path):
         trainer.fit(failing, ROWS, epochs=1)
     assert trainer.unfinished is None
     assert trainer.fit(failing[:-1], ROWS, epochs=1)[0]["step"] == 14
-
-
-@pytest.mark.slow
-def test_killed_at_random_moments(tmp_path):
-    """A process that is killed five times ends with the weights of one that is not, bit for bit."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([killed_worker.__name__])
-
-    def run(function, *arguments):
-        process = context.Process(target=function, args=arguments)
-        process.start()
-        process.join(PATIENCE)
-        return process.exitcode
-
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    whole.mkdir()
-    killed.mkdir()
-    assert run(run_counted, tmp_path / "calls", killed_worker.train, whole) == 0
-    n_calls, file, moments = int((tmp_path / "calls").read_text()), killed / "checkpoint", random.Random(0)
-    for _ in range(5):
-        before = file.read_bytes() if file.exists() else b""
-        moment = int(moments.uniform(0.1, 0.18) * n_calls)  # five of them are less than the whole
-        assert run(run_killed, moment, killed_worker.train, killed) == -signal.SIGKILL
-        assert file.read_bytes() != before  # it has got further than the one before
-    assert run(killed_worker.train, killed) == 0
-    weights = [torch.load(folder / "weights") for folder in (whole, killed)]
-    assert same(*weights)
-    assert len(weights[0]["temperatures"].unique()) > 1
