@@ -15,7 +15,6 @@ import metricfit as mf
 from metricfit import schedules
 from metricfit.training import Batches
 from tests.training.common import cpu_trainer, data, same
-from tests.training.test_step import SCHEDULES
 
 ROWS = data(60)
 
@@ -82,12 +81,7 @@ def sharpness_aware(parameters, **options):
     ("optimizer", "options"),
     [
         (torch.optim.SGD, {}),
-        (torch.optim.SGD, {"momentum": 0.9, "nesterov": True}),
         (torch.optim.AdamW, {"amsgrad": True}),
-        (torch.optim.Adagrad, {}),
-        (torch.optim.RMSprop, {"centered": True, "momentum": 0.5}),
-        (torch.optim.NAdam, {}),
-        (torch.optim.Rprop, {}),
         (torch.optim.Adafactor, {}),
         (sharpness_aware, {"adaptive": True}),
     ],
@@ -195,20 +189,3 @@ class TestSave:
         for impossible in (file / "inside", file.parent):
             with pytest.raises(OSError, match="folder"):
                 trainer.save(impossible, batches)
-
-
-@pytest.mark.parametrize("name", SCHEDULES)
-def test_schedules_of_torch(tmp_path, name):
-    def fitted(epochs, file=None):
-        trainer, batches = made()
-        trainer.lr = SCHEDULES[name](trainer.optimizer.optimizer)
-        if file is not None:
-            trainer.load(file, batches)
-        trainer.fit(batches, ROWS, epochs=epochs, checkpoint=tmp_path / "checkpoint")
-        return trainer
-
-    whole = fitted(4)
-    fitted(2)
-    resumed = fitted(4, tmp_path / "checkpoint")
-    assert [row["lr"] for row in resumed.history] == [row["lr"] for row in whole.history]
-    assert same(resumed.module.state_dict(), whole.module.state_dict())
