@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-import sklearn
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, cross_val_predict, cross_validate
+from sklearn.model_selection import GroupKFold, cross_val_predict
 
 import metricfit as mf
 
@@ -62,14 +61,6 @@ def test_rows_without_weight_take_their_costs_with_them():
     assert np.array_equal(weighted, one.fit(FEATURES[kept], Y[kept], costs=COSTS[kept]).predict(FEATURES, costs=COSTS))
 
 
-def test_costs_and_groups_are_routed():
-    with sklearn.config_context(enable_metadata_routing=True):
-        tuned = mf.OffsetClassifier(LogisticRegression(), COST, cv=2, random_state=0)
-        tuned.set_fit_request(costs=True).set_score_request(costs=True)
-        found = cross_validate(tuned, FEATURES, Y, params={"costs": COSTS}, cv=2)
-    assert (found["test_score"] < 0.0).all()
-
-
 def test_groups_stay_in_one_fold_of_a_metric_classifier():
     options = {"model": "linear", "C": 1.0, "random_state": 0}
     by_groups = mf.MetricClassifier("f1_macro", cv=GroupKFold(3), **options).fit(FEATURES, Y, groups=GROUPS)
@@ -92,31 +83,12 @@ def test_errors_say_what_to_try(build):
         build(subject_to="precision >= 0.5").fit(FEATURES, Y, costs=COSTS)
     with pytest.raises(ValueError, match="`costs` is for the columns that a metric `Cost` names"):
         build().set_params(metric="f1").fit(FEATURES, Y, costs=COSTS)
+    with pytest.raises(ValueError, match=r"the column 'amount'\. X has it: pass fit\(X, y, costs=X\)"):
+        build().fit(COSTS, Y)
+    with pytest.raises(ValueError, match="a group for every row, got 300 without"):
+        build().fit(FEATURES, Y, groups=[None] * 300, costs=COSTS)
 
 
 def test_scores_alone_do_not_decide():
     with pytest.raises(ValueError, match="Costs per row need more than scores"):
         linear().fit(FEATURES, Y, costs=COSTS).scores_and_probabilities(FEATURES)
-
-
-@pytest.mark.parametrize(
-    "classifier",
-    [
-        mf.MetricClassifier("f1_macro", model="linear", C=1.0, cv=3),
-        mf.OffsetClassifier(LogisticRegression(), "f1_macro", cv=3),
-    ],
-)
-def test_groups_that_are_missing_or_of_two_types(classifier):
-    names = np.array([f"group {number}" for number in GROUPS], object)
-    assert classifier.fit(FEATURES, Y, groups=names).predict(FEATURES).shape == Y.shape
-    for value, message in (
-        (None, "for every row, got 1 without"),
-        (np.nan, "for every row, got 1 without"),
-        (7, "of one type"),
-    ):
-        wrong = names.copy()
-        wrong[5] = value
-        with pytest.raises(ValueError, match=message):
-            classifier.fit(FEATURES, Y, groups=wrong)
-    with pytest.raises(ValueError, match="`groups` should have shape"):
-        classifier.fit(FEATURES, Y, groups=names[1:])

@@ -192,42 +192,33 @@ def assert_changed_array_is_refused(folder, name, change, problem):
 class TestTrees:
     """What would read foreign memory, or never end, if it reached the code that walks through trees."""
 
-    @of("extra_trees")
     @pytest.mark.parametrize(
-        ("name", "change", "problem"),
+        ("folder", "name", "change", "problem"),
         [
-            ("left_child", edit(0, 10**6), "a child in a tree is out of range"),
-            ("left_child", edit(0, -7), "a child in a tree is out of range"),
-            ("right_child", edit(0, 0), "a child in a tree is out of range"),  # a walk that never ends
-            ("right_child", edit(0, -1), "a child in a tree is out of range"),
-            ("feature", edit(0, 5), "a feature of a tree is out of range"),
-            ("feature", edit(0, -1), "a feature of a tree is out of range"),
-            ("value", edit((0, 0), np.inf), "a number is not finite"),
-            ("value", lambda array: array[:-1], "the shapes of its parts do not fit"),
-            ("ends", edit(0, 10**9), "a tree has no nodes"),
-            ("ends", edit(-1, 10**9), "nodes of trees are missing"),
-            ("ends", lambda array: array[:0], "a tree has no nodes"),
-            ("left_child", lambda array: array.long(), "numbers have the type"),
-            ("threshold", lambda array: array[:-1], "nodes of trees are missing"),
+            ("extra_trees", "left_child", edit(0, 10**6), "a child in a tree is out of range"),
+            ("extra_trees", "left_child", edit(0, -7), "a child in a tree is out of range"),
+            ("extra_trees", "right_child", edit(0, 0), "a child in a tree is out of range"),  # a walk that never ends
+            ("extra_trees", "right_child", edit(0, -1), "a child in a tree is out of range"),
+            ("extra_trees", "feature", edit(0, 5), "a feature of a tree is out of range"),
+            ("extra_trees", "feature", edit(0, -1), "a feature of a tree is out of range"),
+            ("extra_trees", "value", edit((0, 0), np.inf), "a number is not finite"),
+            ("extra_trees", "value", lambda array: array[:-1], "the shapes of its parts do not fit"),
+            ("extra_trees", "ends", edit(0, 10**9), "a tree has no nodes"),
+            ("extra_trees", "ends", edit(-1, 10**9), "nodes of trees are missing"),
+            ("extra_trees", "ends", lambda array: array[:0], "a tree has no nodes"),
+            ("extra_trees", "left_child", lambda array: array.long(), "numbers have the type"),
+            ("extra_trees", "threshold", lambda array: array[:-1], "nodes of trees are missing"),
+            ("boosting", "left", edit(0, 10**6), "a child in a tree is out of range"),
+            ("boosting", "right", edit(0, 0), "a child in a tree is out of range"),
+            ("boosting", "feature_idx", edit(0, 5), "a feature of a tree is out of range"),
+            ("boosting", "sets", lambda array: array[:-1], "the shapes of its parts do not fit"),
+            ("boosting", "sets", lambda array: array[:, :4], "the shapes of its parts do not fit"),
+            ("boosting", "is_categorical", lambda array: 1 - array, "a set is not of a category"),
+            ("boosting", "start", lambda array: array[:-1], "the shapes of its parts do not fit"),
         ],
+        indirect=["folder"],
     )
-    def test_a_forest(self, folder, name, change, problem):
-        assert_changed_array_is_refused(folder, f"estimator.{name}", change, problem)
-
-    @of("boosting")
-    @pytest.mark.parametrize(
-        ("name", "change", "problem"),
-        [
-            ("left", edit(0, 10**6), "a child in a tree is out of range"),
-            ("right", edit(0, 0), "a child in a tree is out of range"),
-            ("feature_idx", edit(0, 5), "a feature of a tree is out of range"),
-            ("sets", lambda array: array[:-1], "the shapes of its parts do not fit"),
-            ("sets", lambda array: array[:, :4], "the shapes of its parts do not fit"),
-            ("is_categorical", lambda array: 1 - array, "a set is not of a category"),
-            ("start", lambda array: array[:-1], "the shapes of its parts do not fit"),
-        ],
-    )
-    def test_boosting(self, folder, name, change, problem):
+    def test_a_changed_array(self, folder, name, change, problem):
         assert_changed_array_is_refused(folder, f"estimator.{name}", change, problem)
 
     @of("boosting")
@@ -291,24 +282,14 @@ def test_an_entry_of_another_type(folder, value):
         {"feature_names_in": ["size"]},
         {"temperature": -1.0},
         {"forms": ["pickle"]},
+        {"classes": {"dtype": "<U1", "values": ["a", "a", "b"]}},
+        {"classes": {"dtype": "<U1", "values": ["a", "b", 3]}},
+        {"classes": {"dtype": "<M8[s]", "values": ["a", "b", "c"]}},
+        {"classes": {"dtype": "|i1", "values": [1, 2, 300]}},
     ],
 )
 def test_entries_that_do_not_fit(folder, change):
     write_description(folder, {**read_description(folder), **change})
-    assert_refused(folder)
-
-
-@pytest.mark.parametrize(
-    "classes",
-    [
-        {"dtype": "<U1", "values": ["a", "a", "b"]},
-        {"dtype": "<U1", "values": ["a", "b", 3]},
-        {"dtype": "<M8[s]", "values": ["a", "b", "c"]},
-        {"dtype": "|i1", "values": [1, 2, 300]},
-    ],
-)
-def test_classes(folder, classes):
-    write_description(folder, {**read_description(folder), "classes": classes, "pos_label": None, "class_order": []})
     assert_refused(folder)
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -135,6 +135,11 @@ class TestOffsetClassifier:
         features, target = data()
         with pytest.raises(TypeError, match="`estimator` should have predict_proba or decision_function"):
             OffsetClassifier(Silent(5.0), "f1").fit(features, target)
+
+    @pytest.mark.parametrize("regressor", [LinearRegression(), make_pipeline(StandardScaler(), LinearRegression())])
+    def test_regressors_are_refused(self, regressor):
+        with pytest.raises(TypeError, match="`estimator` should be a classifier, got the regressor"):
+            OffsetClassifier(regressor, "f1").fit(*data())
 
     @pytest.mark.parametrize(("metric", "smooth"), [("f1", True), ("recall", False), ("precision", False)])
     @pytest.mark.parametrize(

@@ -181,13 +181,6 @@ class TestRoundTrip:
             trusted = {} if name == "boosting" else {"trusted": (*LIGHTGBM, *XGBOOST)}
             assert_round_trip(estimator.fit(features, labels), features, tmp_path / name, **trusted)
 
-    def test_chunks_give_the_same(self, tmp_path):
-        estimator, features = fit("auto")
-        estimator.save(tmp_path / "model")
-        loaded = MetricClassifier.load(tmp_path / "model")
-        chunks = [loaded.predict_proba(features[start : start + 50]) for start in range(0, len(features), 50)]
-        assert (np.concatenate(chunks) == estimator.predict_proba(features)).all()
-
 
 def test_without_skops_it_says_what_to_install(monkeypatch, tmp_path):
     estimator, _ = fit(lightgbm())

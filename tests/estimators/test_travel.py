@@ -58,14 +58,6 @@ def test_a_rule_is_the_last_step_of_a_pipeline(fitted):
     assert set(cross_val_predict(rule_pipeline(fitted), FEATURES, Y)) == {0, 1}
 
 
-@pytest.mark.usefixtures("routing")
-def test_groups_are_routed_to_a_rule(fitted):
-    rule = mf.DecisionRule("f1", kind="probability").set_fit_request(groups=True)
-    pipeline = make_pipeline(FunctionTransformer(fitted.predict_proba), rule).fit(FEATURES, Y, groups=GROUPS)
-    alone = mf.DecisionRule("f1", kind="probability").fit(fitted.predict_proba(FEATURES), Y, groups=GROUPS)
-    assert pipeline[-1].score_interval_ == alone.score_interval_
-
-
 def test_frozen_estimators(fitted):
     by_prefit = mf.OffsetClassifier(fitted, "f1", cv="prefit").fit(FEATURES[REST], Y[REST])
     for cv in ("prefit", 5):
