@@ -141,21 +141,18 @@ class TestRule:
         cost = Cost({(1, 0): "amount", (0, 1): 1.0})
         rule = DecisionRule(cost, abstain_cost=0.5).fit(p, labels, costs={"amount": amount})
         answers = rule.predict(p, costs={"amount": amount})
-        q = rule.actions_.worth.calibration.probabilities(np.log(p))
-        expected = np.where(answers == 1, q[:, 0], q[:, 1] * amount)
-        assert (expected[answers != -1] < 0.5).all()
         assert 0 < (answers == -1).sum() < 500
-        wrong = np.where(rule.predicted_ == 1, labels == 0, (labels == 1) * amount)
-        assert rule.money_.total == pytest.approx(np.where(rule.predicted_ == -1, 0.5, wrong).sum())
-        paid = np.where(answers == -1, 0.5, np.where(answers == 1, labels == 0, (labels == 1) * amount))
-        assert rule.score(p, labels, costs={"amount": amount}) == pytest.approx(-paid.mean())
-        always = np.where(
-            DecisionRule(cost).fit(p, labels, costs={"amount": amount}).predict(p, costs={"amount": amount}) == 1,
-            q[:, 0],
-            q[:, 1] * amount,
-        )
-        assert (always[answers == -1] >= 0.5).all()
-        assert (always[answers != -1] < 0.5).all()
+
+        def paid(answers):
+            return np.where(answers == -1, 0.5, np.where(answers == 1, labels == 0, (labels == 1) * amount))
+
+        assert rule.money_.total == pytest.approx(paid(rule.predicted_).sum())
+        assert rule.score(p, labels, costs={"amount": amount}) == pytest.approx(-paid(answers).mean())
+        q = rule.actions_.worth.calibration.probabilities(np.log(p))
+        always = DecisionRule(cost).fit(p, labels, costs={"amount": amount}).predict(p, costs={"amount": amount})
+        expected = np.where(always == 1, q[:, 0], q[:, 1] * amount)
+        assert ((expected < 0.5) == (answers != -1)).all()
+        assert (always == answers)[answers != -1].all()
 
     def test_the_money_of_a_limit_is_that_of_answered_rows(self):
         """The cost of no answer is not known."""
