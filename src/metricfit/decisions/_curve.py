@@ -12,8 +12,8 @@ from scipy.stats import chi2
 
 from metricfit._typing import Floats
 from metricfit.decisions._constraints import SHARES
-from metricfit.decisions._hard import metric_values, row_blocks
-from metricfit.decisions._intervals import Z, as_share, binomial_interval, bounded_interval, pseudo_rows, values_and_slopes
+from metricfit.decisions._hard import metric_values, row_blocks, values_and_slopes
+from metricfit.decisions._intervals import Z, as_share, binomial_interval, bounded_interval, pseudo_rows
 from metricfit.decisions._promise import Path
 from metricfit.decisions._rows import Rows
 from metricfit.decisions._smoothed import softmax_and_normalizer

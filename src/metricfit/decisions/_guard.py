@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._hard import hard_confusion
+from metricfit.decisions._hard import hard_confusion, metric_values, values_and_slopes
 from metricfit.metrics import Metric
 
 CAUTION = 0.5  # standard errors; how it was chosen: docs/guide/classifier.md
@@ -32,11 +31,10 @@ class Guard:
     metric: Metric
 
     def value(self, predicted: Ints) -> float:
-        value = float(self.metric(torch.from_numpy(self._matrix(predicted))))
+        value = float(metric_values(self.metric, self._matrix(predicted)))
         return -np.inf if np.isnan(value) else value
 
     def standard_error(self, predicted: Ints) -> float:
-        """Standard error of the metric."""
         return self._error(self._influence(predicted))
 
     def difference_error(self, one: Ints, other: Ints) -> float:
@@ -73,10 +71,8 @@ class Guard:
         return hard_confusion(predicted, self.labels, self.weight, self.n_classes)
 
     def _influence(self, predicted: Ints) -> Floats:
-        matrix = torch.from_numpy(self._matrix(predicted)).requires_grad_()
-        with torch.enable_grad():
-            (slope,) = torch.autograd.grad(self.metric.value(matrix), matrix)
-        return np.nan_to_num(slope.numpy())[self.labels, predicted]
+        _, (slopes,) = values_and_slopes(self.metric, self._matrix(predicted)[None])
+        return slopes[self.labels, predicted]
 
     def _error(self, influence: Floats) -> float:
         return float(np.sqrt(self.weight @ (influence * influence)))

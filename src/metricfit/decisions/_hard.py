@@ -54,6 +54,15 @@ def metric_values(metric: Metric, matrices: Floats) -> Floats:
     return metric(tensor).numpy()
 
 
+def values_and_slopes(metric: Metric, matrices: Floats) -> tuple[Floats, Floats]:
+    """The metric of each matrix of (m, k, k) and its derivative by the matrix."""
+    leaves = torch.tensor(matrices, requires_grad=True)
+    with torch.enable_grad():
+        values = torch.stack([metric(one) for one in leaves]) if isinstance(metric, Custom) else metric(leaves)
+        (slopes,) = torch.autograd.grad(values.sum(), leaves)
+    return values.detach().nan_to_num().numpy(), slopes.nan_to_num().numpy()
+
+
 def counts_values(metric: CountsMetric, hits: Floats, support: Floats, predicted: Floats) -> Floats:
     """The metric of many predictions at once, from hits and predictions (..., k) and the support (k,)."""
     right, true = torch.from_numpy(hits), torch.from_numpy(support)

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import torch
 from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._constraints import ACCURACY, COST, SHARES, ClassConstraint, Share, ShareMetric
 from metricfit.decisions._guard import Guard
-from metricfit.decisions._hard import metric_values
+from metricfit.decisions._hard import metric_values, values_and_slopes
 from metricfit.decisions._rows import Rows
-from metricfit.metrics import Custom, FBeta, Jaccard, Metric, Precision, Recall
+from metricfit.metrics import FBeta, Jaccard, Metric, Precision, Recall
 
 LEVEL, Z = 0.95, 1.959964  # of all intervals, and its normal quantile
 PSEUDO_ROWS = 4.0  # two hits and two misses (Agresti and Coull, 1998)
@@ -122,15 +121,6 @@ def ends(interval: Interval) -> str:
 def pseudo_rows(matrices: Floats) -> Floats:
     """Four rows for the cells of matrices (..., k, k), in the classes that have rows."""
     return np.where(matrices.sum(-1, keepdims=True) > 0.0, PSEUDO_ROWS / matrices.shape[-1] ** 2, 0.0) * np.ones_like(matrices)
-
-
-def values_and_slopes(metric: Metric, matrices: Floats) -> tuple[Floats, Floats]:
-    """The metric of each matrix of (m, k, k) and its derivative by the matrix."""
-    leaves = torch.tensor(matrices.copy(), requires_grad=True)
-    with torch.enable_grad():
-        values = torch.stack([metric(one) for one in leaves]) if isinstance(metric, Custom) else metric(leaves)
-        (slopes,) = torch.autograd.grad(values.sum(), leaves)
-    return values.detach().nan_to_num().numpy(), slopes.nan_to_num().numpy()
 
 
 def bounded_interval(value: Floats | float, error: Floats | float, bounds: tuple[float, float]) -> tuple[Floats, Floats]:

@@ -28,8 +28,8 @@ from metricfit import metrics
 from metricfit._printable import listed
 from metricfit._score_names import column_names, in_order_of, labels_of_names
 from metricfit._typing import Floats, Ints
-from metricfit.decisions._hard import hard_confusion
-from metricfit.decisions._intervals import Judgement, Z, bounded_interval, values_and_slopes
+from metricfit.decisions._hard import hard_confusion, values_and_slopes
+from metricfit.decisions._intervals import Judgement, Z, bounded_interval
 from metricfit.decisions._onnx import OnnxGraph
 from metricfit.decisions._rows import sums_by_draw
 from metricfit.decisions._scores import LEAST_PROBABILITY, as_floats, read_label_logits

@@ -58,11 +58,6 @@ def take_step(trainer: Trainer, group: list[Any], scale: float | None, measure: 
     return step
 
 
-def takes_two_steps(optimizer: Any) -> bool:
-    """Whether an optimizer, such as SAM, moves to nearby weights first, and takes its step by the gradient there."""
-    return hasattr(optimizer, "first_step") and hasattr(optimizer, "second_step")
-
-
 def _compute_gradient(trainer: Trainer, group: list[Any], scale: float | None, measure: bool) -> Step:
     trainer.optimizer.zero_grad()
     if len(group) == 1:

@@ -34,7 +34,7 @@ from metricfit.training._data import (
 )
 from metricfit.training._distributed import Fabric, check_same_call, in_step, sums_over_processes
 from metricfit.training._epoch import Epoch
-from metricfit.training._step import join_outputs, split_outputs, take_step, takes_two_steps
+from metricfit.training._step import join_outputs, split_outputs, take_step
 
 RULES = ("metric", "loss")  # of the held-out rows, by which the best weights are found and training stops
 
@@ -111,7 +111,7 @@ class Trainer:
     ) -> None:
         _check_schedule(lr, optimizer)
         self.accumulate = int(check_number(accumulate, "accumulate", 1))
-        self.takes_two_steps = takes_two_steps(optimizer)
+        self.takes_two_steps = hasattr(optimizer, "first_step") and hasattr(optimizer, "second_step")  # as SAM does
         self.fabric = fabric or Fabric(devices=1)
         self.loss = self.fabric.to_device(loss) if isinstance(loss, nn.Module) else loss
         self.module, self.optimizer = self.fabric.setup(module, optimizer)
