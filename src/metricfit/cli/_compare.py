@@ -44,7 +44,7 @@ NOT_REPEATED = ("cluster", "as_json")  # options of `compare` that say nothing a
 class CompareOptions(TableOptions):
     """Options of ``metricfit compare``."""
 
-    data: Annotated[Path, typer.Argument(help=FORMATS, show_default=False)]
+    data: Annotated[Path, typer.Argument(help=FORMATS)]
     models: Annotated[
         str | None,
         typer.Option(

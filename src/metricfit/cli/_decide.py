@@ -48,7 +48,7 @@ _OF_ROWS = re.compile(r".+_samples|subset_accuracy")  # metrics of several label
 class DecideOptions:
     """Options of ``metricfit decide``."""
 
-    data: Annotated[Path, typer.Argument(help=f"{FORMATS} Each row has a label and its scores.", show_default=False)]
+    data: Annotated[Path, typer.Argument(help=f"{FORMATS} Each row has a label and its scores.")]
     target: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,8 +70,7 @@ class DecideOptions:
         typer.Option(
             help='Costs of wrong answers instead of a metric: "fraud,ok=amount; ok,fraud=5" (true class, predicted class), or '
             "a CSV file with a row per true class and a column per predicted class. A cost is a number, or a column "
-            "with a number for each row.",
-            show_default=False,
+            "with a number for each row."
         ),
     ] = None
     scores: Annotated[
@@ -89,24 +88,17 @@ class DecideOptions:
     fallback: Fallback = None
     budget: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Limit on the predictions of a class in each file: fraud=200 rows, or fraud=2%. Can be repeated.",
-            show_default=False,
-        ),
+        typer.Option(help="Limit on the predictions of a class in each file: fraud=200 rows, or fraud=2%. Can be repeated."),
     ] = None
     abstain: Annotated[
         str | None,
         typer.Option(
-            help='Answer only as many rows as a limit on their error allows: "error <= 0.02". --confidence promises it.',
-            show_default=False,
+            help='Answer only as many rows as a limit on their error allows: "error <= 0.02". --confidence promises it.'
         ),
     ] = None
     abstain_cost: Annotated[
         float | None,
-        typer.Option(
-            help="Cost of a row without an answer. A wrong answer costs 1, or as in --cost.",
-            show_default=False,
-        ),
+        typer.Option(help="Cost of a row without an answer. A wrong answer costs 1, or as in --cost."),
     ] = None
     abstain_label: Annotated[
         str | None, typer.Option(help="Label of rows without an answer.", show_default="-1 among numbers, abstain among names")
@@ -124,28 +116,21 @@ class DecideOptions:
         str | None,
         typer.Option(
             help="All classes in order, separated by commas, including classes without rows. The columns of --scores are in "
-            "this order if their names do not contain the classes.",
-            show_default=False,
+            "this order if their names do not contain the classes."
         ),
     ] = None
     groups: Annotated[
         str | None,
-        typer.Option(
-            "--groups", "--group", help="Column of groups: rows with the same value depend on each other.", show_default=False
-        ),
+        typer.Option("--groups", "--group", help="Column of groups: rows with the same value depend on each other."),
     ] = None
-    weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.", show_default=False)] = None
-    prevalence: Annotated[
-        str | None, typer.Option(help="Class shares where the rule will be used: fraud=0.003.", show_default=False)
-    ] = None
+    weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.")] = None
+    prevalence: Annotated[str | None, typer.Option(help="Class shares where the rule will be used: fraud=0.003.")] = None
     adapt: Annotated[
         Path | None,
-        typer.Option(
-            help="File of new scores without labels. The rule is adjusted to their class shares.", show_default=False
-        ),
+        typer.Option(help="File of new scores without labels. The rule is adjusted to their class shares."),
     ] = None
-    out: Annotated[Path | None, typer.Option(help="JSON file to write the rule to.", show_default=False)] = None
-    report: Annotated[Path | None, typer.Option(help="HTML report to write.", show_default=False)] = None
+    out: Annotated[Path | None, typer.Option(help="JSON file to write the rule to.")] = None
+    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None
     header: Header = None
     delimiter: Delimiter = None
     encoding: Encoding = None

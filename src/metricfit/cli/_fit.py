@@ -52,11 +52,10 @@ class FitOptions(TableOptions):
     data: Annotated[
         list[Path],
         typer.Argument(
-            help=f"{FORMATS} Several Parquet files, a pattern such as 'part-*.parquet' or a folder of them are read in parts.",
-            show_default=False,
+            help=f"{FORMATS} Several Parquet files, a pattern such as 'part-*.parquet' or a folder of them are read in parts."
         ),
     ]
-    out: Annotated[Path, typer.Option(help="Folder to create for the model and report.html.", show_default=False)]
+    out: Annotated[Path, typer.Option(help="Folder to create for the model and report.html.")]
     model: Annotated[
         str,
         typer.Option(help=f"Model to fit: auto, {', '.join(MODELS)}. For files in parts: auto, linear, {IN_PARTS}."),

@@ -16,9 +16,7 @@ from metricfit.cli._model import SCORES_FILE, TABLE_FILE, describe, read_json
 
 
 def inspect(
-    model: Annotated[
-        Path, typer.Argument(help="Folder that `metricfit fit` wrote, or rule of `metricfit decide`.", show_default=False)
-    ],
+    model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote, or rule of `metricfit decide`.")],
     as_json: options.AsJson = False,
 ) -> None:
     """Describe a saved model or rule.

@@ -36,16 +36,11 @@ Costs = Annotated[
     str | None,
     typer.Option(
         help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a '
-        "CSV file with a row per true class and a column per predicted class.",
-        show_default=False,
+        "CSV file with a row per true class and a column per predicted class."
     ),
 ]
-Constraints = Annotated[
-    str | None, typer.Option(help='Constraints, such as "precision >= 0.9 and recall[fraud] >= 50%".', show_default=False)
-]
-Confidence = Annotated[
-    float | None, typer.Option(help="Promise the constraints with this probability, such as 0.9.", show_default=False)
-]
+Constraints = Annotated[str | None, typer.Option(help='Constraints, such as "precision >= 0.9 and recall[fraud] >= 50%".')]
+Confidence = Annotated[float | None, typer.Option(help="Promise the constraints with this probability, such as 0.9.")]
 Calibration = Annotated[
     float | None,
     typer.Option(
@@ -115,7 +110,7 @@ class TableOptions:
     ] = None
     classes: Annotated[
         str | None,
-        typer.Option(help="All classes in order, separated by commas, for metrics that need it.", show_default=False),
+        typer.Option(help="All classes in order, separated by commas, for metrics that need it."),
     ] = None
     drop: Annotated[list[str] | None, typer.Option(help="Columns to drop: names or numbers, separated by commas.")] = None
     numeric: Annotated[
@@ -138,18 +133,13 @@ class TableOptions:
     ] = 0
     group: Annotated[
         str | None,
-        typer.Option(
-            help="Column of groups: rows with the same value stay together, in the training or in the test rows.",
-            show_default=False,
-        ),
+        typer.Option(help="Column of groups: rows with the same value stay together, in the training or in the test rows."),
     ] = None
     time: Annotated[
         str | None,
-        typer.Option(help="Column of dates or numbers: train on the past, test on the future.", show_default=False),
+        typer.Option(help="Column of dates or numbers: train on the past, test on the future."),
     ] = None
-    test: Annotated[Path | None, typer.Option(help="File of test rows, instead of cross-validation.", show_default=False)] = (
-        None
-    )
+    test: Annotated[Path | None, typer.Option(help="File of test rows, instead of cross-validation.")] = None
     keep_shared: Annotated[
         bool, typer.Option("--keep-shared", help="Also score rows of --test that occur in the training file.")
     ] = False
@@ -162,8 +152,7 @@ class TableOptions:
         float | None,
         typer.Option(
             help="Time limit in seconds for each fit of the ensemble, such as 60, which it uses to train more members. There "
-            "is one fit per split (10 by default), and `fit` adds one for all rows, so 60 takes about 11 minutes.",
-            show_default=False,
+            "is one fit per split (10 by default), and `fit` adds one for all rows, so 60 takes about 11 minutes."
         ),
     ] = None
     jobs: Jobs = 1

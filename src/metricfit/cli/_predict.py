@@ -46,14 +46,11 @@ Say = Callable[[str], None]
 class PredictOptions:
     """Options of ``metricfit predict``."""
 
-    model: Annotated[
-        Path, typer.Argument(help="Folder that `metricfit fit` wrote, or file of `metricfit decide`.", show_default=False)
-    ]
+    model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote, or file of `metricfit decide`.")]
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="CSV, TSV, ARFF, Parquet, JSON Lines or Excel files with the model's columns, or with scores; - is stdin.",
-            show_default=False,
+            help="CSV, TSV, ARFF, Parquet, JSON Lines or Excel files with the model's columns, or with scores; - is stdin."
         ),
     ]
     out: Annotated[
