@@ -14,7 +14,8 @@ import typer
 
 from metricfit._errors import ClusterError, UsageError
 from metricfit.cli import run_app
-from metricfit.cli._options import Cluster, say, workers
+from metricfit.cli._arguments import say, workers
+from metricfit.cli._options import Cluster
 
 if TYPE_CHECKING:
     from reproductions._experiment import Experiment

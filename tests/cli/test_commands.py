@@ -9,7 +9,7 @@ import pytest
 
 import metricfit as mf
 from metricfit._errors import UsageError
-from metricfit.cli._model import REPORT_FILE, TABLE_FILE
+from metricfit.cli._inspect import REPORT_FILE, TABLE_FILE
 from metricfit.metrics import names
 from tests.cli.conftest import HEADER, LINEAR, SHORT, hidden, rows
 

@@ -10,7 +10,8 @@ from pyarrow import csv
 from sklearn.metrics import accuracy_score, f1_score
 
 import metricfit as mf
-from metricfit.cli._compare import CompareOptions, after_compare, after_fit
+from metricfit.cli._compare import after_compare, after_fit
+from metricfit.cli._options import CompareOptions
 from tests.cli.conftest import HEADER, LINEAR, rows
 from tests.comparison.made import around, compare_scores
 

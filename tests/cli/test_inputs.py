@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from metricfit._errors import DataError, UsageError
-from metricfit.cli._compare import CompareOptions
 from metricfit.cli._inputs import read_inputs
 from metricfit.cli._main import QUESTIONS
+from metricfit.cli._options import CompareOptions
 from metricfit.metrics import Cost, resolve_metric
 from metricfit.profile import profile_table
 
@@ -185,7 +185,7 @@ class TestColumns:
             shuffled.append(arguments[-1])
             return profile_table(*arguments)
 
-        monkeypatch.setattr("metricfit.profile.profile_table", remember)
+        monkeypatch.setattr("metricfit.cli._inputs.profile_table", remember)
         frame(40, seed=5).assign(level="bad", customer="c", day="2025-01-01").to_csv(tmp_path / "new.csv", index=False)
         for options in ({}, {"group": "customer"}, {"time": "day"}, {"test": tmp_path / "new.csv"}):
             read(loans, **options)

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from metricfit._errors import DataError, UsageError
 from metricfit._extras import MissingExtraError
-from metricfit.cli._options import parse_delimiter
+from metricfit.cli._arguments import parse_delimiter
 from metricfit.data import Column, TableSchema, input_file, layout_of, read_chunks, read_table, split_target
 from metricfit.data import _read as reading
 from metricfit.data._formats import column_of

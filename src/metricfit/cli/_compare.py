@@ -5,34 +5,34 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
 
+from metricfit import methods as known_methods
 from metricfit._errors import PartialError
+from metricfit._files import check_free, new_file
 from metricfit._printable import printable_lines, shorten
+from metricfit.cli._arguments import changed, check_importance, in_options, parse_names, say, workers
 from metricfit.cli._inputs import read_inputs
-from metricfit.cli._options import (
-    FORMATS,
-    MODELS,
-    Overwrite,
-    TableOptions,
-    changed,
-    check_importance,
-    in_options,
-    parse_names,
-    say,
-    workers,
+from metricfit.cli._options import MODELS, CompareOptions, TableOptions
+from metricfit.comparison import (
+    TRIVIAL,
+    Comparison,
+    Estimate,
+    InterruptedComparison,
+    Limits,
+    better_metric,
+    check_request,
+    fit_options,
+    p_in_words,
 )
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    from metricfit.comparison import Comparison, Estimate, Limits
+from metricfit.report import Run, page
 
 WIDE = 110  # characters, for the intervals of differences
 MAX_LETTERS = 30  # of the name of a model in the table
@@ -40,48 +40,9 @@ MAX_HEAD = 23  # letters of the name of a metric: as many as its cells have
 NOT_REPEATED = ("cluster", "as_json")  # options of `compare` that say nothing about the next command
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompareOptions(TableOptions):
-    """Options of ``metricfit compare``."""
-
-    data: Annotated[Path, typer.Argument(help=FORMATS)]
-    models: Annotated[
-        str | None,
-        typer.Option(
-            help="Models to compare, separated by commas: linear, boosting, extra_trees, mlp, ensemble.",
-            show_default="linear,boosting,ensemble",
-        ),
-    ] = None
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            help="Methods of the linear model and mlp to compare, separated by commas. threshold is always included.",
-            show_default="all, for the linear model",
-        ),
-    ] = None
-    margin: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            help="A simpler model is recommended if it is shown to be within this distance of the best. In units of the "
-            "metric; for --cost, a share of the cost of a constant answer.",
-        ),
-    ] = 0.01
-    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None
-    overwrite: Overwrite = False
-
-
 def compare(options: CompareOptions) -> None:
-    """Compare models and methods on the same cross-validation splits.
-
-    The report also shows the data, what the gain means in rows, and which columns each model uses.
-    """
-    from metricfit._files import check_free, new_file
-    from metricfit.comparison import InterruptedComparison, check_request
-    from metricfit.methods import names as known_methods
-
     models = parse_names(options.models, "--models", "model", MODELS)
-    methods = parse_names(options.methods, "--methods", "method", known_methods())
+    methods = parse_names(options.methods, "--methods", "method", known_methods.names())
     with in_options():
         check_request(models=models, methods=methods, subject_to=options.subject_to, time_limit=options.time_limit)
     interrupt: InterruptedComparison | None = None
@@ -98,8 +59,6 @@ def compare(options: CompareOptions) -> None:
             interrupt, found = error, error.partial
     next_command = after_compare(options, found) if interrupt is None else ""
     if options.report is not None and interrupt is None:
-        from metricfit.report import Run, page
-
         with new_file(options.report, options.overwrite) as file:
             text = page(found, Run.now(inputs.name, inputs.table.target, next_command), profile=inputs.profile)
             file.write_text(text, encoding="utf-8")
@@ -117,8 +76,6 @@ def compare(options: CompareOptions) -> None:
 
 def console() -> Console:
     """A console as wide as the terminal, or 120 characters wide without one."""
-    from rich.console import Console
-
     found = Console(highlight=False)
     return found if found.is_terminal else Console(highlight=False, width=120)
 
@@ -138,12 +95,6 @@ def show_comparison(comparison: Comparison, next_command: str = "") -> None:
 
 def _comparison_table(comparison: Comparison, width: int) -> RichTable:
     """The table; a narrow one has no intervals of differences, and folds long names."""
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    from metricfit.comparison import p_in_words
-
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("model", overflow="fold")
     if comparison.limits is not None:
@@ -168,10 +119,6 @@ def _comparison_table(comparison: Comparison, width: int) -> RichTable:
 
 def _limits_table(comparison: Comparison, limits: Limits, table: RichTable) -> RichTable:
     """With constraints: the metric, every constrained quantity, the splits that kept the limits, and those that refused."""
-    from rich.text import Text
-
-    from metricfit.comparison import TRIVIAL
-
     metric = shorten(comparison.metric_words.title, MAX_HEAD)
     for heading in (metric, *(shorten(name, MAX_HEAD) for name in limits.names), "kept", "refused", "fit, s"):
         table.add_column(Text(heading), justify="right", no_wrap=True)
@@ -192,8 +139,6 @@ def _value(value: float, low: float, high: float) -> str:
 
 def _plain(text: str) -> Text:
     """Text without markup, and with escapes for control characters."""
-    from rich.text import Text
-
     return Text(printable_lines(text))
 
 
@@ -208,8 +153,6 @@ def after_compare(options: CompareOptions, comparison: Comparison) -> str:
 
     A metric that is best for a constant answer chooses nothing: then it is `compare` by another metric.
     """
-    from metricfit.comparison import better_metric, fit_options
-
     shared = [field.name for field in fields(TableOptions) if field.name not in NOT_REPEATED]
     recommended, metric = comparison.verdict.recommended, None if comparison.limits else better_metric(comparison)
     if metric is not None:

@@ -6,24 +6,16 @@ import json
 import re
 import shlex
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any
 
-import typer
+import numpy as np
+from numpy.typing import NDArray
 
+from metricfit import data
 from metricfit._errors import DataError, UsageError
+from metricfit._files import check_free, new_file
 from metricfit._printable import listed, printable, quoted
-from metricfit.cli._metric import check_metric, parse_cost
-from metricfit.cli._options import (
-    FORMATS,
-    AsJson,
-    Confidence,
-    Constraints,
-    Delimiter,
-    Encoding,
-    Fallback,
-    Header,
-    Overwrite,
+from metricfit.cli._arguments import (
     announced_layout,
     file_name,
     find_columns,
@@ -32,121 +24,29 @@ from metricfit.cli._options import (
     say,
     split_names,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from metricfit.cli._score_files import LabelColumns, ScoreColumns
-    from metricfit.data import Layout
-    from metricfit.decisions import DecisionRule
+from metricfit.cli._metric import check_metric, parse_cost
+from metricfit.cli._options import DecideOptions
+from metricfit.cli._score_files import (
+    LabelColumns,
+    ScoreColumns,
+    budget_of,
+    find_classes,
+    find_score_columns,
+    labels_of,
+    read_label_rows,
+    read_score_rows,
+    score_schema,
+    shares_of,
+)
+from metricfit.decisions import DecisionRule
+from metricfit.metrics import name_of
+from metricfit.report import Run, decision_page
 
 MOST_SHOWN = 10  # classes in a note
 _OF_ROWS = re.compile(r".+_samples|subset_accuracy")  # metrics of several labels per row
 
 
-@dataclass(frozen=True, kw_only=True)
-class DecideOptions:
-    """Options of ``metricfit decide``."""
-
-    data: Annotated[Path, typer.Argument(help=f"{FORMATS} Each row has a label and its scores.")]
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column of the labels: name, or number from 1. For several labels per row, pass their columns of 0 and 1, "
-            "separated by commas.",
-            show_default="the last column",
-        ),
-    ] = None
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help="Metric to optimise; `metricfit metrics` lists them. recall@200 and precision@200 score the 200 best rows. "
-            "For several labels per row there are also f1_samples, jaccard_samples and subset_accuracy.",
-            show_default="f1 or f1_macro",
-        ),
-    ] = None
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            help='Costs of wrong answers instead of a metric: "fraud,ok=amount; ok,fraud=5" (true class, predicted class), or '
-            "a CSV file with a row per true class and a column per predicted class. A cost is a number, or a column "
-            "with a number for each row."
-        ),
-    ] = None
-    scores: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Columns of scores: names or numbers, separated by commas. One column is enough for two classes.",
-            show_default="found by the names of the classes",
-        ),
-    ] = None
-    kind: Annotated[Literal["auto", "probability", "log_probability", "logit"], typer.Option(help="Kind of the scores.")] = (
-        "auto"
-    )
-    subject_to: Constraints = None
-    confidence: Confidence = None
-    fallback: Fallback = None
-    budget: Annotated[
-        list[str] | None,
-        typer.Option(help="Limit on the predictions of a class in each file: fraud=200 rows, or fraud=2%. Can be repeated."),
-    ] = None
-    abstain: Annotated[
-        str | None,
-        typer.Option(
-            help='Answer only as many rows as a limit on their error allows: "error <= 0.02". --confidence promises it.'
-        ),
-    ] = None
-    abstain_cost: Annotated[
-        float | None,
-        typer.Option(help="Cost of a row without an answer. A wrong answer costs 1, or as in --cost."),
-    ] = None
-    abstain_label: Annotated[
-        str | None, typer.Option(help="Label of rows without an answer.", show_default="-1 among numbers, abstain among names")
-    ] = None
-    pos_label: Annotated[
-        str | None,
-        typer.Option(
-            "--pos-label",
-            "--positive",
-            help="Positive class of two. A single column of scores belongs to it.",
-            show_default="the class of a single column; else the larger of two numbers, or the rarer of two names",
-        ),
-    ] = None
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            help="All classes in order, separated by commas, including classes without rows. The columns of --scores are in "
-            "this order if their names do not contain the classes."
-        ),
-    ] = None
-    groups: Annotated[
-        str | None,
-        typer.Option("--groups", "--group", help="Column of groups: rows with the same value depend on each other."),
-    ] = None
-    weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.")] = None
-    prevalence: Annotated[str | None, typer.Option(help="Class shares where the rule will be used: fraud=0.003.")] = None
-    adapt: Annotated[
-        Path | None,
-        typer.Option(help="File of new scores without labels. The rule is adjusted to their class shares."),
-    ] = None
-    out: Annotated[Path | None, typer.Option(help="JSON file to write the rule to.")] = None
-    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None
-    header: Header = None
-    delimiter: Delimiter = None
-    encoding: Encoding = None
-    overwrite: Overwrite = False
-    as_json: AsJson = False
-
-
 def decide(options: DecideOptions) -> None:
-    """Find the best decision from the scores of any classifier.
-
-    The rows should be new to the classifier. Nothing is trained. The command fits an offset for each class, or a threshold
-    for two classes, to the metric and the constraints, and evaluates it on held-out rows. `metricfit predict rule.json
-    new_scores.csv` applies it.
-    """
-    from metricfit._files import check_free, new_file
-
     _check(options)
     for file in (options.out, options.report):
         if file is not None:
@@ -159,8 +59,6 @@ def decide(options: DecideOptions) -> None:
     out = options.out if decides else None
     next_command = "" if out is None else shlex.join(["metricfit", "predict", str(out), "new_scores.csv"])
     if options.report is not None:
-        from metricfit.report import Run, decision_page
-
         run = Run.now(inputs.name, inputs.target, next_command)
         with new_file(options.report, options.overwrite) as page:
             text = decision_page(adjusted, inputs.scores, inputs.rows.labels, run, inputs.rows.weight)
@@ -185,7 +83,7 @@ class _Inputs:
 
     name: str
     targets: list[str]
-    layout: Layout
+    layout: data.Layout
     rows: LabelColumns
     columns: ScoreColumns
     scores: NDArray[Any]
@@ -227,18 +125,6 @@ def _check(options: DecideOptions) -> None:
 
 
 def _read(options: DecideOptions) -> _Inputs:
-    import numpy as np
-
-    from metricfit import data
-    from metricfit.cli._score_files import (
-        find_classes,
-        find_score_columns,
-        labels_of,
-        read_label_rows,
-        read_score_rows,
-        score_schema,
-    )
-
     with data.input_file(options.data) as path:
         layout = announced_layout(path, options)
         targets = find_columns(options.target, layout.names, "--target") or [layout.names[-1]]
@@ -295,12 +181,8 @@ def _check_many(options: DecideOptions) -> None:
 
 
 def _fit(options: DecideOptions, inputs: _Inputs) -> DecisionRule:
-    from metricfit.cli._score_files import budget_of
-    from metricfit.decisions import DecisionRule
-
     is_number = all(type(label) is int for label in inputs.columns.classes)
     label = options.abstain_label
-
     rule = DecisionRule(
         inputs.metric,
         subject_to=options.subject_to,
@@ -341,11 +223,6 @@ def _say_inputs(options: DecideOptions, inputs: _Inputs) -> None:
 
 def _adjust(options: DecideOptions, inputs: _Inputs, rule: DecisionRule) -> DecisionRule:
     """The rule for the shares of the classes in ``--prevalence`` or ``--adapt``."""
-    import numpy as np
-
-    from metricfit import data
-    from metricfit.cli._score_files import read_score_rows, score_schema, shares_of
-
     if options.prevalence is not None:
         classes = np.array(inputs.columns.classes)
         shares = {data.label_like(name, classes, "--prevalence"): share for name, share in shares_of(options.prevalence)}
@@ -363,10 +240,6 @@ def _adjust(options: DecideOptions, inputs: _Inputs, rule: DecisionRule) -> Deci
 
 def _as_json(rule: DecisionRule, fitted: DecisionRule, inputs: _Inputs) -> dict[str, Any]:
     """The rule, and how good it is; scores are those of the rule before it was adjusted to other shares."""
-    import numpy as np
-
-    from metricfit.metrics import name_of
-
     return {
         "data": inputs.name,
         "target": inputs.targets if inputs.has_many else inputs.target,

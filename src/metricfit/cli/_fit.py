@@ -8,22 +8,17 @@ from __future__ import annotations
 import glob
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import numpy as np
 
+from metricfit import methods
 from metricfit._errors import DataError, UsageError
 from metricfit._extras import require
+from metricfit._files import check_free
 from metricfit._printable import printable
-from metricfit.cli._inputs import Inputs, check_options, read_inputs, say_contents
-from metricfit.cli._metric import choose_metric
-from metricfit.cli._options import (
-    FORMATS,
-    MODELS,
-    Fallback,
-    TableOptions,
+from metricfit.cli._arguments import (
     as_options,
     changed,
     check_importance,
@@ -34,10 +29,18 @@ from metricfit.cli._options import (
     split_names,
     workers,
 )
+from metricfit.cli._compare import after_fit, show_comparison
+from metricfit.cli._inputs import Inputs, check_options, read_inputs, say_contents
+from metricfit.cli._inspect import REPORT_FILE, SCORES_FILE, TABLE_FILE
+from metricfit.cli._metric import choose_metric
+from metricfit.cli._options import IN_PARTS, MODELS, FitOptions
+from metricfit.comparison import DEFAULT_MODELS, INNER_FOLDS, folds_of_groups, method_of_fit
+from metricfit.estimators import MetricClassifier, check_limits, save
+from metricfit.report import Run, page
+from metricfit.shards import check_scratch, find_files, fit_files, open_files, read_all_labels
 
 METHODS = ("cross_entropy", "threshold", "auto")  # for the linear model; fewer than `compare`, to save time
 _COLUMNS = {"dropped": "drop", "numeric": "numeric", "categorical": "categorical"}  # arguments and options
-IN_PARTS = "xgboost"  # the model of trees for files that are read in parts, and for these alone
 NOT_IN_PARTS = (  # options for a single table in memory
     *("group", "time", "test", "header", "delimiter", "encoding"),
     *("subject_to", "confidence", "calibration", "fallback", "time_limit"),
@@ -45,44 +48,7 @@ NOT_IN_PARTS = (  # options for a single table in memory
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class FitOptions(TableOptions):
-    """Options of ``metricfit fit``."""
-
-    data: Annotated[
-        list[Path],
-        typer.Argument(
-            help=f"{FORMATS} Several Parquet files, a pattern such as 'part-*.parquet' or a folder of them are read in parts."
-        ),
-    ]
-    out: Annotated[Path, typer.Option(help="Folder to create for the model and report.html.")]
-    model: Annotated[
-        str,
-        typer.Option(help=f"Model to fit: auto, {', '.join(MODELS)}. For files in parts: auto, linear, {IN_PARTS}."),
-    ] = "auto"
-    method: Annotated[
-        str,
-        typer.Option(
-            help="Training method: auto, cross_entropy or threshold. linear and mlp take all methods of `metricfit compare`.",
-        ),
-    ] = "auto"
-    fallback: Fallback = None
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Read a Parquet file in parts to save memory, for linear models and trees.")
-    ] = False
-    scratch: Annotated[
-        Path | None,
-        typer.Option(help="Folder for temporary files while files are read in parts.", show_default="the system's"),
-    ] = None
-
-
 def fit(options: FitOptions) -> None:
-    """Fit a model and write it to a folder, with a report.
-
-    By default the model is an ensemble of a linear model and trees, fitted to all rows. Its score in the report comes from
-    cross-validation, and the report shows other models for comparison. Several Parquet files, or one with --stream, are read
-    in parts. The model is then linear, or boosted trees with --model xgboost, and no report is written.
-    """
     if options.stream or reads_in_parts(options.data):
         fit_in_parts(options)
     else:
@@ -90,13 +56,6 @@ def fit(options: FitOptions) -> None:
 
 
 def _fit_table(options: FitOptions) -> None:
-    from metricfit._files import check_free
-    from metricfit.cli._compare import after_fit, show_comparison
-    from metricfit.cli._model import REPORT_FILE, SCORES_FILE, TABLE_FILE
-    from metricfit.comparison import method_of_fit
-    from metricfit.estimators import MetricClassifier, check_limits, save
-    from metricfit.report import Run, page
-
     model, method, out = options.model, options.method, options.out
     if model == IN_PARTS:
         raise UsageError(
@@ -179,8 +138,6 @@ def _fit_table(options: FitOptions) -> None:
 
 def _check_method(name: str, model: str) -> None:
     """Check for a known method that can train the model."""
-    from metricfit import methods
-
     check_name(name, "--method", "method", methods.names())
     method = methods.get(name)
     if isinstance(method, methods.Method) and method.loss != "cross_entropy" and model not in ("linear", "mlp"):
@@ -189,10 +146,6 @@ def _check_method(name: str, model: str) -> None:
 
 def _folds(inputs: Inputs, seed: int) -> Any:
     """Folds that keep the groups together, where there are any."""
-    import numpy as np
-
-    from metricfit.comparison import INNER_FOLDS, folds_of_groups
-
     if inputs.groups is None:
         return INNER_FOLDS
     labels = np.unique(inputs.table.labels, return_inverse=True)[1].astype(np.int64)
@@ -201,8 +154,6 @@ def _folds(inputs: Inputs, seed: int) -> Any:
 
 def _compared_models(model: str) -> list[str] | None:
     """The default models and the one to fit. The linear model is compared alone, without trees."""
-    from metricfit.comparison import DEFAULT_MODELS
-
     if model == "auto":
         return None
     return [model] if model == "linear" else [*DEFAULT_MODELS, model]
@@ -216,11 +167,6 @@ def reads_in_parts(paths: Sequence[Path]) -> bool:
 
 def fit_in_parts(options: FitOptions) -> None:
     """Fit a model and write it to a folder."""
-    from metricfit._files import check_free
-    from metricfit.cli._model import TABLE_FILE
-    from metricfit.estimators import MetricClassifier, save
-    from metricfit.shards import check_scratch, find_files, fit_files, open_files, read_all_labels
-
     _check_options_in_parts(options)
     check_free(options.out)
     with workers(options.jobs, options.cluster) as n_jobs:  # connect before reading all labels: the cluster may be down

@@ -12,22 +12,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from metricfit import comparison, data
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import quoted
+from metricfit._progress import bar_or_lines, in_words
+from metricfit.cli._arguments import announced_layout, file_name, find_columns, in_options, say
 from metricfit.cli._metric import DEFAULT_METRIC, MetricChoice, check_metric, choose_metric, order_to_keep
-from metricfit.cli._options import TableOptions, announced_layout, file_name, find_columns, in_options, say
+from metricfit.cli._options import TableOptions
+from metricfit.comparison import FEWEST_SCORES, Comparison, Limits, check_request, check_training_classes, plan_time
+from metricfit.data import LabelledTable, Layout, TableSchema
+from metricfit.metrics import resolve_metric
+from metricfit.profile import TableProfile, find_shared, profile_table
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from metricfit.comparison import Comparison
-    from metricfit.data import LabelledTable, Layout, TableSchema
-    from metricfit.profile import TableProfile
-
-    Rows = tuple[pa.Table, NDArray[Any]]  # features and labels
+Rows = tuple[pa.Table, NDArray[Any]]  # features and labels
 
 MOST_CLASSES_SHOWN = 10
 
@@ -43,17 +46,14 @@ class Inputs:
     choice: MetricChoice
     groups: NDArray[Any] | None = None
     time: NDArray[Any] | None = None
-    test: tuple[pa.Table, NDArray[Any]] | None = None
+    test: Rows | None = None
 
     def compare(self, options: TableOptions, n_jobs: int | None, **more: Any) -> Comparison:
         """Compare models on the table, with a progress bar; ``more`` are further arguments of ``metricfit.compare``."""
-        from metricfit._progress import bar_or_lines
-        from metricfit.comparison import compare
-
         if options.time_limit is not None and n_jobs is not None:  # a cluster may have any number of workers
             say(self._time_of_fits(options, options.time_limit, n_jobs))
         with bar_or_lines(by_split=True) as progress:
-            return compare(
+            return comparison.compare(
                 self.table.features,
                 self.table.labels,
                 self.choice.metric,
@@ -76,8 +76,6 @@ class Inputs:
 
     def _time_of_fits(self, options: TableOptions, time_limit: float, n_jobs: int) -> str:
         """How long all fits with the time limit take: one per split, and the last one of ``metricfit fit``."""
-        from metricfit._progress import in_words
-
         n_splits = 1 if self.test is not None else options.folds * (1 if self.time is not None else options.repeats)
         last = 1 if hasattr(options, "out") else 0
         seconds = time_limit * (math.ceil(n_splits / n_jobs) + last)
@@ -87,10 +85,6 @@ class Inputs:
 
 def read_inputs(file: Path, options: TableOptions) -> Inputs:
     """Read the file. Notes on stderr name everything that was detected or assumed."""
-    import numpy as np
-
-    from metricfit import data
-
     check_options(options)
     name = file_name(file)
     with data.input_file(file) as path:
@@ -147,8 +141,6 @@ def check_options(options: TableOptions) -> None:
         check_metric(options.metric or DEFAULT_METRIC)
     if options.merge_rare and options.drop_rare:
         raise UsageError("--merge-rare and --drop-rare cannot be combined: pass one of them.")
-    from metricfit.comparison import check_request
-
     with in_options():
         check_request(
             groups=options.group,
@@ -163,11 +155,6 @@ def check_options(options: TableOptions) -> None:
 
 def _check_limits(options: TableOptions, choice: MetricChoice, table: LabelledTable) -> None:
     """Refuse constraints that no decision about these classes could keep."""
-    import numpy as np
-
-    from metricfit.comparison import Limits
-    from metricfit.metrics import resolve_metric
-
     if options.subject_to is None:
         return
     classes, counts = np.unique(table.labels, return_counts=True)
@@ -178,9 +165,7 @@ def _check_limits(options: TableOptions, choice: MetricChoice, table: LabelledTa
 
 def _one_column(column: str | None, layout: Layout, option: str, others: Sequence[str]) -> str | None:
     """A column by name or number, that is not the target and not dropped."""
-    from metricfit.data import column_named
-
-    name = None if column is None else column_named(column, layout.names, option)
+    name = None if column is None else data.column_named(column, layout.names, option)
     if name in others:
         raise UsageError(f"{option} {name!r} is the target or is dropped. Pass another column to {option}.")
     return name
@@ -190,8 +175,6 @@ def _take_out(
     table: LabelledTable, schema: TableSchema, name: str, option: str, does: str
 ) -> tuple[LabelledTable, TableSchema, NDArray[Any]]:
     """The table and the schema without a column that says which rows are held out, and its values."""
-    import numpy as np
-
     if name not in table.features.column_names:
         raise UsageError(f"{option} {name!r} is a row index, which carries no information. Pass another column.")
     column = table.features[name]
@@ -211,10 +194,6 @@ def _profile(
     name: str, table: LabelledTable, schema: TableSchema, left_out: Mapping[str, str], random_folds: bool
 ) -> TableProfile:
     """Say what the table holds, and what may mislead."""
-    import numpy as np
-
-    from metricfit.profile import profile_table
-
     say_contents(name, schema, table.target, *np.unique(table.labels, return_counts=True))
     profile = profile_table(table.features, table.labels, schema, left_out, random_folds)
     for line in profile.warnings:
@@ -239,11 +218,6 @@ def _describe_columns(schema: TableSchema) -> str:
 
 def read_test(path: Path, layout: Layout, schema: TableSchema, table: LabelledTable, keep_shared: bool) -> tuple[Rows, str]:
     """The rows of ``--test``, with the types of the table; and a warning if they are rows of the table."""
-    import numpy as np
-    import pyarrow as pa
-
-    from metricfit import data
-
     target = data.column_named(table.target, layout.names, "--target")
     chunks = list(data.read_chunks(path, layout, schema, [target], say=say))
     if not chunks:
@@ -268,10 +242,6 @@ def _leave_out_shared(
     path: Path, table: LabelledTable, features: pa.Table, labels: NDArray[Any], keep_shared: bool
 ) -> tuple[Rows, str]:
     """The test rows that are not in the table, and a warning about the others."""
-    import pyarrow as pa
-
-    from metricfit.profile import find_shared
-
     shared = find_shared(table.features, table.labels, features, labels)
     n_rows, n_shared = len(labels), int(shared.rows.sum())
     if n_shared and shared.by_chance:
@@ -306,10 +276,6 @@ def check_splits(
 
     Options that ask for too few splits are not a mistake in the data.
     """
-    import numpy as np
-
-    from metricfit.comparison import FEWEST_SCORES, check_training_classes, plan_time
-
     classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     needs = f"a verdict needs {FEWEST_SCORES}"
     if time is not None:

@@ -1,28 +1,21 @@
-"""``metricfit inspect``: show the contents of a model."""
+"""``metricfit inspect``: show the contents of a model, without the packages that would run it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from metricfit._description import DamagedError
+from metricfit._description import DamagedError, SavedFiles, check, read_description
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import printable
-from metricfit.cli import _options as options
-from metricfit.cli._model import SCORES_FILE, TABLE_FILE, describe, read_json
+from metricfit.cli._options import InspectOptions
+
+TABLE_FILE, SCORES_FILE, REPORT_FILE = "table.json", "scores.json", "report.html"  # of a model's folder
 
 
-def inspect(
-    model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote, or rule of `metricfit decide`.")],
-    as_json: options.AsJson = False,
-) -> None:
-    """Describe a saved model or rule.
-
-    The command reads only the description of the model, so it is fast.
-    """
+def inspect(options: InspectOptions) -> None:
+    model, as_json = options.model, options.as_json
     if model.is_file():
         _show_rule(model, as_json)
         return
@@ -67,6 +60,24 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
         raise DataError(f"{folder} contains a damaged model: {error}.") from error
     table, scores = (read_json(files, name) if name in files else {} for name in (TABLE_FILE, SCORES_FILE))
     return model, table, scores
+
+
+def describe(folder: Path) -> tuple[dict[str, Any], SavedFiles]:
+    """The description of a model, and the files that it names; others in the folder are not read."""
+    try:
+        found = read_description(folder)
+        return found, SavedFiles(folder, found.get("sha256", {}))
+    except ValueError as error:
+        raise DataError(str(error)) from error
+
+
+def read_json(files: SavedFiles, name: str) -> dict[str, Any]:
+    try:
+        found = files.read_json(name)
+        check(isinstance(found, dict), f"{name} is not an object")
+    except DamagedError as error:
+        raise DataError(f"{files.folder} contains a damaged model: {error}.") from error
+    return found
 
 
 def _contents(model: dict[str, Any], table: dict[str, Any], scores: dict[str, Any]) -> dict[str, Any]:

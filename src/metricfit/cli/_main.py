@@ -22,18 +22,11 @@ import typer
 from metricfit._errors import ClusterError, DataError, PartialError, UsageError
 from metricfit._extras import MissingExtraError
 from metricfit._printable import printable
-from metricfit.cli._compare import CompareOptions, compare
-from metricfit.cli._decide import decide
-from metricfit.cli._fit import fit
-from metricfit.cli._inspect import inspect
-from metricfit.cli._options import AsJson, Jobs, as_command
-from metricfit.cli._predict import predict
+from metricfit.cli._options import COMMANDS, AsJson, CompareOptions, Jobs, as_command
 
 USAGE, DATA, INTERRUPTED = 2, 1, 130
 STOPPED = "Interrupted; nothing was written."
 NO_MEMORY = "There is not enough memory for these data. Pass fewer rows, or drop columns with --drop."
-LIMITED = '\n\nExample: metricfit {} churn.csv --metric recall --subject-to "precision >= 0.9" --confidence 0.9'
-WITH_COSTS = '\n\nExample: metricfit decide payments.csv --cost "fraud,ok=amount; ok,fraud=5" --budget fraud=2%'
 _SAID_BY_PARSER = {  # typer's words for a number, and ours
     r"Input should be a valid integer\b.*": "expected a whole number",
     r"Input should be a valid number\b.*": "expected a number",
@@ -148,6 +141,21 @@ def _describe_system_error(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}." if error.filename else str(error)
 
 
+app = typer.Typer(
+    name="metricfit",
+    help="Train a classifier for the metric it will be judged on, and test which model and method do best.",
+    epilog="Example: metricfit compare churn.csv --target churned --metric f1",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+for _command, _example in COMMANDS.items():
+    app.command(epilog=f"Example: metricfit {_example}")(as_command(_command))
+
+
+@app.command(epilog="Example: metricfit metrics")
 def metrics(as_json: AsJson = False) -> None:
     """List the names for --metric."""
     from metricfit.metrics import REGISTRY
@@ -161,6 +169,7 @@ def metrics(as_json: AsJson = False) -> None:
     print(f"{'f<beta>':{width}}F-beta for any other beta, such as f3 or f0.25_macro")
 
 
+@app.command(epilog="Example: metricfit demo")
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the two reports.")] = Path("metricfit-demo"), jobs: Jobs = 1
 ) -> None:
@@ -168,6 +177,8 @@ def demo(
 
     The tables ship with the package. Each gets a report.
     """
+    from metricfit.cli._compare import compare
+
     for number, (question, data, options) in enumerate(QUESTIONS, 1):
         with as_file(files("metricfit.cli") / "examples" / data) as path:
             report = out / f"{path.stem}.html"
@@ -175,28 +186,6 @@ def demo(
             print(f"{'' if number == 1 else chr(10)}Question {number}: {question}", flush=True)
             print(f"metricfit compare {data} {typed} --report {report}", flush=True)
             compare(CompareOptions(data=path, jobs=jobs, report=report, overwrite=True, **options))  # type: ignore[arg-type]
-
-
-app = typer.Typer(
-    name="metricfit",
-    help="Train a classifier for the metric it will be judged on, and test which model and method do best.",
-    epilog="Example: metricfit compare churn.csv --target churned --metric f1",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)
-for _command, _example in (
-    (as_command(compare), f"compare churn.csv --target churned --metric f1 --report report.html{LIMITED.format('compare')}"),
-    (as_command(fit), f"fit churn.csv --target churned --metric f1 --out model{LIMITED.format('fit')} --out model"),
-    (as_command(predict), "predict model new.csv --out predictions.csv"),
-    (as_command(decide), f"decide scores.csv --target y --metric mcc --out rule.json{WITH_COSTS}"),
-    (inspect, "inspect model"),
-    (metrics, "metrics"),
-    (demo, "demo"),
-):
-    app.command(epilog=f"Example: metricfit {_example}")(_command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -8,16 +8,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from numpy.typing import NDArray
+
+from metricfit import metrics
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import did_you_mean
 from metricfit.cli._options import TableOptions
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from metricfit.metrics import Cost, MetricLike
+from metricfit.data import label_like
+from metricfit.metrics import Cost, MetricLike
 
 DEFAULT_METRIC = "f1"
 OTHERWISE = "otherwise"
@@ -37,8 +37,6 @@ class MetricChoice:
 
 
 def check_metric(metric: str) -> None:
-    from metricfit import metrics
-
     try:
         metrics.get(metric)
     except ValueError as error:
@@ -52,9 +50,6 @@ def choose_metric(
     options: TableOptions, classes: NDArray[Any], counts: NDArray[Any], known_order: Sequence[Any] | None = None
 ) -> MetricChoice:
     """The metric for these classes. The file may know their order; more than two classes make "f1" "f1_macro"."""
-    from metricfit import metrics
-    from metricfit.data import label_like
-
     order = _class_order(options.classes, classes, known_order)
     label = None if options.positive is None else label_like(options.positive, classes, "--positive")
     if options.cost is not None:
@@ -79,8 +74,6 @@ def choose_metric(
 
 def order_to_keep(options: TableOptions, classes: NDArray[Any], known_order: Sequence[Any] | None) -> Sequence[Any] | None:
     """The order of the classes, if the metric depends on it."""
-    from metricfit import metrics
-
     name = options.metric or DEFAULT_METRIC
     if options.cost is not None or len(classes) < 3 or _is_binary(name):
         return None
@@ -93,8 +86,6 @@ def order_to_keep(options: TableOptions, classes: NDArray[Any], known_order: Seq
 
 def _class_order(text: str | None, classes: NDArray[Any], known_order: Sequence[Any] | None) -> list[Any] | None:
     """The order in ``--classes``, or else the one that the file knows."""
-    from metricfit.data import label_like
-
     if text is None:
         return list(known_order or ()) or None
     order = [label_like(name.strip(), classes, "--classes") for name in text.split(",") if name.strip()]
@@ -107,8 +98,6 @@ def _class_order(text: str | None, classes: NDArray[Any], known_order: Sequence[
 
 def _for_classes(name: str, n_classes: int) -> tuple[str, tuple[str, ...]]:
     """The metric, or its mean over classes where there are more than two; and a note if it was changed."""
-    from metricfit import metrics
-
     notes: tuple[str, ...] = ()
     if n_classes > 2 and _is_binary(name):
         notes = (f"{name} needs two classes, got {n_classes}: {name}_macro, the mean over classes, is used instead.",)
@@ -122,8 +111,6 @@ def _for_classes(name: str, n_classes: int) -> tuple[str, tuple[str, ...]]:
 
 def _check_order(name: str, classes: NDArray[Any], order: list[Any] | None) -> tuple[str, ...]:
     """Refuse names without an order where it matters; a note has the order that is used."""
-    from metricfit import metrics
-
     if not metrics.get(name).depends_on_order(len(classes)):
         return ()
     if order is None and classes.dtype.kind not in "iufb":
@@ -138,8 +125,6 @@ def _check_order(name: str, classes: NDArray[Any], order: list[Any] | None) -> t
 
 def _is_binary(name: str) -> bool:
     """Whether the metric is about one of two classes."""
-    from metricfit import metrics
-
     return getattr(metrics.get(name), "average", "") == "binary"
 
 
@@ -155,9 +140,6 @@ def parse_cost(given: str, classes: NDArray[Any], columns: Sequence[str] = ()) -
 
     A cost may be the name of one of the ``columns``, which has it for each row.
     """
-    from metricfit.data import label_like
-    from metricfit.metrics import Cost
-
     pairs = _read_file(Path(given), columns) if _is_file(given) else _parse_pairs(given, columns)
     otherwise = pairs.pop((OTHERWISE, OTHERWISE), None)
     if isinstance(otherwise, str):

@@ -6,25 +6,24 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from metricfit._description import DamagedError, SavedFiles, check, read_description
+import numpy as np
+import pyarrow as pa
+
 from metricfit._errors import DataError, UsageError
 from metricfit._extras import MissingExtraError
 from metricfit._printable import quoted
-from metricfit.cli._options import find_layout, ignore_warnings
+from metricfit._typing import Floats
+from metricfit.cli._arguments import find_layout, ignore_warnings
+from metricfit.cli._inspect import TABLE_FILE, describe, read_json
+from metricfit.cli._options import PredictOptions
+from metricfit.cli._score_files import ScoreColumns, find_score_columns, score_schema
+from metricfit.data import Column, TableSchema
+from metricfit.decisions import DecisionRule
+from metricfit.estimators import MetricClassifier, OutOfReachError, UntrustedError
+from metricfit.metrics import Cost
 
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from metricfit.cli._predict import PredictOptions
-    from metricfit.data import Column, TableSchema
-    from metricfit.decisions import DecisionRule
-    from metricfit.estimators import MetricClassifier
-
-TABLE_FILE, SCORES_FILE, REPORT_FILE = "table.json", "scores.json", "report.html"
 PREDICTION = "prediction"
 
 
@@ -41,9 +40,6 @@ class Model:
 
     def answer(self, rows: pa.Table, probabilities: bool) -> dict[str, pa.Array]:
         """The columns of the output: ``prediction``, and if asked for ``probability_<class>``."""
-        import numpy as np
-        import pyarrow as pa
-
         classes = self.classifier.classes_
         scores = probability = np.empty((0, len(classes)))
         if rows.num_rows:
@@ -73,11 +69,6 @@ class RuleModel:
 
     def answer(self, rows: pa.Table, probabilities: bool) -> dict[str, pa.Array]:
         """The labels, and what stands for no answer, as text if these are of two types; 0 and 1 for several labels."""
-        import numpy as np
-        import pyarrow as pa
-
-        from metricfit.estimators import OutOfReachError
-
         rule, numbers, costs = self.rule, _numbers(rows), costs_of(self.rule)
         if (empty := np.isnan(numbers)).any():
             first = empty.argmax(1)
@@ -99,24 +90,17 @@ class RuleModel:
         return {PREDICTION: pa.array(labels)}
 
 
-def _numbers(rows: pa.Table) -> NDArray[np.float64]:
-    import numpy as np
-
+def _numbers(rows: pa.Table) -> Floats:
     return np.stack([column.to_numpy() for column in rows.columns], 1) if rows.num_rows else np.empty((0, rows.num_columns))
 
 
 def costs_of(rule: DecisionRule) -> tuple[str, ...]:
     """The columns of costs that the rule needs."""
-    from metricfit.metrics import Cost
-
     return rule.metric.columns if isinstance(rule.metric, Cost) else ()
 
 
 def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
     """Open a model; a missing or invalid file is an error, and so is an object of a type that is not ``trusted``."""
-    from metricfit.data import TableSchema
-    from metricfit.estimators import MetricClassifier, UntrustedError
-
     if not folder.is_dir():
         raise UsageError(f"{'File' if folder.suffix == '.json' else 'Folder'} {folder} does not exist.")
     try:
@@ -149,28 +133,8 @@ def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
     return Model(classifier, schema)
 
 
-def describe(folder: Path) -> tuple[dict[str, Any], SavedFiles]:
-    """The description of a model, and the files that it names; others in the folder are not read."""
-    try:
-        found = read_description(folder)
-        return found, SavedFiles(folder, found.get("sha256", {}))
-    except ValueError as error:
-        raise DataError(str(error)) from error
-
-
-def read_json(files: SavedFiles, name: str) -> dict[str, Any]:
-    try:
-        found = files.read_json(name)
-        check(isinstance(found, dict), f"{name} is not an object")
-    except DamagedError as error:
-        raise DataError(f"{files.folder} contains a damaged model: {error}.") from error
-    return found
-
-
 def _columns(classifier: MetricClassifier, folder: Path) -> list[Column]:
     """The columns of a model saved from Python, from its feature names and preprocessor."""
-    from metricfit.data import Column
-
     names = [str(name) for name in getattr(classifier, "feature_names_in_", range(1, classifier.n_features_in_ + 1))]
     if not classifier.reads_frames_:
         return [Column(name, "number", index) for index, name in enumerate(names)]
@@ -188,10 +152,6 @@ def _columns(classifier: MetricClassifier, folder: Path) -> list[Column]:
 
 def open_rule(options: PredictOptions) -> RuleModel:
     """The rule in a JSON file as a model; the first file of scores tells where their columns are."""
-    from metricfit.cli._score_files import ScoreColumns, find_score_columns, score_schema
-    from metricfit.data import Column, TableSchema
-    from metricfit.decisions import DecisionRule
-
     file, data = options.model, options.data[0]
     try:
         rule = DecisionRule.load(file)

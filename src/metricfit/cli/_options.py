@@ -1,53 +1,27 @@
-"""Options of ``compare`` and ``fit``, what options have in common, and their checks.
+"""The options of the commands.
 
-The options of a command are the fields of one dataclass, which travels through the command. :func:`as_command` makes them
-known to typer.
+A command has a dataclass, whose docstring is its help and whose fields are its options, and a function with the name of the
+command, which takes that dataclass. The function and the heavy packages are imported when the command runs, so that ``--help``
+is fast.
 """
 
 from __future__ import annotations
 
 import inspect
-import os
-import re
-import sys
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from metricfit._errors import DataError, UsageError
-from metricfit._printable import did_you_mean, printable
-
-if TYPE_CHECKING:
-    from metricfit.data import Layout
-
 MODELS = ("linear", "boosting", "extra_trees", "mlp", "ensemble")  # that have a name, from simple to complex
 FORMATS = "CSV, TSV, ARFF, JSON Lines (also gzipped), Parquet or Excel file; - reads stdin."
-MOST_EXPLAINED = 200  # columns whose importance is computed
+IN_PARTS = "xgboost"  # the model of trees for files that are read in parts, and for these alone
 
-MetricName = Annotated[
-    str | None, typer.Option(help="Metric to optimise; `metricfit metrics` lists them.", show_default="f1 or f1_macro")
-]
-Costs = Annotated[
-    str | None,
-    typer.Option(
-        help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a '
-        "CSV file with a row per true class and a column per predicted class."
-    ),
-]
 Constraints = Annotated[str | None, typer.Option(help='Constraints, such as "precision >= 0.9 and recall[fraud] >= 50%".')]
 Confidence = Annotated[float | None, typer.Option(help="Promise the constraints with this probability, such as 0.9.")]
-Calibration = Annotated[
-    float | None,
-    typer.Option(
-        help="Share of rows held out to set the rule for the constraints, such as 0.25. Makes the promise exact.",
-        show_default="out-of-fold scores set it",
-    ),
-]
 Fallback = Annotated[
     Literal["best"] | None,
     typer.Option(
@@ -70,24 +44,6 @@ Cluster = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 
-_ABOUT_DATA = ("`scores`", "`y`", "`sample_weight`", "`groups`", "`costs`")  # how errors about the contents of the file begin
-_OF_ONE_NAME = re.compile(  # arguments whose options have their names
-    r"`(abstain|abstain_cost|abstain_label|adapt|budget|calibration|classes|confidence|fallback|methods|metric|models|pos_label|"
-    r"subject_to|test|time|time_limit)`"
-)
-_IN_OPTIONS = {  # what else an error calls an argument, and its option
-    r"`class_order`|class_order": "--classes",
-    r"`sample_weight`": "--weight",
-    r"`groups`": "--group",
-    r"`shares`|`?for_prevalence`?": "--prevalence",
-    r"`costs`": "The costs",
-    r"`scores`": "The scores",
-    r"`y`": "The target",
-    r"kind='(\w+)'": r"--kind \1",
-    r"fallback='best'": "--fallback best",
-    r"calibration=": "--calibration ",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
@@ -96,11 +52,25 @@ class TableOptions:
     target: Annotated[
         str | None, typer.Option(help="Column to predict: name, or number from 1.", show_default="the last column")
     ] = None
-    metric: MetricName = None
-    cost: Costs = None
+    metric: Annotated[
+        str | None, typer.Option(help="Metric to optimise; `metricfit metrics` lists them.", show_default="f1 or f1_macro")
+    ] = None
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            help='Costs of wrong answers instead of a metric: "bad,good=5; good,bad=1" (true class, predicted class), or a '
+            "CSV file with a row per true class and a column per predicted class."
+        ),
+    ] = None
     subject_to: Constraints = None
     confidence: Confidence = None
-    calibration: Calibration = None
+    calibration: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of rows held out to set the rule for the constraints, such as 0.25. Makes the promise exact.",
+            show_default="out-of-fold scores set it",
+        ),
+    ] = None
     positive: Annotated[
         str | None,
         typer.Option(
@@ -161,14 +131,263 @@ class TableOptions:
     as_json: AsJson = False
 
 
-def as_command(function: Callable[[Any], None]) -> Callable[..., None]:
-    """The function as typer takes it: the fields of its argument, a dataclass, are the options of the command."""
-    (name,) = inspect.signature(function).parameters
-    options = get_type_hints(function)[name]
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(TableOptions):
+    """Compare models and methods on the same cross-validation splits.
+
+    The report also shows the data, what the gain means in rows, and which columns each model uses.
+    """
+
+    data: Annotated[Path, typer.Argument(help=FORMATS)]
+    models: Annotated[
+        str | None,
+        typer.Option(
+            help="Models to compare, separated by commas: linear, boosting, extra_trees, mlp, ensemble.",
+            show_default="linear,boosting,ensemble",
+        ),
+    ] = None
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Methods of the linear model and mlp to compare, separated by commas. threshold is always included.",
+            show_default="all, for the linear model",
+        ),
+    ] = None
+    margin: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            help="A simpler model is recommended if it is shown to be within this distance of the best. In units of the "
+            "metric; for --cost, a share of the cost of a constant answer.",
+        ),
+    ] = 0.01
+    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None
+    overwrite: Overwrite = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(TableOptions):
+    """Fit a model and write it to a folder, with a report.
+
+    By default the model is an ensemble of a linear model and trees, fitted to all rows. Its score in the report comes from
+    cross-validation, and the report shows other models for comparison. Several Parquet files, or one with --stream, are read
+    in parts. The model is then linear, or boosted trees with --model xgboost, and no report is written.
+    """
+
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            help=f"{FORMATS} Several Parquet files, a pattern such as 'part-*.parquet' or a folder of them are read in parts."
+        ),
+    ]
+    out: Annotated[Path, typer.Option(help="Folder to create for the model and report.html.")]
+    model: Annotated[
+        str,
+        typer.Option(help=f"Model to fit: auto, {', '.join(MODELS)}. For files in parts: auto, linear, {IN_PARTS}."),
+    ] = "auto"
+    method: Annotated[
+        str,
+        typer.Option(
+            help="Training method: auto, cross_entropy or threshold. linear and mlp take all methods of `metricfit compare`.",
+        ),
+    ] = "auto"
+    fallback: Fallback = None
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Read a Parquet file in parts to save memory, for linear models and trees.")
+    ] = False
+    scratch: Annotated[
+        Path | None,
+        typer.Option(help="Folder for temporary files while files are read in parts.", show_default="the system's"),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions:
+    """Predict a label for every row.
+
+    The label is chosen for the metric. It is not always the most probable class.
+    """
+
+    model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote, or file of `metricfit decide`.")]
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            help="CSV, TSV, ARFF, Parquet, JSON Lines or Excel files with the model's columns, or with scores; - is stdin."
+        ),
+    ]
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Output file: .csv, .csv.gz or .parquet. For several files: a folder, with one output for each of them.",
+            show_default="stdout, as CSV",
+        ),
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns to copy to the output: names or numbers, separated by commas. Can be repeated."),
+    ] = None
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Also write the calibrated probability of every class.")
+    ] = False
+    on_error: Annotated[
+        Literal["stop", "skip"],
+        typer.Option(help="What to do with unreadable rows: skip leaves their prediction empty."),
+    ] = "stop"
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse data that differ from the training table: new categories, other numbers, more missing values.",
+        ),
+    ] = False
+    trusted: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Types to trust if the model contains estimators of other packages: names, separated by commas.",
+            show_default="none",
+        ),
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header", help="Whether the first line is a header.", show_default="as in the model's table"
+        ),
+    ] = None
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    jobs: Annotated[int, typer.Option(min=1, help="Number of files that are predicted in parallel.")] = 1
+    cluster: Cluster = None
+    overwrite: Overwrite = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecideOptions:
+    """Find the best decision from the scores of any classifier.
+
+    The rows should be new to the classifier. Nothing is trained. The command fits an offset for each class, or a threshold
+    for two classes, to the metric and the constraints, and evaluates it on held-out rows. `metricfit predict rule.json
+    new_scores.csv` applies it.
+    """
+
+    data: Annotated[Path, typer.Argument(help=f"{FORMATS} Each row has a label and its scores.")]
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column of the labels: name, or number from 1. For several labels per row, pass their columns of 0 and 1, "
+            "separated by commas.",
+            show_default="the last column",
+        ),
+    ] = None
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="Metric to optimise; `metricfit metrics` lists them. recall@200 and precision@200 score the 200 best rows. "
+            "For several labels per row there are also f1_samples, jaccard_samples and subset_accuracy.",
+            show_default="f1 or f1_macro",
+        ),
+    ] = None
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            help='Costs of wrong answers instead of a metric: "fraud,ok=amount; ok,fraud=5" (true class, predicted class), or '
+            "a CSV file with a row per true class and a column per predicted class. A cost is a number, or a column "
+            "with a number for each row."
+        ),
+    ] = None
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns of scores: names or numbers, separated by commas. One column is enough for two classes.",
+            show_default="found by the names of the classes",
+        ),
+    ] = None
+    kind: Annotated[Literal["auto", "probability", "log_probability", "logit"], typer.Option(help="Kind of the scores.")] = (
+        "auto"
+    )
+    subject_to: Constraints = None
+    confidence: Confidence = None
+    fallback: Fallback = None
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(help="Limit on the predictions of a class in each file: fraud=200 rows, or fraud=2%. Can be repeated."),
+    ] = None
+    abstain: Annotated[
+        str | None,
+        typer.Option(
+            help='Answer only as many rows as a limit on their error allows: "error <= 0.02". --confidence promises it.'
+        ),
+    ] = None
+    abstain_cost: Annotated[
+        float | None,
+        typer.Option(help="Cost of a row without an answer. A wrong answer costs 1, or as in --cost."),
+    ] = None
+    abstain_label: Annotated[
+        str | None, typer.Option(help="Label of rows without an answer.", show_default="-1 among numbers, abstain among names")
+    ] = None
+    pos_label: Annotated[
+        str | None,
+        typer.Option(
+            "--pos-label",
+            "--positive",
+            help="Positive class of two. A single column of scores belongs to it.",
+            show_default="the class of a single column; else the larger of two numbers, or the rarer of two names",
+        ),
+    ] = None
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            help="All classes in order, separated by commas, including classes without rows. The columns of --scores are in "
+            "this order if their names do not contain the classes."
+        ),
+    ] = None
+    groups: Annotated[
+        str | None,
+        typer.Option("--groups", "--group", help="Column of groups: rows with the same value depend on each other."),
+    ] = None
+    weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.")] = None
+    prevalence: Annotated[str | None, typer.Option(help="Class shares where the rule will be used: fraud=0.003.")] = None
+    adapt: Annotated[
+        Path | None,
+        typer.Option(help="File of new scores without labels. The rule is adjusted to their class shares."),
+    ] = None
+    out: Annotated[Path | None, typer.Option(help="JSON file to write the rule to.")] = None
+    report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None
+    header: Header = None
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    overwrite: Overwrite = False
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectOptions:
+    """Describe a saved model or rule.
+
+    The command reads only the description of the model, so it is fast.
+    """
+
+    model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote, or rule of `metricfit decide`.")]
+    as_json: AsJson = False
+
+
+_LIMITED = '\n\nExample: metricfit {} churn.csv --metric recall --subject-to "precision >= 0.9" --confidence 0.9'
+_WITH_COSTS = '\n\nExample: metricfit decide payments.csv --cost "fraud,ok=amount; ok,fraud=5" --budget fraud=2%'
+COMMANDS: dict[type[Any], str] = {  # the options of each, and an example
+    CompareOptions: f"compare churn.csv --target churned --metric f1 --report report.html{_LIMITED.format('compare')}",
+    FitOptions: f"fit churn.csv --target churned --metric f1 --out model{_LIMITED.format('fit')} --out model",
+    PredictOptions: "predict model new.csv --out predictions.csv",
+    DecideOptions: f"decide scores.csv --target y --metric mcc --out rule.json{_WITH_COSTS}",
+    InspectOptions: "inspect model",
+}
+
+
+def as_command(options: type[Any]) -> Callable[..., None]:
+    """The command as typer takes it: ``CompareOptions`` are those of ``compare`` in ``metricfit.cli._compare``."""
+    name = options.__name__.removesuffix("Options").lower()
     types = get_type_hints(options, include_extras=True)
 
     def command(**values: Any) -> None:
-        function(options(**values))
+        getattr(import_module(f"metricfit.cli._{name}"), name)(options(**values))
 
     parameters = [
         inspect.Parameter(
@@ -179,155 +398,6 @@ def as_command(function: Callable[[Any], None]) -> Callable[..., None]:
         )
         for field in fields(options)
     ]
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__name__, command.__doc__ = name, options.__doc__
     command.__signature__, command.__annotations__ = inspect.Signature(parameters), types  # type: ignore[attr-defined]
     return command
-
-
-def as_options(text: str) -> str:
-    """A sentence with options instead of the arguments of Python.
-
-    >>> as_options("Pass calibration=0.25 for an exact one.")
-    'Pass --calibration 0.25 for an exact one.'
-    """
-    text = _OF_ONE_NAME.sub(lambda found: f"--{found[1].replace('_', '-')}", text)
-    for argument, option in _IN_OPTIONS.items():
-        text = re.sub(argument, option, text)
-    return text
-
-
-@contextmanager
-def in_options(where: str = "") -> Iterator[None]:
-    """Turn an error about arguments into one about options, or about the file if its contents are wrong."""
-    try:
-        yield
-    except (UsageError, DataError):
-        raise
-    except ValueError as error:
-        text, about_data = as_options(str(error)), str(error).startswith(_ABOUT_DATA)
-        raise (DataError(f"{where}{text}") if about_data else UsageError(text)) from error
-
-
-def parse_names(text: str | None, option: str, what: str, known: Sequence[str]) -> list[str] | None:
-    """The names in an option, separated by commas; None stands for the default ones."""
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise UsageError(f"{option} should name some of {', '.join(known)}, got {text!r}.")
-    for name in names:
-        check_name(name, option, what, known)
-    return names
-
-
-def check_name(name: str, option: str, what: str, known: Sequence[str]) -> None:
-    """Check for a known name, and for a model that its packages are installed."""
-    from metricfit._extras import require
-
-    if name not in known:
-        raise UsageError(f"{option} {name!r} is not a {what}.{did_you_mean(name, known)} Choose from {', '.join(known)}.")
-    if what == "model" and name == "mlp":
-        require("lightning_fabric", "train", f"{option} mlp")
-
-
-def changed(options: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Those of the named options that differ from their defaults."""
-    defaults = {field.name: field.default for field in fields(options)}
-    return {name: value for name in names if (value := getattr(options, name)) != defaults[name]}
-
-
-def check_importance(n_columns: int) -> bool:
-    """Whether the importance of columns is computed: every column costs a prediction of the held-out rows."""
-    if n_columns > MOST_EXPLAINED:
-        say(f"The importance of columns is left out: there are {n_columns:,}, more than {MOST_EXPLAINED}.")
-    return n_columns <= MOST_EXPLAINED
-
-
-def say(line: str) -> None:
-    """Print a note to stderr, since stdout is for results."""
-    print(printable(line), file=sys.stderr)
-
-
-def show_progress(line: str) -> None:
-    """Replace the progress line, if stderr is a terminal; an empty line removes it."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def ignore_warnings() -> Iterator[None]:
-    """Suppress warnings, which are for programmers."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def split_names(values: Sequence[str] | None) -> list[str]:
-    """The names of an option that can be repeated, separated by commas."""
-    return [name.strip() for one in values or () for name in one.split(",")]
-
-
-def find_columns(values: Sequence[str] | None, names: Sequence[str], option: str) -> list[str]:
-    """The columns of an option that can be repeated, by name or number; a column whose name has commas is given alone."""
-    from metricfit.data import column_named
-
-    texts = [text for one in values or () for text in ([one] if one in names else split_names([one]))]
-    return [column_named(text, names, option) for text in texts if text]
-
-
-def find_layout(path: Path, options: Any, header: bool | None = None) -> Layout:
-    """The layout of a file, by the options of a command; ``header`` is for a command without that option."""
-    from metricfit.data import layout_of
-
-    header = header if options.header is None else options.header
-    return layout_of(path, delimiter=parse_delimiter(options.delimiter), encoding=options.encoding, header=header)
-
-
-def announced_layout(path: Path, options: Any) -> Layout:
-    """The layout of a file; notes on stderr name everything that was detected."""
-    layout = find_layout(path, options)
-    for note in layout.notes:
-        say(note)
-    return layout
-
-
-def file_name(path: Path) -> str:
-    """The name of the file; bytes of it that are not text are escapes, because reports are UTF-8."""
-    return "stdin" if str(path) == "-" else os.fsencode(path.name).decode("utf-8", "backslashreplace")
-
-
-def parse_delimiter(text: str | None) -> str | None:
-    """The delimiter as one character or ``\\s+``, given as itself or by name."""
-    named = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
-    if text in ("whitespace", r"\s+"):
-        return r"\s+"
-    delimiter = named.get(text, text) if text is not None else None
-    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n"'):
-        raise UsageError(
-            f"--delimiter should be one ASCII character, or tab, space, whitespace, comma, semicolon or pipe; got {text!r}."
-        )
-    return delimiter
-
-
-@contextmanager
-def workers(jobs: int, cluster: str | None, one_thread: bool = False) -> Iterator[int | None]:
-    """Yield the ``n_jobs`` of everything that runs meanwhile: ``--jobs``, or None for all threads of the cluster.
-
-    An estimator with ``n_jobs=None`` takes them too.
-    """
-    if cluster is None:
-        from joblib import parallel_config
-
-        with parallel_config(n_jobs=jobs):
-            yield jobs
-        return
-    if jobs != 1:
-        raise UsageError(
-            f"--jobs {jobs} and --cluster cannot be combined: a cluster runs as many tasks at once as it has threads."
-        )
-    from metricfit._cluster import connected
-
-    with connected(cluster, one_thread) as client:
-        threads = client.nthreads()
-        say(f"Cluster {cluster}: {len(threads)} workers with {sum(threads.values())} threads.")
-        yield None

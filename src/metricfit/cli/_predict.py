@@ -6,19 +6,20 @@ import gzip
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any
 
-import typer
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv, parquet
 
 from metricfit._errors import ClusterError, DataError, UsageError
-from metricfit.cli._options import (
-    Cluster,
-    Delimiter,
-    Encoding,
-    Overwrite,
+from metricfit._files import check_free, new_file
+from metricfit._parallel import parallel
+from metricfit.cli._arguments import (
     find_columns,
     find_layout,
     parse_delimiter,
@@ -27,12 +28,10 @@ from metricfit.cli._options import (
     split_names,
     workers,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from metricfit.cli._model import Model, RuleModel
-    from metricfit.data import Chunk, Drift
+from metricfit.cli._model import Model, RuleModel, open_model, open_rule
+from metricfit.cli._options import PredictOptions
+from metricfit.data import Chunk, Drift, input_file, read_chunks
+from metricfit.estimators import OutOfReachError
 
 Pair = tuple[Path, Path]  # a file, and where its predictions go
 MAX_LISTED = 10  # rows without a prediction that are named, and columns that differ
@@ -42,70 +41,7 @@ OUTPUT_FORMATS = ("parquet", "csv.gz", "csv")
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictOptions:
-    """Options of ``metricfit predict``."""
-
-    model: Annotated[Path, typer.Argument(help="Folder that `metricfit fit` wrote, or file of `metricfit decide`.")]
-    data: Annotated[
-        list[Path],
-        typer.Argument(
-            help="CSV, TSV, ARFF, Parquet, JSON Lines or Excel files with the model's columns, or with scores; - is stdin."
-        ),
-    ]
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Output file: .csv, .csv.gz or .parquet. For several files: a folder, with one output for each of them.",
-            show_default="stdout, as CSV",
-        ),
-    ] = None
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns to copy to the output: names or numbers, separated by commas. Can be repeated."),
-    ] = None
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Also write the calibrated probability of every class.")
-    ] = False
-    on_error: Annotated[
-        Literal["stop", "skip"],
-        typer.Option(help="What to do with unreadable rows: skip leaves their prediction empty."),
-    ] = "stop"
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Refuse data that differ from the training table: new categories, other numbers, more missing values.",
-        ),
-    ] = False
-    trusted: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Types to trust if the model contains estimators of other packages: names, separated by commas.",
-            show_default="none",
-        ),
-    ] = None
-    header: Annotated[
-        bool | None,
-        typer.Option(
-            "--header/--no-header", help="Whether the first line is a header.", show_default="as in the model's table"
-        ),
-    ] = None
-    delimiter: Delimiter = None
-    encoding: Encoding = None
-    jobs: Annotated[int, typer.Option(min=1, help="Number of files that are predicted in parallel.")] = 1
-    cluster: Cluster = None
-    overwrite: Overwrite = False
-
-
 def predict(options: PredictOptions) -> None:
-    """Predict a label for every row.
-
-    The label is chosen for the metric. It is not always the most probable class.
-    """
-    from metricfit._files import check_free
-    from metricfit.cli._model import open_model, open_rule
-
     into_folder = len(options.data) > 1 or options.cluster or (options.out is not None and options.out.is_dir())
     pairs = _pair_files(options.data, options.out, options.overwrite) if into_folder else []
     if not pairs:
@@ -130,8 +66,6 @@ def predict(options: PredictOptions) -> None:
 
 def _pair_files(files: Sequence[Path], out: Path | None, overwrite: bool) -> list[Pair]:
     """Every file with its output in the folder ``out``; an error before anything is read if one of these cannot be written."""
-    from metricfit._files import check_free
-
     if out is None:
         raise UsageError(f"{len(files)} files need --out FOLDER, for one output per file.")
     if Path("-") in files:
@@ -164,9 +98,6 @@ def output_name(file: Path) -> str:
 
 def _predict_files(shared: tuple[Model | RuleModel, PredictOptions], pairs: Sequence[Pair], n_jobs: int | None) -> None:
     """Write the outputs. A file that cannot be predicted leaves the others as they are; the error at the end counts them."""
-    from metricfit._parallel import parallel
-    from metricfit.data import Drift
-
     pairs = [(file.absolute(), target.absolute()) for file, target in pairs]  # a worker has another working folder
     failed, moved = 0, Drift(shared[0].schema)
     for (file, target), result in zip(pairs, parallel(_predict_file, shared, pairs, n_jobs), strict=True):
@@ -202,17 +133,12 @@ class _FilePrediction:
     def __init__(
         self, model: Model | RuleModel, options: PredictOptions, data: Path, say: Say, progress: bool = False
     ) -> None:
-        from metricfit.data import Drift
-
         self.model, self.options, self.data, self.say, self.progress = model, options, data, say, progress
         self.skip, self.shown = options.on_error == "skip", "stdin" if str(data) == "-" else str(data)
         self.drift, self.n_rows, self.n_problems, self.first_problems = Drift(model.schema), 0, 0, list[str]()
 
     def write(self, out: Path | None) -> None:
         """Write ``out`` or, without one, stdout."""
-        from metricfit._files import new_file
-        from metricfit.data import input_file
-
         kind = output_format(out)
         with input_file(self.data) as path:
             if self.options.strict:
@@ -237,8 +163,6 @@ class _FilePrediction:
 
     def _check_moved(self, path: Path) -> None:
         """Read the file once, before anything is written."""
-        from metricfit.data import Drift, read_chunks
-
         drift, layout = Drift(self.model.schema), find_layout(path, self.options, self.model.schema.header)
         for chunk in read_chunks(path, layout, self.model.schema, skip=self.skip):
             drift.add(_readable_rows(chunk))
@@ -248,10 +172,6 @@ class _FilePrediction:
 
     def _tables(self, path: Path, kind: str) -> Iterator[pa.Table]:
         """The output, chunk by chunk. An error in the first rows is raised here, and leaves no output behind."""
-        import pyarrow as pa
-
-        from metricfit.data import Chunk, read_chunks
-
         layout = find_layout(path, self.options, self.model.schema.header)
         for note in layout.notes:
             self.say(note)
@@ -277,8 +197,6 @@ class _FilePrediction:
 
     def _predict(self, chunk: Chunk) -> pa.Table:
         """The predictions of a chunk. A row whose number overflows in the model is an error, or a problem of the row."""
-        from metricfit.estimators import OutOfReachError
-
         try:
             table = self._prediction_table(chunk)
         except OutOfReachError as error:
@@ -294,11 +212,6 @@ class _FilePrediction:
 
     def _prediction_table(self, chunk: Chunk) -> pa.Table:
         """Kept columns, and the answers of the model; unreadable rows have none."""
-        import numpy as np
-        import pyarrow as pa
-
-        from metricfit.estimators import OutOfReachError
-
         n_rows = chunk.features.num_rows
         try:
             found = self.model.answer(_readable_rows(chunk), self.options.probabilities)
@@ -315,8 +228,6 @@ class _FilePrediction:
         return pa.table({**dict(zip(chunk.kept.column_names, chunk.kept.columns, strict=True)), **found})
 
     def _write_tables(self, tables: Iterator[pa.Table], kind: str, stream: Any) -> None:
-        from pyarrow import csv, parquet
-
         first = next(tables)
         writer_of = parquet.ParquetWriter if kind == "parquet" else csv.CSVWriter
         with (
@@ -336,8 +247,6 @@ class _FilePrediction:
 
 def _joined(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     """All rows of a file as one chunk."""
-    import pyarrow as pa
-
     parts, problems, n_rows = list(chunks), dict[int, str](), 0
     for chunk in parts:
         problems |= {n_rows + row: problem for row, problem in chunk.problems.items()}
@@ -360,17 +269,12 @@ def _say_moved(drift: Drift) -> None:
 
 def _readable_rows(chunk: Chunk) -> pa.Table:
     """The features of the rows without a problem."""
-    import numpy as np
-
     rows = np.setdiff1d(np.arange(chunk.features.num_rows), list(chunk.problems))
     return chunk.features.take(rows) if chunk.problems else chunk.features
 
 
 def _without_blank_lines(table: pa.Table) -> pa.Table:
     """Write ``""`` for a missing prediction that is alone in its line, because many readers of CSV skip a blank line."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     return pa.table({name: pc.fill_null(table[name].cast(pa.string()), "") for name in table.column_names})
 
 

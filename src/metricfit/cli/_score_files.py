@@ -6,20 +6,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from metricfit._errors import DataError, UsageError
 from metricfit._printable import listed, quoted
 from metricfit._score_names import OF_NO_CLASS, match_names
-from metricfit.cli._options import split_names
-
-if TYPE_CHECKING:
-    from metricfit.data import Layout, TableSchema
-
-    Floats = NDArray[np.float64]
+from metricfit._typing import Floats
+from metricfit.cli._arguments import split_names
+from metricfit.data import Column, Layout, TableSchema, label_like, read_chunks, read_labels
 
 _SEVERAL = re.compile("[|;]")  # between labels in one cell
 _OF_A_TARGET = re.compile(r"(?:y|is|has|label|target|true)[ _.:-]+(.+)", re.IGNORECASE)
@@ -137,16 +135,12 @@ def _in_order(passed: Sequence[str], classes: Sequence[Any], order: Sequence[Any
 
 def score_schema(columns: ScoreColumns, layout: Layout) -> TableSchema:
     """The columns of scores, and those of costs after them, as those that a model needs."""
-    from metricfit.data import Column, TableSchema
-
     found = tuple(Column(name, "number", layout.names.index(name)) for name in (*columns.names, *columns.costs))
     return TableSchema(found, layout.header, len(layout.names))
 
 
 def read_score_rows(path: Path, layout: Layout, schema: TableSchema, rows: NDArray[np.bool_] | None = None) -> Floats:
     """The numbers (n, k) of all rows, or of these; a missing one is an error."""
-    from metricfit.data import read_chunks
-
     parts, start = [], 0
     for chunk in read_chunks(path, layout, schema):
         table = np.stack([column.to_numpy() for column in chunk.features.columns], 1)
@@ -180,10 +174,6 @@ class LabelColumns:
 
 def read_label_rows(path: Path, layout: Layout, targets: Sequence[str], weight: str | None, group: str | None) -> LabelColumns:
     """Read the columns of labels, weights and groups."""
-    import pyarrow as pa
-
-    from metricfit.data import Column, TableSchema, read_chunks, read_labels
-
     numbers = () if weight is None else (Column(weight, "number", layout.names.index(weight)),)
     schema = TableSchema(numbers, layout.header, len(layout.names))
     chunks = list(read_chunks(path, layout, schema, [name for name in (*targets, group) if name is not None]))
@@ -277,8 +267,6 @@ def shares_of(text: str) -> Iterator[tuple[str, float]]:
 
 def budget_of(texts: Sequence[str] | None, classes: Sequence[Any]) -> dict[Any, str] | None:
     """The caps of ``--budget``, such as ``fraud=200`` and ``error=2%``, by class."""
-    from metricfit.data import label_like
-
     found = dict[Any, str]()
     for text in texts or ():
         name, sign, cap = text.rpartition("=")
