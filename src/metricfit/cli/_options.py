@@ -79,8 +79,7 @@ class TableOptions:
         ),
     ] = None
     classes: Annotated[
-        str | None,
-        typer.Option(help="All classes in order, separated by commas, for metrics that need it."),
+        str | None, typer.Option(help="All classes in order, separated by commas, for metrics that need it.")
     ] = None
     drop: Annotated[list[str] | None, typer.Option(help="Columns to drop: names or numbers, separated by commas.")] = None
     numeric: Annotated[
@@ -105,10 +104,7 @@ class TableOptions:
         str | None,
         typer.Option(help="Column of groups: rows with the same value stay together, in the training or in the test rows."),
     ] = None
-    time: Annotated[
-        str | None,
-        typer.Option(help="Column of dates or numbers: train on the past, test on the future."),
-    ] = None
+    time: Annotated[str | None, typer.Option(help="Column of dates or numbers: train on the past, test on the future.")] = None
     test: Annotated[Path | None, typer.Option(help="File of test rows, instead of cross-validation.")] = None
     keep_shared: Annotated[
         bool, typer.Option("--keep-shared", help="Also score rows of --test that occur in the training file.")
@@ -182,13 +178,12 @@ class FitOptions(TableOptions):
     ]
     out: Annotated[Path, typer.Option(help="Folder to create for the model and report.html.")]
     model: Annotated[
-        str,
-        typer.Option(help=f"Model to fit: auto, {', '.join(MODELS)}. For files in parts: auto, linear, {IN_PARTS}."),
+        str, typer.Option(help=f"Model to fit: auto, {', '.join(MODELS)}. For files in parts: auto, linear, {IN_PARTS}.")
     ] = "auto"
     method: Annotated[
         str,
         typer.Option(
-            help="Training method: auto, cross_entropy or threshold. linear and mlp take all methods of `metricfit compare`.",
+            help="Training method: auto, cross_entropy or threshold. linear and mlp take all methods of `metricfit compare`."
         ),
     ] = "auto"
     fallback: Fallback = None
@@ -230,8 +225,7 @@ class PredictOptions:
         bool, typer.Option("--probabilities", help="Also write the calibrated probability of every class.")
     ] = False
     on_error: Annotated[
-        Literal["stop", "skip"],
-        typer.Option(help="What to do with unreadable rows: skip leaves their prediction empty."),
+        Literal["stop", "skip"], typer.Option(help="What to do with unreadable rows: skip leaves their prediction empty.")
     ] = "stop"
     strict: Annotated[
         bool,
@@ -318,8 +312,7 @@ class DecideOptions:
         ),
     ] = None
     abstain_cost: Annotated[
-        float | None,
-        typer.Option(help="Cost of a row without an answer. A wrong answer costs 1, or as in --cost."),
+        float | None, typer.Option(help="Cost of a row without an answer. A wrong answer costs 1, or as in --cost.")
     ] = None
     abstain_label: Annotated[
         str | None, typer.Option(help="Label of rows without an answer.", show_default="-1 among numbers, abstain among names")
@@ -347,8 +340,7 @@ class DecideOptions:
     weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.")] = None
     prevalence: Annotated[str | None, typer.Option(help="Class shares where the rule will be used: fraud=0.003.")] = None
     adapt: Annotated[
-        Path | None,
-        typer.Option(help="File of new scores without labels. The rule is adjusted to their class shares."),
+        Path | None, typer.Option(help="File of new scores without labels. The rule is adjusted to their class shares.")
     ] = None
     out: Annotated[Path | None, typer.Option(help="JSON file to write the rule to.")] = None
     report: Annotated[Path | None, typer.Option(help="HTML report to write.")] = None
