@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from charset_normalizer import from_bytes
 from pyarrow import ArrowException, parquet
 
 from metricfit._errors import DataError, UsageError
@@ -174,8 +175,6 @@ def detect_encoding(path: Path, compressed: bool) -> str:
 
 def _guess_encoding(block: bytes) -> str:
     """The most likely encoding; cp1252 (Western European) if there are few non-ASCII bytes."""
-    from charset_normalizer import from_bytes
-
     first = next(index for index, byte in enumerate(block) if byte > 127)
     part = block[max(0, first - 2**15) : first + 2**15]
     enough = sum(byte > 127 for byte in part) >= MIN_BYTES_TO_GUESS

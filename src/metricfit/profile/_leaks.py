@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier
 
 from metricfit._typing import Floats
 from metricfit.estimators import TEXT
@@ -115,8 +116,6 @@ def number_score(column: TableColumn, target: Target) -> float:
 
 
 def _tree_score(numbers: NDArray[Any], classes: NDArray[np.int64], target: Target) -> float:
-    from sklearn.tree import DecisionTreeClassifier
-
     features, right = numbers[:, None].astype(np.float32), np.zeros(len(numbers), bool)
     weights: Floats = 1.0 / np.bincount(classes, minlength=target.n_classes)[classes]
     for fold in range(N_FOLDS):
