@@ -6,19 +6,17 @@ import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from metricfit._printable import printable
+from metricfit.data import Column, TableSchema
 from metricfit.profile._column import MOSTLY, TableColumn, describe_type, describe_use, examples, show_example
 from metricfit.profile._leaks import NEARLY_THE_TARGET, Copies, Leak, RowGroups, Target, find_leak
 from metricfit.profile._subjects import LAG, NO_IDENTITY, Identity, Repeats, find_identity, find_repeats, is_in_blocks
-
-if TYPE_CHECKING:
-    from metricfit.data import Column, TableSchema
 
 ALMOST_MISSING = 0.95  # share of rows
 ID_KNOWS = 0.5  # how far from chance (0) to the target (1) a row number predicts before rows count as sorted by class
@@ -80,8 +78,7 @@ def profile_table(
     schema : TableSchema, default=None
         How the columns were read; None for a table that is not from a file.
     dropped : dict, default={}
-        The columns of the file that are not features, each with the reason, such as "dropped by --drop". They are listed with
-        it and not examined.
+        The columns of the file that are not features, each with the reason, such as "dropped by --drop".
     random_folds : bool, default=True
         Whether rows are held out at random. If not, repeated subjects are not searched for.
 
@@ -104,7 +101,7 @@ def profile_table(
     entries, compared = list[_Entry](), list[TableColumn]()
     for index, name in enumerate(features.column_names):
         column = TableColumn.of(name, features.column(index))
-        entry = _examine(column, index == 0, read_as.get(name), target, dropped.get(name, ""))
+        entry = _examine(column, index == 0, read_as.get(name), target)
         entries.append(entry)
         if entry.is_used and not entry.identity.is_row:
             groups.add(column)
@@ -121,7 +118,7 @@ def profile_table(
         *_copies_warning(copies, features.num_rows, ids),
         *_size_warnings(target.names, np.bincount(target.classes), sum(entry.is_used for entry in entries)),
     ]
-    absent = [ColumnProfile(name, "", why, 0, 0, ()) for name, why in dropped.items() if name not in features.column_names]
+    absent = [ColumnProfile(name, "", why, 0, 0, ()) for name, why in dropped.items()]
     columns = (*(entry.profile for entry in entries), *absent)
     return TableProfile(columns, features.num_rows, copies.number, tuple(warnings), copies.contradictory)
 
@@ -137,13 +134,11 @@ class _Entry:
     score: float = 0.0
 
 
-def _examine(column: TableColumn, is_first: bool, read_as: Column | None, target: Target, why_dropped: str) -> _Entry:
-    use = why_dropped or describe_use(column)
+def _examine(column: TableColumn, is_first: bool, read_as: Column | None, target: Target) -> _Entry:
+    use = describe_use(column)
     profile = ColumnProfile(
         column.name, describe_type(column, read_as), use, column.n_missing, column.n_distinct, examples(column)
     )
-    if why_dropped:
-        return _Entry(profile)
     if use.startswith("not used"):
         return _Entry(replace(profile, note="It has no effect."), use)
     identity, leak = find_identity(column, is_first), find_leak(column, target)
