@@ -33,10 +33,6 @@ TEXTS = ("csv", "arff")  # formats that Arrow reads as CSV
 Ragged = dict[int, str]  # rows of a chunk with too many or too few cells, each with a description
 
 
-def _silent(line: str) -> None:
-    """Say nothing."""
-
-
 @dataclass(frozen=True)
 class Chunk:
     """Some rows of a file: the model's columns, the columns to keep unchanged, and the rows with problems.
@@ -56,7 +52,7 @@ def read_table(
     layout: Layout,
     target: str,
     dropped: Collection[str] = (),
-    say: Say = _silent,
+    say: Say = lambda line: None,
     numeric: Collection[str] = (),
     categorical: Collection[str] = (),
 ) -> tuple[pa.Table, TableSchema]:
@@ -85,7 +81,7 @@ def read_chunks(
     schema: TableSchema,
     keep: Sequence[str] = (),
     skip: bool = False,
-    say: Say = _silent,
+    say: Say = lambda line: None,
     groups: Sequence[int] | None = None,
     before: int = 0,
 ) -> Iterator[Chunk]:
@@ -120,7 +116,6 @@ def read_chunks(
 
 
 def _convert(values: pa.ChunkedArray, column: Column, layout: Layout, path: Path) -> ParsedColumn:
-    """Convert the values to the column's type."""
     values = decode(values)
     found = type_name(values.type)
     if found == "string":
