@@ -47,7 +47,7 @@ def compare_scores(metric="f1", chosen=None, seconds=None, margin=0.01, **scores
         n_splits=5,
         n_repeats=2,
         seed=0,
-        results=collect_results(runs, plan, contenders, statistics),
+        results=collect_results(runs, plan, contenders, statistics, None, labels),
         evaluation=plan.evaluation,
         margin=margin,
         statistics=statistics,

@@ -63,11 +63,15 @@ def numbers(text):
     return [float(word.replace(",", "").replace("\u2212", "-")) for word in re.findall(r"[+\u2212-]?[\d,]+(?:\.\d+)?", text)]
 
 
-def test_two_classes(two):
-    scores, y = two
-    rule = DecisionRule("mcc").fit(scores, y)
-    html = decision_page(rule, scores, y, RUN)
+def drawn(rule, scores, y, **options):
+    """The fitted rule, and its page."""
+    html = decision_page(rule.fit(scores, y, **options), scores, y, RUN)
     check_html(html)
+    return rule, html
+
+
+def test_two_classes(two):
+    rule, html = drawn(DecisionRule("mcc"), *two)
     text = plain(html)
     assert f"Maximise mcc; predict &#39;&lt;fraud&gt;&#39; where its probability is above {rule.threshold_:.4g}." in text
     assert html.count('<polygon class="band') == 1
@@ -79,8 +83,8 @@ def test_two_classes(two):
 
 def test_changes_are_those_of_the_held_out_answers(two):
     scores, y = two
-    rule = DecisionRule("f1").fit(scores, y)
-    text = plain(decision_page(rule, scores, y, RUN))
+    rule, html = drawn(DecisionRule("f1"), scores, y)
+    text = plain(html)
     fraud = y == "<fraud>"
     found = [1000 * (answer & fraud).mean() for answer in (rule.predicted_ == "<fraud>", scores > 0.5)]
     after, before = numbers(re.search(r"found ([\d.]+ instead of [\d.]+)", text)[1])
@@ -90,9 +94,7 @@ def test_changes_are_those_of_the_held_out_answers(two):
 
 def test_several_classes(four):
     scores, y, classes = four
-    rule = DecisionRule("f1_macro", classes=list(classes)).fit(scores, y)
-    html = decision_page(rule, scores, y, RUN)
-    check_html(html)
+    rule, html = drawn(DecisionRule("f1_macro", classes=list(classes)), scores, y)
     assert "threshold" not in plain(html)
     assert html.count('<table class="matrix">') == 2
     for offset in rule.offsets_:
@@ -100,20 +102,15 @@ def test_several_classes(four):
 
 
 def test_a_limit_is_drawn_and_no_range_of_the_metric_alone(two):
-    scores, y = two
-    rule = DecisionRule("recall", subject_to="precision >= 0.5", confidence=0.9).fit(scores, y)
+    rule, html = drawn(DecisionRule("recall", subject_to="precision >= 0.5", confidence=0.9), *two)
     assert rule.attainable_
-    html = decision_page(rule, scores, y, RUN)
     assert html.count('class="limit c2"') == 1
     assert "about as good" not in html
     assert "With probability 0.9 over the draw of such rows" in html
 
 
 def test_a_rule_that_refuses_shows_no_answers(two):
-    scores, y = two
-    rule = DecisionRule("recall", subject_to="precision >= 0.999", confidence=0.9).fit(scores, y)
-    html = decision_page(rule, scores, y, RUN)
-    check_html(html)
+    _, html = drawn(DecisionRule("recall", subject_to="precision >= 0.999", confidence=0.9), *two)
     assert "Not attainable: the best" in html
     for absent in ('id="gain"', 'id="confusion"', 'id="classes"', "<span>Rule</span>", "<span>Threshold</span>"):
         assert absent not in html
@@ -153,9 +150,7 @@ def cells_of(html):
 
 def test_cases_without_an_answer_are_a_column_and_a_curve(two):
     scores, y = two
-    rule = DecisionRule("accuracy", abstain="error <= 0.05", confidence=0.9).fit(scores, y)
-    html = decision_page(rule, scores, y, RUN)
-    check_html(html)
+    rule, html = drawn(DecisionRule("accuracy", abstain="error <= 0.05", confidence=0.9), scores, y)
     before, after = cells_of(html)
     expected = [
         [int(((y == true) & (rule.predicted_ == answer)).sum()) for answer in ("<fraud>", "o&k", "abstain")]
@@ -176,9 +171,7 @@ def test_many_classes_have_the_column_in_their_picture(four):
     y = random.integers(0, 15, 900)
     logits = random.normal(size=(900, 15))
     logits[np.arange(900), y] += 3.0
-    rule = DecisionRule("accuracy", abstain_cost=0.3).fit(logits, y)
-    html = decision_page(rule, logits, y, RUN)
-    check_html(html)
+    rule, html = drawn(DecisionRule("accuracy", abstain_cost=0.3), logits, y)
     assert html.count('<path class="none') >= 1
     (rows,) = [int((rule.predicted_[y == 3] == -1).sum())]
     assert f"true 3, predicted no answer: {rows} rows" in html
@@ -188,9 +181,7 @@ def test_money_and_the_budget_in_words_and_per_1000(two):
     scores, y = two
     amount = np.random.default_rng(4).lognormal(3.0, 1.0, len(y))
     costs = Cost({("<fraud>", "o&k"): "amount", ("o&k", "<fraud>"): 5.0})
-    rule = DecisionRule(costs, budget={"<fraud>": "4%"}).fit(scores, y, costs={"amount": amount})
-    html = decision_page(rule, scores, y, RUN)
-    check_html(html)
+    rule, html = drawn(DecisionRule(costs, budget={"<fraud>": "4%"}), scores, y, costs={"amount": amount})
     right = 1000 * ((rule.predicted_ == "<fraud>") & (y == "<fraud>")).mean()
     assert "allows 40 answers “ &lt;fraud&gt;”. The rule gives 40".replace("“ ", "“") in plain(html)
     assert numbers(re.search(r"gives 40, and ([\d.]+) of them", plain(html))[1]) == pytest.approx([right], abs=0.51)
@@ -205,9 +196,7 @@ def test_money_and_the_budget_in_words_and_per_1000(two):
 def test_several_labels(four):
     logits, random = four[0][:, :3], np.random.default_rng(5)
     y = (random.random(logits.shape) < expit(2.0 * logits - 1.0)).astype(int)
-    rule = DecisionRule("f1_samples", classes=list(NASTY[:3])).fit(logits, y)
-    html = decision_page(rule, logits, y, RUN)
-    check_html(html)
+    rule, html = drawn(DecisionRule("f1_samples", classes=list(NASTY[:3])), logits, y)
     found = [1000 * (answers * y).sum(1).mean() for answers in (rule.predicted_, logits > 0.0)]
     shown = numbers(re.search(r"labels found ([\d,.]+ instead of [\d,.]+)", plain(html))[1])
     assert shown == pytest.approx(found, abs=0.51)

@@ -13,7 +13,7 @@ from metricfit.report._svg import Chart, log_ticks, span, ticks
 def test_confusion(four):
     result = four.results["linear, direct"]
     expected = confusion_matrix(four.labels, result.held_out.predicted)
-    np.testing.assert_array_equal(curves.confusion(four, result), expected)
+    np.testing.assert_array_equal(four.confusion(result), expected)
 
 
 @pytest.mark.parametrize("name", ["linear, direct", "boosting, threshold"])
@@ -72,7 +72,7 @@ def test_reliability(two):
 def test_per_class(four):
     result = four.results["linear, direct"]
     precision, recall, _, rows = precision_recall_fscore_support(four.labels, result.held_out.predicted)
-    found = curves.per_class(curves.confusion(four, result), list(map(str, four.classes)))
+    found = curves.per_class(four.confusion(result), list(map(str, four.classes)))
     assert [row["precision"] for row in found] == pytest.approx(precision.tolist())
     assert [row["recall"] for row in found] == pytest.approx(recall.tolist())
     assert [row["rows"] for row in found] == rows.tolist()

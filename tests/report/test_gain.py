@@ -19,7 +19,7 @@ from metricfit.report._confusion import (
     positive_changes,
     rows_right,
 )
-from metricfit.report._figures import confusion
+from metricfit.report._words import compared_lines
 from tests.report.conftest import RUN, bare
 
 BEFORE = np.array([[150.0, 30.0], [12.0, 8.0]])  # 200 rows, 20 of them positive
@@ -101,7 +101,7 @@ def test_savings(two):
     names = [result.contender.name for result, _ in found["costs"]]
     assert names == [two.best.contender.name, "linear, threshold", "trivial, constant"]
     for result, cost in found["costs"]:
-        matrix = confusion(two, result)
+        matrix = two.confusion(result)
         assert cost == pytest.approx((matrix[0, 1] + 5.0 * matrix[1, 0]) * 2.5)
     assert found["steps"][0]["saving"] == pytest.approx(found["costs"][1][1] - found["costs"][0][1])
     assert "in the unit of your costs" in page(costly, RUN)
@@ -110,6 +110,7 @@ def test_savings(two):
 def test_where_the_reference_is_the_best_only_the_constant_answer_is_left(two):
     alone = replace(two, results={name: two.results[name] for name in ("trivial, constant", "linear, threshold")})
     assert [step["other"].contender.name for step in gain(alone)["steps"]] == ["trivial, constant"]
+    assert [line.name for line in compared_lines(alone)] == ["linear, threshold"]
     assert "It is the reference." in page(alone, RUN)
 
 
@@ -118,15 +119,11 @@ def test_where_the_reference_is_the_best_only_the_constant_answer_is_left(two):
     [
         (0.01, 0.2, "The difference in f1 is significant (p 0.020 after Holm, for all comparisons with the reference)."),
         (-0.2, -0.01, "The difference in f1 is significant (p 0.020 after Holm, for all comparisons with the reference)."),
-        (
-            -0.1,
-            0.2,
-            "The difference in f1 may be chance (p 0.020 after Holm, for all comparisons with the reference), and so may these numbers.",
-        ),
+        (-0.1, 0.2, "The difference in f1 may be chance (p 0.020 after Holm, for all comparisons with the reference), and so may these numbers."),
         (0.1, 0.1, "The difference in f1 is significant."),
         (-math.inf, math.inf, "There are too few scores to say whether this is chance."),
     ],
-)
+)  # fmt: skip
 def test_whether_the_difference_may_be_chance(two, low, high, words):
     main = replace(two.main, difference=Difference(0.1, low, high, 0.01, 0.02))
     assert gain(replace(two, results={**two.results, main.contender.name: main}))["steps"][0]["significance"] == words

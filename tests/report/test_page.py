@@ -9,7 +9,6 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from metricfit.report import _figures as curves
 from metricfit.report import page
 from metricfit.report._words import DASH
 from tests.report.conftest import RUN
@@ -259,7 +258,7 @@ def test_many_classes_are_a_picture_and_few_are_numbers(browser, pages, four):
     assert "75 % and more" in browser.find_element(By.ID, "confusion").text
     open_page(browser, pages / "four.html")
     first = browser.find_element(By.CLASS_NAME, "matrix").find_elements(By.TAG_NAME, "td")
-    assert [int(cell.text) for cell in first] == curves.confusion(four, four.reference).ravel().astype(int).tolist()
+    assert [int(cell.text) for cell in first] == four.confusion(four.reference).ravel().astype(int).tolist()
 
 
 def test_too_few_scores_have_dashes_instead_of_intervals(browser, two, tmp_path):

@@ -11,7 +11,7 @@ from metricfit.report import page
 from metricfit.report._figures import decision_figure, reliability_figure
 from metricfit.report._strips import forest, importance
 from metricfit.report._thresholds import review
-from metricfit.report._words import MINUS, choice_line, compared_lines, contender_colours, model_colours, plain_line
+from metricfit.report._words import MINUS, compared_lines, contender_colours, line_of, model_colours, plain_line
 from tests.report.conftest import RUN, data
 from tests.report.test_parts import untested
 
@@ -21,20 +21,10 @@ def test_without_importance_the_page_says_how_to_get_it(two):
     assert "<code>importance=True</code>" in page(replace(two, results=results), RUN)
 
 
-def test_the_reference_alone_can_be_drawn(two):
-    """No contender but a constant answer and the reference: nothing is compared with itself."""
-    names = ("trivial, constant", "linear, threshold")
-    alone = replace(two, results={name: two.results[name] for name in names})
-    assert [line.name for line in compared_lines(alone)] == ["linear, threshold"]
-    assert "Use the linear model with a tuned threshold." in page(alone, RUN) or "constant answer" in page(alone, RUN)
-
-
-def test_lines_of_one_model_have_two_colours(two):
+def test_models_have_colours_and_a_plain_variant_is_hollow(two):
     linear = replace(two, results={name: result for name, result in two.results.items() if not name.startswith(("bo", "en"))})
-    reference, choice = compared_lines(linear)
-    assert choice.colour != reference.colour
     plain = plain_line(linear)
-    assert plain.hollow if plain is not None else choice.name == "linear, cross_entropy"
+    assert plain.hollow if plain is not None else linear.choice.contender.name == "linear, cross_entropy"
     models = model_colours(two)
     assert len(set(models.values())) == len(models) == 4
 
@@ -115,7 +105,7 @@ def test_a_contender_has_one_colour_in_all_figures(two):
         colours, choice = contender_colours(comparison), comparison.choice.contender.name
         assert colours[choice] != colours["linear, threshold"]
         assert {row["name"]: row["colour"] for row in forest(comparison)["rows"]} == colours
-        assert choice_line(comparison).colour == colours[choice]
+        assert line_of(comparison, comparison.choice).colour == colours[choice]
         assert {line.name: line.colour for line in compared_lines(comparison)}.items() <= colours.items()
         legends = [*decision_figure(comparison)[1], *reliability_figure(comparison)[1], *review(comparison)["legend"]]
         assert {colour for colour, _, name in legends if name.startswith(choice)} == {colours[choice]}

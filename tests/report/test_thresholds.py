@@ -14,7 +14,6 @@ from metricfit.decisions import binomial_interval
 from metricfit.metrics import Cost
 from metricfit.report import _thresholds as own
 from metricfit.report import page
-from metricfit.report._figures import confusion
 from metricfit.report._svg import Chart
 from metricfit.report._thresholds import _gains, _precision_recall, review
 from metricfit.report._words import Line
@@ -128,7 +127,7 @@ def test_the_table_of_thresholds_is_that_of_scikit_learn(two):
             index = np.searchsorted(thresholds, row.threshold)
             assert (row.precision, row.recall) == pytest.approx((precision[index], recall[index]))
             assert row.score == pytest.approx(f1_score(two.labels, probability >= row.threshold))
-    matrix = confusion(two, result)
+    matrix = two.confusion(result)
     (chosen,) = (row for row in rows if row.is_chosen)
     assert (chosen.found, chosen.flagged) == (matrix[1, 1], matrix[:, 1].sum())  # as in the confusion matrix
     assert chosen.score == pytest.approx(f1_score(two.labels, result.held_out.predicted))

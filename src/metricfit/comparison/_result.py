@@ -32,6 +32,7 @@ from metricfit.comparison._statistics import (
 )
 from metricfit.comparison._verdict import Verdict, find_verdict, list_warnings
 from metricfit.comparison._words import MetricWords, quote
+from metricfit.decisions import hard_confusion
 from metricfit.methods import Choice, Method
 from metricfit.metrics import Metric
 
@@ -146,6 +147,10 @@ class Comparison:
             return self.main
         others = [result for result in self.models if result is not self.reference]
         return max(others or [self.reference], key=lambda result: result.estimate.mean)
+
+    def confusion(self, result: Result) -> Floats:
+        """The confusion matrix (k, k) of the held-out rows, whose rows are true classes."""
+        return hard_confusion(result.held_out.predicted, self.labels, np.ones(len(self.labels)), len(self.classes))
 
     @property
     def positive_index(self) -> int | None:
@@ -307,8 +312,8 @@ def collect_results(
     plan: Plan,
     contenders: Sequence[Contender],
     statistics: Scores,
-    limits: Limits | None = None,
-    labels: Ints | None = None,
+    limits: Limits | None,
+    labels: Ints,
 ) -> dict[str, Result]:
     """The results of all contenders. ``runs`` has the outcomes of every split; limits are judged by ``labels``."""
     names = [one.name for one in contenders]
@@ -338,7 +343,7 @@ def collect_results(
             history=outcomes[0].history,
             chosen=dict(Counter(outcome.chosen for outcome in outcomes)),
             importance=np.stack(columns) if columns else None,
-            kept=None if limits is None or labels is None else _kept(limits, plan, outcomes, labels),
+            kept=None if limits is None else _kept(limits, plan, outcomes, labels),
         )
     return results
 

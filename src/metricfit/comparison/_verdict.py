@@ -35,7 +35,6 @@ from metricfit.comparison._words import (
     plural,
     quote,
 )
-from metricfit.decisions import hard_confusion
 from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice
 from metricfit.metrics import BalancedAccuracy, CohenKappa, Cost, FBeta, MatthewsCorrelation, Metric, Precision, Recall
 
@@ -360,8 +359,7 @@ def list_warnings(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _about(comparison: Comparison, result: Result, is_choice: bool) -> Iterator[str]:
-    name, labels, k = result.contender.name, comparison.classes.tolist(), len(comparison.classes)
-    matrix = hard_confusion(result.held_out.predicted, comparison.labels, np.ones(len(comparison.labels)), k)
+    name, labels, matrix = result.contender.name, comparison.classes.tolist(), comparison.confusion(result)
     answered = np.flatnonzero(matrix.sum(0))
     if len(answered) == 1:
         yield f"{name} answers {quote(labels[int(answered[0])])} for every row."

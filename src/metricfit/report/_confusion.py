@@ -18,7 +18,6 @@ from metricfit._printable import shorten
 from metricfit._typing import Floats, Ints
 from metricfit.comparison import CHANCE, UNKNOWN, Comparison, Difference, p_in_words
 from metricfit.metrics import Cost
-from metricfit.report._figures import confusion
 
 BASES = (1_000, 10_000, 100_000, 1_000_000)
 FEWEST = 5  # cases of the rarest class that should be among the cases spoken of
@@ -67,13 +66,13 @@ def gain(comparison: Comparison) -> dict[str, Any]:
     result, positive = comparison.main, comparison.positive_index
     base = base_of(np.bincount(comparison.labels, minlength=len(comparison.classes)).tolist())
     others = [(comparison.reference, result.difference), (comparison.constant, result.above_constant)]
-    names, after = [str(label) for label in comparison.classes], confusion(comparison, result)
+    names, after = [str(label) for label in comparison.classes], comparison.confusion(result)
     costs = -comparison.measure.gains.numpy() if isinstance(comparison.measure, Cost) else None
     steps = list[dict[str, Any]]()
     for other, difference in others:
         if other is result:
             continue
-        before = confusion(comparison, other)
+        before = comparison.confusion(other)
         changes = [] if positive is None else positive_changes(before, after, positive, base, of_class(names[positive]))
         family = "the reference" if other is comparison.reference else "a constant answer"
         steps.append(
@@ -91,7 +90,7 @@ def gain(comparison: Comparison) -> dict[str, Any]:
         "base": base,
         "n_rows": len(comparison.labels),
         "steps": steps,
-        "costs": [] if costs is None else [(one, total_cost(confusion(comparison, one), costs, base)) for one in shown],
+        "costs": [] if costs is None else [(one, total_cost(comparison.confusion(one), costs, base)) for one in shown],
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from metricfit._printable import shorten
 from metricfit._typing import Floats
-from metricfit.decisions import hard_confusion, read_constraints, read_limit
+from metricfit.decisions import DecisionRule, Reliability, hard_confusion, read_constraints, read_limit
 from metricfit.metrics import Cost, name_of
 from metricfit.report._confusion import (
     LEVEL_WORDS,
@@ -27,9 +27,6 @@ from metricfit.report._figures import draw_reliability, per_class
 from metricfit.report._page import Run, matrix_values, render
 from metricfit.report._svg import Chart, span
 from metricfit.report._words import N_COLOURS, PageWords, interval, money, rows, score
-
-if TYPE_CHECKING:
-    from metricfit.decisions import DecisionRule, Reliability
 
 BEFORE, AFTER = 0, 7  # colours of the largest score and of the rule
 LARGEST, NO_ANSWER = "largest score", "no answer"

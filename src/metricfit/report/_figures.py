@@ -25,12 +25,6 @@ MAX_LETTERS = 32  # of the name of a metric along an axis
 Legend = list[tuple[int, bool, str]]  # colour, hollow, name
 
 
-def confusion(comparison: Comparison, result: Result) -> Floats:
-    """Confusion matrix (k, k) of held-out rows; matrix rows are true classes."""
-    n_rows = len(comparison.labels)
-    return hard_confusion(result.held_out.predicted, comparison.labels, np.ones(n_rows), len(comparison.classes))
-
-
 def threshold_curve(comparison: Comparison, result: Result, label: int = 1) -> Floats:
     """For two classes: the metric if the class ``label`` is predicted above each of ``THRESHOLDS`` on its probability."""
     if label == 0:

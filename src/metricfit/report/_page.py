@@ -88,8 +88,8 @@ def page(comparison: Comparison, run: Run, model: MetricClassifier | None = None
         "tone": TONES[comparison.verdict.status],
         "verdict": comparison.verdict,
         "decisions": _decisions(comparison),
-        "reference": words.reference_line(comparison),
-        "choice": words.choice_line(comparison),
+        "reference": words.line_of(comparison, comparison.reference),
+        "choice": words.line_of(comparison, comparison.choice),
         "n_colours": words.N_COLOURS,
         "sizes": class_sizes(comparison),
         "score_words": f"The scores of the comparison are means over {len(comparison.reference.scores)} splits.",
@@ -193,7 +193,7 @@ def _decisions(comparison: Comparison) -> list[tuple[str, str]]:
 def _matrices(comparison: Comparison) -> list[dict[str, Any]]:
     """Heat maps of the reference and the choice."""
     compared = words.compared_lines(comparison)
-    found = [(line.name, line.colour, figures.confusion(comparison, line.result)) for line in compared]
+    found = [(line.name, line.colour, comparison.confusion(line.result)) for line in compared]
     return matrix_values(found, [str(label) for label in comparison.classes])
 
 
@@ -246,7 +246,7 @@ def _trainings(comparison: Comparison, metric: words.PageWords, model: MetricCla
 def _classes(comparison: Comparison) -> list[dict[str, Any]]:
     """Precision and recall of the reference and of the choice, class by class."""
     names, compared = [str(label) for label in comparison.classes], (comparison.reference, comparison.choice)
-    both = (figures.per_class(figures.confusion(comparison, result), names) for result in compared)
+    both = (figures.per_class(comparison.confusion(result), names) for result in compared)
     return [
         {"label": base["label"], "rows": base["rows"], "base": base, "choice": choice}
         for base, choice in zip(*both, strict=True)

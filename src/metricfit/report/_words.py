@@ -126,31 +126,21 @@ def class_of_interest(comparison: Comparison) -> int:
     return 1 if comparison.positive_index is None else comparison.positive_index
 
 
-def reference_line(comparison: Comparison) -> Line:
-    return _line(comparison, comparison.reference)
-
-
-def choice_line(comparison: Comparison) -> Line:
-    return _line(comparison, comparison.choice)
+def line_of(comparison: Comparison, result: Result, hollow: bool = False) -> Line:
+    return Line(result, contender_colours(comparison)[result.contender.name], hollow)
 
 
 def plain_line(comparison: Comparison) -> Line | None:
     """The choice's model trained by cross-entropy without a tuned threshold; None if it is the choice, or not compared."""
     model = comparison.choice.contender.model
     plain = comparison.results.get(f"{model}, {CROSS_ENTROPY}")
-    if plain is None or plain is comparison.choice:
-        return None
-    return _line(comparison, plain, hollow=True)
+    return None if plain is None or plain is comparison.choice else line_of(comparison, plain, hollow=True)
 
 
 def compared_lines(comparison: Comparison) -> list[Line]:
     """The reference and the choice; one line if they are the same."""
-    lines = (reference_line(comparison), choice_line(comparison))
-    return list({line.name: line for line in lines}.values())
-
-
-def _line(comparison: Comparison, result: Result, hollow: bool = False) -> Line:
-    return Line(result, contender_colours(comparison)[result.contender.name], hollow)
+    results = {result.contender.name: result for result in (comparison.reference, comparison.choice)}
+    return [line_of(comparison, result) for result in results.values()]
 
 
 def marks(comparison: Comparison) -> dict[str, list[str]]:
