@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from metricfit._errors import DataError, UsageError
-from metricfit.cli._inputs import read_inputs
+from metricfit.cli._inputs import check_options, read_inputs
 from metricfit.cli._main import QUESTIONS
 from metricfit.cli._options import CompareOptions
 from metricfit.metrics import Cost, resolve_metric
@@ -47,7 +47,9 @@ def loans(tmp_path):
 
 
 def read(data, **options):
-    return read_inputs(data, CompareOptions(data=data, **options))
+    options = CompareOptions(data=data, **options)
+    check_options(options)
+    return read_inputs(data, options)
 
 
 def changed(path, **columns):
@@ -121,12 +123,7 @@ KAPPA = {"metric": "quadratic_kappa"}
 @pytest.mark.parametrize(
     ("file", "options", "error", "match"),
     [
-        (
-            "levels",
-            KAPPA,
-            UsageError,
-            r"order of the classes.*: 'high', 'low', 'medium', 'very high'\. .* --classes LOWEST,\.\.\.,HI",
-        ),
+        ("levels", KAPPA, UsageError, r"order of the classes.*: 'high', 'low', 'medium', 'very high'\. .* --classes LOWEST,\.\.\.,HI"),
         ("levels", {**KAPPA, "classes": "low,medium,high"}, UsageError, "'very high' is missing"),
         ("levels", {**KAPPA, "classes": "low,low,medium,high,very high"}, UsageError, "twice"),
         ("levels", {**KAPPA, "classes": "lo,b"}, UsageError, "is not a class"),
@@ -141,7 +138,7 @@ KAPPA = {"metric": "quadratic_kappa"}
         ("loans", {"group": "level"}, UsageError, "'level' is the target or is dropped"),
         ("loans", {"time": "2", "drop": ["day"]}, UsageError, "'day' is the target or is dropped"),
     ],
-)
+)  # fmt: skip
 def test_mistakes(request, file, options, error, match):
     with pytest.raises(error, match=match):
         read(request.getfixturevalue(file), **options)

@@ -18,8 +18,8 @@ from metricfit import methods as known_methods
 from metricfit._errors import PartialError
 from metricfit._files import check_free, new_file
 from metricfit._printable import printable_lines, shorten
-from metricfit.cli._arguments import changed, check_importance, in_options, parse_names, say, workers
-from metricfit.cli._inputs import read_inputs
+from metricfit.cli._arguments import changed, check_importance, parse_names, say, workers
+from metricfit.cli._inputs import check_options, read_inputs
 from metricfit.cli._options import MODELS, CompareOptions, TableOptions
 from metricfit.comparison import (
     TRIVIAL,
@@ -28,7 +28,6 @@ from metricfit.comparison import (
     InterruptedComparison,
     Limits,
     better_metric,
-    check_request,
     fit_options,
     p_in_words,
 )
@@ -43,8 +42,7 @@ NOT_REPEATED = ("cluster", "as_json")  # options of `compare` that say nothing a
 def compare(options: CompareOptions) -> None:
     models = parse_names(options.models, "--models", "model", MODELS)
     methods = parse_names(options.methods, "--methods", "method", known_methods.names())
-    with in_options():
-        check_request(models=models, methods=methods, subject_to=options.subject_to, time_limit=options.time_limit)
+    check_options(options, models, methods)
     interrupt: InterruptedComparison | None = None
     if options.report is not None:
         check_free(options.report, "pass --overwrite", options.overwrite)

@@ -72,6 +72,7 @@ def _fit_table(options: FitOptions) -> None:
         )
     with in_options():
         check_limits(options.subject_to, options.confidence, options.calibration, options.fallback)
+    check_options(options)
     check_free(out)
     with workers(options.jobs, options.cluster) as n_jobs:
         inputs = read_inputs(options.data[0], options)
@@ -166,7 +167,6 @@ def reads_in_parts(paths: Sequence[Path]) -> bool:
 
 
 def fit_in_parts(options: FitOptions) -> None:
-    """Fit a model and write it to a folder."""
     _check_options_in_parts(options)
     check_free(options.out)
     with workers(options.jobs, options.cluster) as n_jobs:  # connect before reading all labels: the cluster may be down

@@ -84,8 +84,7 @@ class Inputs:
 
 
 def read_inputs(file: Path, options: TableOptions) -> Inputs:
-    """Read the file. Notes on stderr name everything that was detected or assumed."""
-    check_options(options)
+    """Read the file, by options that :func:`check_options` accepts; notes on stderr name what was detected or assumed."""
     name = file_name(file)
     with data.input_file(file) as path:
         layout = announced_layout(path, options)
@@ -131,8 +130,8 @@ def read_inputs(file: Path, options: TableOptions) -> Inputs:
     return Inputs(name, table, schema, profile, choice, groups, times, test)
 
 
-def check_options(options: TableOptions) -> None:
-    """Everything that can be refused before the file is read."""
+def check_options(options: TableOptions, models: Sequence[str] | None = None, methods: Sequence[str] | None = None) -> None:
+    """Refuse what can be refused before the file is read."""
     if options.cost is not None and options.metric is not None:
         raise UsageError("--cost replaces the metric: pass --cost or --metric, not both.")
     if options.positive is not None and options.classes is not None:
@@ -143,6 +142,8 @@ def check_options(options: TableOptions) -> None:
         raise UsageError("--merge-rare and --drop-rare cannot be combined: pass one of them.")
     with in_options():
         check_request(
+            models=models,
+            methods=methods,
             groups=options.group,
             time=options.time,
             test=options.test,
@@ -202,14 +203,12 @@ def _profile(
 
 
 def say_contents(name: str, schema: TableSchema, target: str, classes: NDArray[Any], counts: NDArray[Any]) -> None:
-    """Say how many rows, columns and classes there are."""
     sizes = ", ".join(f"{one} {count:,}" for one, count in list(zip(classes, counts, strict=True))[:MOST_CLASSES_SHOWN])
     more = f" and {len(classes) - MOST_CLASSES_SHOWN} more classes" if len(classes) > MOST_CLASSES_SHOWN else ""
     say(f"{name}: {counts.sum():,} rows, {_describe_columns(schema)}; classes in {target!r}: {sizes}{more}.")
 
 
 def _describe_columns(schema: TableSchema) -> str:
-    """The number of columns of each type."""
     counts = Counter(column.type for column in schema.columns)
     words = {"number": "number", "string": "categorical or text", "boolean": "boolean", "date": "date", "time": "time of day"}
     parts = ", ".join(f"{counts[kind]} {word}" for kind, word in words.items() if counts[kind])
