@@ -33,7 +33,6 @@ def inspect(options: InspectOptions) -> None:
 
 
 def _show_rule(file: Path, as_json: bool) -> None:
-    """Describe a rule and its score."""
     from metricfit.decisions import DecisionRule
     from metricfit.metrics import name_of
 

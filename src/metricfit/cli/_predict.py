@@ -87,8 +87,8 @@ def _pair_files(files: Sequence[Path], out: Path | None, overwrite: bool) -> lis
 def output_name(file: Path) -> str:
     """The name of a file's output: its own, and as CSV what cannot be written in its format.
 
-    >>> [output_name(Path(name)) for name in ("a/may.parquet", "may.csv.gz", "may.jsonl", "may.2.tsv")]
-    ['may.parquet', 'may.csv.gz', 'may.csv', 'may.2.csv']
+    >>> [output_name(Path(name)) for name in ("a/may.PARQUET", "may.csv.gz", "may.jsonl.gz", "may.xlsx", "may.2.tsv")]
+    ['may.PARQUET', 'may.csv.gz', 'may.csv', 'may.csv', 'may.2.csv']
     """
     name = file.name
     if name.lower().endswith((".parquet", ".csv", ".csv.gz")):
@@ -279,7 +279,6 @@ def _without_blank_lines(table: pa.Table) -> pa.Table:
 
 
 def _kept_names(columns: Sequence[str], names: Sequence[str], outputs: Sequence[str]) -> list[str]:
-    """The columns in ``--keep``."""
     kept = list(dict.fromkeys(find_columns(columns, names, "--keep")))
     for name in kept:
         if name in outputs:
