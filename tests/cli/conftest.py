@@ -56,7 +56,7 @@ def good(table):
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
-    """Exit code, stdout and stderr of ``metricfit ...``, in an empty folder."""
+    """Exit code, stdout and stderr of ``metricfit ...``, in an empty folder; ``run.ok`` needs success and has no code."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments):
@@ -66,6 +66,12 @@ def run(monkeypatch, capsys, tmp_path):
         out, err = capsys.readouterr()
         return code, out, err
 
+    def ok(*arguments):
+        code, out, err = call(*arguments)
+        assert code == 0, err
+        return out, err
+
+    call.ok = ok
     return call
 
 

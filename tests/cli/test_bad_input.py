@@ -22,15 +22,11 @@ MODELS = "linear, boosting, extra_trees, mlp, ensemble"
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (
-            [HEADER, *["1,red,2024-01-01,sick"] * 2],
-            "table.csv, column 'state' has only one class: 'sick'. At least two are needed.",
-        ),
+        ([HEADER, *["1,red,2024-01-01,sick"] * 2], "table.csv, column 'state' has only one class: 'sick'. At least two are needed."),
         ([], "table.csv is empty."),
-        ([HEADER], "table.csv has a header but no rows."),
         ([*GOOD, "1,red"], "table.csv, row 122 has 2 cells, expected 4 as in the first row."),
     ],
-)
+)  # fmt: skip
 def test_data(run, table, tmp_path, lines, message):
     table(lines)
     check_error(run("fit", "table.csv", *SHORT, "--out", "model"), 1, message, tmp_path, ["table.csv"])
@@ -82,7 +78,6 @@ def test_options(run, good, tmp_path, arguments, code, message):
     ("options", "message"),
     [
         (("--folds", "1"), "Invalid value for '--folds'"),
-        (("--folds", "many"), "Invalid value for '--folds'"),
         (("--seed", "99999999999"), "Invalid value for '--seed'"),
         (("--delimiter", "é"), "--delimiter should be one ASCII character"),
         (("--methods", "exat"), "--methods 'exat' is not a method. Did you mean 'exact'? Choose from cross_entropy, "),
@@ -103,11 +98,7 @@ def test_options_are_checked_before_the_file_is_read(run, good, monkeypatch, opt
     ("lines", "message"),
     [
         (["age,day,color", "1,,red"], "new.csv lacks column 'colour' that the model was fitted to. Did you mean 'color'?"),
-        (["years", "1"], "new.csv lacks 3 columns (age, colour, day) that the model was fitted to."),
         (["age,colour,day", "1,red,2024-01-01", "old,red,2024-01-01"], "new.csv, row 3, column 'age': 'old' is not a number."),
-        (["age,colour,day", "1e300,red,2024-01-01"], "new.csv, row 2, column 'age': 1e+300 is too large (maximum 1e+100)."),
-        (["age,colour,day", "1,red,soon"], "new.csv, row 2, column 'day': 'soon' is not a date."),
-        (["age,colour,day", "1,red"], "new.csv, row 2 has 2 cells, expected 3 as in the first row."),
         ([], "new.csv is empty."),
     ],
 )
@@ -184,12 +175,9 @@ def raising(error):
     [
         (MissingExtraError("this needs the package another: pip install 'metricfit[more]'"), None),
         (MemoryError(), _main.NO_MEMORY),
-        (
-            type("TerminatedWorkerError", (Exception,), {})("killed"),
-            f"A process of --jobs was killed, perhaps because of its memory. {_main.NO_MEMORY}",
-        ),
+        (type("TerminatedWorkerError", (Exception,), {})("killed"), f"A process of --jobs was killed, perhaps because of its memory. {_main.NO_MEMORY}"),
     ],
-)
+)  # fmt: skip
 def test_errors_that_are_not_the_users_mistake_but_no_bug(run, good, monkeypatch, tmp_path, error, message):
     monkeypatch.setattr("metricfit.comparison.compare", raising(error))
     check_error(run("compare", good, *LINEAR), 1, message or str(error), tmp_path)

@@ -16,8 +16,7 @@ from tests.cli.conftest import HEADER, LINEAR, SHORT, hidden, rows
 
 def test_compare_prints_a_table_and_two_sentences(run, good):
     options = ("--metric", "f1", "--positive", "sick", "--repeats", "1", "--models", "linear", "--methods", "leaky,auto")
-    code, out, err = run("compare", good, "--target", "state", *options)
-    assert code == 0
+    out, err = run.ok("compare", good, "--target", "state", *options)
     lines = out.strip().splitlines()
     assert max(map(len, lines[:-3])) <= 120
     heads = [head.strip() for head in re.split(r"\s{2,}", lines[0])]
@@ -52,8 +51,7 @@ def test_compare_as_json_is_nothing_but_json(run, good):
 
 
 def test_a_report_has_the_importance_of_columns(run, good, tmp_path):
-    code, out, err = run("compare", good, *LINEAR, "--report", "page.html", "--json")
-    assert code == 0
+    out, err = run.ok("compare", good, *LINEAR, "--report", "page.html", "--json")
     assert "Report: page.html" in err
     explained = [row["importance"] for row in json.loads(out)["results"] if row["importance"]]
     assert [list(one) for one in explained] == [["age", "colour", "day"]]
@@ -94,8 +92,7 @@ def test_fit_says_what_it_found_as_json(run, good):
 
 def test_fit_takes_an_ensemble_by_default_and_says_so(run, table):
     good = table([HEADER, *rows(210)], "larger.csv")
-    code, out, err = run("fit", good, "--out", "model", *SHORT)
-    assert code == 0
+    out, err = run.ok("fit", good, "--out", "model", *SHORT)
     assert "Fitting to all rows." in err
     lines = out.strip().splitlines()
     assert [line.split()[0] for line in lines[2:10:2]] == ["trivial", "linear", "boosting", "ensemble"]
@@ -112,8 +109,7 @@ def test_fit_takes_an_ensemble_by_default_and_says_so(run, table):
 
 
 def test_fit_fits_nothing_that_was_not_compared(run, good):
-    code, out, _ = run("fit", good, "--out", "model", *SHORT)
-    assert code == 0
+    out, _ = run.ok("fit", good, "--out", "model", *SHORT)
     for name in ("boosting", "ensemble"):
         assert f"{name} is left out: there are fewer than 100 rows to train on." in out
     assert "boosting is left out: there are fewer than 100 rows to train on." in run("inspect", "model")[1]
@@ -169,8 +165,7 @@ def test_a_time_limit_says_how_long_all_fits_take(run, good, monkeypatch, comman
 
 
 def test_inspect_says_what_is_in_a_model(run, fitted):
-    code, out, _ = run("inspect", fitted)
-    assert code == 0
+    out, _ = run.ok("inspect", fitted)
     for words in (
         "metric          f1",
         "sick, well",
@@ -194,8 +189,7 @@ def test_inspect_says_what_is_in_a_model(run, fitted):
 
 
 def test_metrics_are_listed(run):
-    code, out, _ = run("metrics")
-    assert code == 0
+    out, _ = run.ok("metrics")
     assert [line.split()[0] for line in out.splitlines()] == [*names(), "f<beta>"]
     assert max(map(len, out.splitlines())) <= 110
     assert list(json.loads(run("metrics", "--json")[1])) == names()
@@ -203,8 +197,7 @@ def test_metrics_are_listed(run):
 
 @pytest.mark.parametrize("command", ["compare", "fit", "predict", "inspect", "metrics", "demo"])
 def test_help_ends_in_an_example(run, command):
-    code, out, _ = run(command, "--help")
-    assert code == 0
+    out, _ = run.ok(command, "--help")
     assert f"Example: metricfit {command}" in " ".join(out.strip().splitlines()[-2:])
 
 

@@ -78,15 +78,12 @@ def test_data_that_cannot_be_read_are_no_mistake_of_the_command(run, files):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ["--model", "boosting"],
-            "--model boosting does not support files that are read in parts. Pass --model linear or --model xgboost",
-        ),
+        (["--model", "boosting"], "--model boosting does not support files that are read in parts. Pass --model linear or --model xgboost"),
         (["--group", "a"], "--group does not support files that are read in parts"),
         (["--jobs", "2", "--cluster", "tcp://127.0.0.1:1"], "--jobs 2 and --cluster cannot be combined"),
         (["--drop", "answer"], "--drop 'answer' is the target"),
     ],
-)
+)  # fmt: skip
 def test_what_needs_all_rows_is_refused(run, files, options, message):
     code, _, err = run("fit", str(files / "part-*.parquet"), "--out", str(files / "model"), *options)
     assert code == 2

@@ -29,8 +29,7 @@ def test_fit_reports_the_score_of_the_model_that_it_saves(run, table, options, m
     """Both are fitted to the same rows here, so that the predictions of the saved model give the reported score exactly."""
     train, test = table([HEADER, *rows(150)], "train.csv"), table([HEADER, *rows(80, 1)], "test.csv")
     positive = ("--positive", "sick") if metric == "f1" else ()
-    code, out, _ = run("fit", train, "--test", test, "--metric", metric, *positive, "--out", "model", *options)
-    assert code == 0
+    out, _ = run.ok("fit", train, "--test", test, "--metric", metric, *positive, "--out", "model", *options)
     assert run("predict", "model", test, "--out", "p.csv")[0] == 0
     predicted = csv.read_csv("p.csv")["prediction"].to_pylist()
     target = [line.rsplit(",", 1)[1] for line in rows(80, 1)]

@@ -52,8 +52,7 @@ def test_a_rule_of_lists_in_python_predicts_columns(run, table, tmp_path):
     scores, labels = arrays(columns)
     lists = [[name for name, is_on in zip(LABELS, row, strict=True) if is_on] for row in labels]
     DecisionRule("f1_macro", classes=list(LABELS)).fit(scores, lists).save(tmp_path / "rule.json")
-    code, out, _ = run("predict", "rule.json", table(lines_of(columns)))
-    assert code == 0
+    out, _ = run.ok("predict", "rule.json", table(lines_of(columns)))
     predicted = np.array([list(map(int, line.split(","))) for line in out.splitlines()[1:]])
     np.testing.assert_array_equal(predicted, expected(columns, "f1_macro").predict(scores))
 

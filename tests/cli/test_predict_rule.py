@@ -50,8 +50,7 @@ def test_files_of_every_kind_many_at_once_and_stdin(run, rule, table, tmp_path, 
     expected = rule.predict(np.stack([columns["p_fraud"], columns["p_ok"]], 1)).tolist()
     first = table(lines_of(columns), "a.csv")
     parquet.write_table(pa.table(columns), tmp_path / "b.parquet")
-    code, _, _ = run("predict", "rule.json", first, "b.parquet", "--out", "labels")
-    assert code == 0
+    run.ok("predict", "rule.json", first, "b.parquet", "--out", "labels")
     assert predictions((tmp_path / "labels" / "a.csv").read_text()) == expected
     assert parquet.read_table(tmp_path / "labels" / "b.parquet")["prediction"].to_pylist() == expected
     feed(first.read_text())
@@ -109,8 +108,7 @@ def test_rows_without_a_score(run, rule, table):
     assert (code, out) == (1, "")
     assert err.endswith(f"{message}\n")
     assert not (file.parent / "labels.csv").exists()
-    code, out, err = run("predict", "rule.json", file, "--on-error", "skip")
-    assert code == 0
+    out, err = run.ok("predict", "rule.json", file, "--on-error", "skip")
     found = predictions(out)
     assert [found.index(""), len(found)] == [3, 100]
     assert "1 row has no prediction" in err

@@ -10,7 +10,6 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import f1_score
 from sklearn.naive_bayes import GaussianNB
 
-import metricfit as mf
 from metricfit import methods
 from metricfit.comparison import compare
 from metricfit.comparison._contenders import REFERENCE
@@ -108,15 +107,6 @@ def test_the_same_for_any_number_of_jobs():
         np.testing.assert_equal(one.results[name].importance, two.results[name].importance)
 
 
-def test_a_rare_class_makes_fewer_folds():
-    features, target = load_breast_cancer(return_X_y=True)
-    few = np.concatenate([np.flatnonzero(target == 0)[:3], np.flatnonzero(target == 1)])
-    options = {"models": ["linear"], "methods": ["cross_entropy", "direct"], "n_repeats": 1}
-    found = compare(features[few], target[few], "accuracy", **options)
-    assert found.n_splits == 3
-    assert found.notes == ("There are 3 folds instead of 5: class 0 has 3 rows.",)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -144,10 +134,6 @@ def test_bad_arguments(change, message):
     arguments = {"X": np.zeros((60, 2)), "y": np.arange(60) % 2, "metric": "f1", **change}
     with pytest.raises((TypeError, ValueError), match=message):
         compare(**arguments)
-
-
-def test_it_is_public():
-    assert mf.compare is compare
 
 
 def test_a_choice_not_to_train_gets_no_credit(outliers):

@@ -108,10 +108,7 @@ def test_plain_folds_say_where_they_are_fewer():
         ({"time": np.r_[np.nan, np.arange(119.0)]}, "a time for every row, got 1 missing value. Drop these rows first"),
         ({"time": [None, *["2024-01-01"] * 119]}, "a time for every row, got 1 missing value"),
         ({"time": ["soon"] * 120}, "numbers or dates such as '2024-05-31', got 'soon'"),
-        (
-            {"time": np.argsort(np.argsort(data()[1], kind="stable"))},
-            "Class 'good' is missing from the training rows of split 1",
-        ),
+        ({"time": np.argsort(np.argsort(data()[1], kind="stable"))}, "Class 'good' is missing from the training rows of split 1"),
         ({"time": np.arange(120), "groups": np.arange(120)}, "Both `groups` and `time` say which rows are held out"),
         ({"time": np.arange(120), "test": data()}, "Both `time` and `test` say which rows are held out"),
         ({"test": data()[0]}, "`test` should be a pair"),
@@ -120,7 +117,7 @@ def test_plain_folds_say_where_they_are_fewer():
         ({"test": (data()[0][:5], data()[1])}, "one label per row, got 5 rows and 120 labels"),
         ({"test": (data()[0][:0], data()[1][:0])}, "at least one row, got none"),
     ],
-)
+)  # fmt: skip
 def test_bad_arguments(change, message):
     with pytest.raises((TypeError, ValueError), match=message):
         compare(*data(), "accuracy", **SHORT, **change)

@@ -161,58 +161,18 @@ def test_a_test_set_has_no_splits_and_no_repeats():
 @pytest.mark.parametrize(
     ("scores", "chosen", "answer", "words"),
     [
-        (
-            {"exact": around(0.7, 0.02), "direct": around(0.69, 0.01)},
-            None,
-            "yes",
-            "EXACT reaches 0.7000 and a tuned threshold 0.6000: +0.1000 (",
-        ),
-        (
-            {"exact": around(0.7, 0.02), "auto": around(0.65, 0.01)},
-            "direct(1)",
-            "yes",
-            "helps. The automatic choice reaches 0.6500",
-        ),
-        (
-            {"exact": around(0.62, 0.015)},
-            None,
-            "perhaps",
-            "EXACT reaches 0.6200 and a tuned threshold 0.6000, but that may be chance: +0.0200 (95 % interval -0.0",
-        ),
-        (
-            {"cross_entropy": around(0.61, 0.1), "exact": around(0.62, 0.015)},
-            None,
-            "perhaps",
-            "Plain cross-entropy reaches 0.6100. Run more repeats to decide.",
-        ),
-        (
-            {"exact": around(0.7, 0.2)},
-            None,
-            "no",
-            "not shown to help. EXACT reaches 0.7000 and a tuned threshold 0.6000, but that may be chance: +0.1000 (",
-        ),
-        (
-            {"exact": around(0.5, 0.01)},
-            None,
-            "no",
-            "No method trained for it is ahead of a tuned threshold (0.6000). The best of them, EXACT, reaches 0.5000.",
-        ),
-        (
-            {"hinge": around(0.9, 0.01), "exact": around(0.5, 0.01)},
-            None,
-            "no",
-            "Linear model: training for f1 is not shown to help.",
-        ),
-        (
-            {"cross_entropy": around(0.65, 0.1), "exact": around(0.5, 0.01)},
-            None,
-            "no",
-            "The best of them, EXACT, reaches 0.5000. Plain cross-entropy reaches 0.6500.",
-        ),
+        ({"exact": around(0.7, 0.02), "direct": around(0.69, 0.01)}, None, "yes", "EXACT reaches 0.7000 and a tuned threshold 0.6000: +0.1000 ("),
+        ({"exact": around(0.7, 0.02), "auto": around(0.65, 0.01)}, "direct(1)", "yes", "helps. The automatic choice reaches 0.6500"),
+        ({"exact": around(0.62, 0.015)}, None, "perhaps", "EXACT reaches 0.6200 and a tuned threshold 0.6000, but that may be chance: +0.0200 (95 % interval -0.0"),
+        ({"cross_entropy": around(0.61, 0.1), "exact": around(0.62, 0.015)}, None, "perhaps", "Plain cross-entropy reaches 0.6100. Run more repeats to decide."),
+        ({"exact": around(0.7, 0.2)}, None, "no", "not shown to help. EXACT reaches 0.7000 and a tuned threshold 0.6000, but that may be chance: +0.1000 ("),
+        ({"exact": around(0.5, 0.01)}, None, "no", "No method trained for it is ahead of a tuned threshold (0.6000). The best of them, EXACT, reaches 0.5000."),
+        ({"hinge": around(0.9, 0.01), "exact": around(0.5, 0.01)}, None, "no", "Linear model: training for f1 is not shown to help."),
+        ({"cross_entropy": around(0.65, 0.1), "exact": around(0.5, 0.01)}, None, "no", "The best of them, EXACT, reaches 0.5000. Plain cross-entropy reaches 0.6500."),
         ({"auto": around(0.65, 0.1)}, "threshold", "no", "The automatic choice mostly did not train for f1."),
         ({}, None, "no", "Linear model: a tuned threshold reaches 0.6000. None of the compared methods trains for f1."),
     ],
-)
+)  # fmt: skip
 def test_verdicts_on_methods(scores, chosen, answer, words):
     linear = {f"linear_{name}": own for name, own in {"threshold": around(0.6), **scores}.items()}
     found = compare_scores(chosen=chosen, **linear).verdict

@@ -58,18 +58,12 @@ def test_rows_without_a_label_are_dropped():
         (["a", "a", "NA"], "At least two are needed. 1 rows without a label were dropped."),
         ([1.0, float("inf")] * 3, "has infinite numbers or NaN"),
         ([None, None], "column 'label' has no values."),
-        (
-            ["a"] * 5 + ["b", "b", "c"],
-            "class 'c' has one row; cross-validation needs two. Add rows, remove the class, or pass --merge-rare 3 ",
-        ),
-        (
-            ["a", "a", "b", "c"],
-            "class 'b' has one row (and 1 more classes); cross-validation needs two. Add rows, remove the class, or pass --merge-rare 2 ",
-        ),
+        (["a"] * 5 + ["b", "b", "c"], "class 'c' has one row; cross-validation needs two. Add rows, remove the class, or pass --merge-rare 3 "),
+        (["a", "a", "b", "c"], "class 'b' has one row (and 1 more classes); cross-validation needs two. Add rows, remove the class, or pass --merge-rare 2 "),
         ([n + 0.5 for n in range(30)], "looks like a regression target (30 distinct values from 0.5 to 29.5)"),
         (list(range(200)), "looks like a regression target (200 distinct values from 0 to 199)"),
     ],
-)
+)  # fmt: skip
 def test_targets_that_cannot_be_predicted(labels, message):
     with pytest.raises(DataError) as caught:
         split(labels)
