@@ -177,30 +177,27 @@ class Kept:
         return {"constraints": values, "kept_by_split": list(self.by_split), "refusals": list(self.refusals)}
 
 
-def find_limited_verdict(comparison: Comparison) -> Verdict:
+def find_limited_verdict(comparison: Comparison, limits: Limits) -> Verdict:
     """The best objective among the models that can keep the limits, or the subject's."""
-    limits = comparison.limits
-    assert limits is not None
     promise = limits.sentence(comparison.metric_words)
-    able = [one for one in comparison.models if one.kept is not None and one.kept.is_usual]
+    able = [one for one in comparison.models if one.is_able]
     best = highest_of(able or comparison.models)
     if comparison.subject is not None:
-        return _about_subject(comparison, comparison.results[comparison.subject], able, promise)
+        return _about_subject(comparison, limits, comparison.results[comparison.subject], able, promise)
     if not able:
-        return _not_attainable(comparison, best, promise)
+        return _not_attainable(limits, best, promise)
     if not comparison.reference.estimate.known:
         return replace(too_few(comparison), about_method=promise)
     use = f"Use {best.contender.in_words}: {_score(best, comparison)} subject to {limits.in_words}"
     words = f"Best: {_described(best, comparison)}."
     constant = comparison.constant
-    is_rival = constant.kept is not None and constant.kept.is_usual
-    if is_rival and not any(map(beats_constant, able)):
+    if constant.is_able and not any(map(beats_constant, able)):
         answer = f"{comparison.constant_in_words} ({comparison.metric_words.text(constant.estimate.mean)})"
         gain = difference_in_words(best.above_constant, comparison)
         headline = f"No model is shown to beat a constant answer, {comparison.constant_title}, subject to {limits.in_words}."
         words += f" It is not shown to beat {answer}: {gain}."
         return Verdict("constant", "none", best.contender.name, comparison.constant_name, headline, words, promise)
-    simpler = [one for one in takewhile(lambda one: one is not best, able) if not is_rival or beats_constant(one)]
+    simpler = [one for one in takewhile(lambda one: one is not best, able) if not constant.is_able or beats_constant(one)]
     close = [one for one in simpler if closeness(one.behind_best, comparison.margin) == CLOSE]
     if close:
         recommended, within = close[0], f"{comparison.margin:.2g}"
@@ -218,19 +215,16 @@ def find_limited_verdict(comparison: Comparison) -> Verdict:
     return Verdict(status, "none", best.contender.name, best.contender.name, f"{use}.", words, promise)
 
 
-def _not_attainable(comparison: Comparison, best: Result, promise: str) -> Verdict:
+def _not_attainable(limits: Limits, best: Result, promise: str) -> Verdict:
     """Every model refuses on half of the splits or more."""
-    assert comparison.limits is not None
-    assert best.kept is not None
-    verb = "keeps" if comparison.limits.rule.confidence is None else "can promise"
-    headline = f"Not attainable: no model {verb} {comparison.limits.in_words} on most splits."
+    verb = "keeps" if limits.rule.confidence is None else "can promise"
+    headline = f"Not attainable: no model {verb} {limits.in_words} on most splits."
     words = f"{headline} {_refusal(best)}"
     return Verdict("none", "none", best.contender.name, None, headline, words, promise)
 
 
-def _about_subject(comparison: Comparison, subject: Result, able: Sequence[Result], promise: str) -> Verdict:
+def _about_subject(comparison: Comparison, limits: Limits, subject: Result, able: Sequence[Result], promise: str) -> Verdict:
     """The contender that is fitted, and whether another one that keeps the limits is shown to be better."""
-    assert comparison.limits is not None
     assert subject.kept is not None
     better = [one for one in able if one.above_subject.evidence == BETTER]
     best = highest_of(better) if better else subject
@@ -239,13 +233,13 @@ def _about_subject(comparison: Comparison, subject: Result, able: Sequence[Resul
     held_out = "on rows that neither the model nor its tuning saw"
     words = f"{subject.contender.name} scores {comparison.metric_words.text(subject.estimate.mean)}{interval} {held_out}; "
     words += f"{subject.kept.in_words}."
-    headline = f"{subject.contender.in_words}: {_score(subject, comparison)} subject to {comparison.limits.in_words}."
+    headline = f"{subject.contender.in_words}: {_score(subject, comparison)} subject to {limits.in_words}."
     if subject.kept.n_refused:
         words += f" {_refusal(subject)}"
     if better:
         gain = difference_in_words(best.above_subject, comparison)
         words += f" {_described(best, comparison)}, is shown to be better: {gain}. Fit it with --model {best.contender.model}."
-    recommended = best.contender.name if best.kept is not None and best.kept.is_usual else None
+    recommended = best.contender.name if best.is_able else None
     status = "none" if recommended is None else "clear" if score.known else "none"
     return Verdict(status, "none", comparison.best.contender.name, recommended, capital(headline), words, promise)
 

@@ -69,6 +69,11 @@ class Result:
         return self.contender.method
 
     @property
+    def is_able(self) -> bool:
+        """Whether it can keep the limits on most splits; false without limits."""
+        return self.kept is not None and self.kept.is_usual
+
+    @property
     def trained_for_metric(self) -> bool:
         """Whether the method, or its choice on most splits, trains for the metric."""
         if isinstance(self.method, Method):
@@ -184,7 +189,7 @@ class Comparison:
     @cached_property
     def verdict(self) -> Verdict:
         """Which contender to use, and for the linear model whether training for the metric helps."""
-        return find_verdict(self) if self.limits is None else find_limited_verdict(self)
+        return find_verdict(self) if self.limits is None else find_limited_verdict(self, self.limits)
 
     @property
     def constant_in_words(self) -> str:
