@@ -197,18 +197,16 @@ def detect_columns(
     for name in raw.column_names:
         if name == target or _is_row_index(raw[name], name, layout, say):
             continue
-        values, position = decode(raw[name]), layout.names.index(name)
+        values, column = decode(raw[name]), Column(name, "string", layout.names.index(name))
         if not type_name(values.type):
             hint = f"Pass --drop {quoted(name)}."
             raise DataError(f"Column {quoted(name)} has values of type {values.type}, which cannot be used. {hint}")
-        if name in categorical:
-            columns.append(Column(name, "string", position))
-        elif name in numeric:
-            columns.append(_numeric_column(values, name, position, layout, say))
-        elif layout.types and layout.types[position]:
-            columns.append(Column(name, layout.types[position], position))
-        else:
-            columns.append(_detect_column(values, name, position, layout, say))
+        if name in numeric:
+            column = _numeric_column(values, column, layout, say)
+        elif name not in categorical:
+            known = layout.types[column.position] if layout.types else ""
+            column = replace(column, type=known) if known else _detect_column(values, column, layout, say)
+        columns.append(column)
     _announce_formats(columns, say)
     _announce_doubts(raw, columns, layout, say)
     return columns
@@ -226,36 +224,36 @@ def _check_overrides(target: str, numeric: Collection[str], categorical: Collect
                 raise UsageError(f"{option} {quoted(name)} is a column that --drop leaves out.")
 
 
-def _detect_column(values: pa.ChunkedArray, name: str, position: int, layout: Layout, say: Say) -> Column:
+def _detect_column(values: pa.ChunkedArray, column: Column, layout: Layout, say: Say) -> Column:
     kind = type_name(values.type)
     if kind != "string":
-        return Column(name, kind, position)
+        return replace(column, type=kind)
     text = trim(values)
     kind, format = guess_type(text)
     if kind != "string" or text.null_count == len(text):
         if format in _DATE_WORDS:
-            say(f"Column {quoted(name)} is read as dates (format {_DATE_WORDS[format]}).")
-        return Column(name, kind, position, format)
+            say(f"Column {quoted(column.name)} is read as dates (format {_DATE_WORDS[format]}).")
+        return replace(column, type=kind, format=format)
     found = find_numbers(text, layout.decimal)
     if found.share == 1.0 and found.format:
-        _announce_choice(name, found, say)
-        return Column(name, "number", position, found.format)
-    _explain_text(text, name, found, say)
-    return Column(name, "string", position)
+        _announce_choice(column.name, found, say)
+        return replace(column, type="number", format=found.format)
+    _explain_text(text, column.name, found, say)
+    return column
 
 
-def _numeric_column(values: pa.ChunkedArray, name: str, position: int, layout: Layout, say: Say) -> Column:
+def _numeric_column(values: pa.ChunkedArray, column: Column, layout: Layout, say: Say) -> Column:
     """A column of ``--numeric``."""
-    kind, column = type_name(values.type), Column(name, "number", position, lenient=True)
+    kind, column = type_name(values.type), replace(column, type="number", lenient=True)
     if kind in ("number", "boolean"):
         return column
     if kind != "string":
-        raise UsageError(f"--numeric {quoted(name)}: the column has {CELLS[kind]} in every row.")
+        raise UsageError(f"--numeric {quoted(column.name)}: the column has {CELLS[kind]} in every row.")
     found = find_numbers(trim(values), layout.decimal)
     if not found.share:
         examples = ", ".join(map(quoted, found.others)) or "only missing values"
-        raise UsageError(f"--numeric {quoted(name)}: no value is a number: {examples}.")
-    _announce_choice(name, found, say)
+        raise UsageError(f"--numeric {quoted(column.name)}: no value is a number: {examples}.")
+    _announce_choice(column.name, found, say)
     return replace(column, format=found.format)
 
 
