@@ -209,7 +209,8 @@ def test_version_and_no_arguments(run):
     assert "\n  compare  " in err
 
 
-def test_help_imports_neither_torch_nor_anything_else_heavy():
+def test_help_and_inspect_import_neither_torch_nor_anything_else_heavy():
     heavy = ("torch", "numpy", "scipy", "sklearn", "pyarrow")
-    code = f"import sys; from metricfit.cli import app; print([name for name in {heavy} if name in sys.modules])"
+    code = "import sys; from metricfit.cli import app, _inspect; "
+    code += f"print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
