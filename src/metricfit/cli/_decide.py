@@ -15,15 +15,7 @@ from metricfit import data
 from metricfit._errors import DataError, UsageError
 from metricfit._files import check_free, new_file
 from metricfit._printable import listed, printable, quoted
-from metricfit.cli._arguments import (
-    announced_layout,
-    file_name,
-    find_columns,
-    in_options,
-    parse_delimiter,
-    say,
-    split_names,
-)
+from metricfit.cli._arguments import announced_layout, file_name, find_columns, in_options, parse_delimiter, say, split_names
 from metricfit.cli._metric import check_metric, parse_cost
 from metricfit.cli._options import DecideOptions
 from metricfit.cli._score_files import (

@@ -19,15 +19,7 @@ from pyarrow import csv, parquet
 from metricfit._errors import ClusterError, DataError, UsageError
 from metricfit._files import check_free, new_file
 from metricfit._parallel import parallel
-from metricfit.cli._arguments import (
-    find_columns,
-    find_layout,
-    parse_delimiter,
-    say,
-    show_progress,
-    split_names,
-    workers,
-)
+from metricfit.cli._arguments import find_columns, find_layout, parse_delimiter, say, show_progress, split_names, workers
 from metricfit.cli._model import Model, RuleModel, open_model, open_rule
 from metricfit.cli._options import PredictOptions
 from metricfit.data import Chunk, Drift, input_file, read_chunks

@@ -25,10 +25,7 @@ MODELS_IN_WORDS = {  # in a sentence, and in a glossary
     "extra_trees": ("extremely randomised trees", "extremely randomised trees"),
     "mlp": ("the neural network", "a neural network"),
     ENSEMBLE: ("the ensemble", "linear, boosting and extra_trees, with a logistic head on their out-of-fold probabilities"),
-    "auto": (
-        "the automatic model",
-        "the default of MetricClassifier: the ensemble of the members that support the data",
-    ),
+    "auto": ("the automatic model", "the default of MetricClassifier: the ensemble of the members that support the data"),
 }
 CONSTANT = Method(
     "constant",

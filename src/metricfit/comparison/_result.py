@@ -366,12 +366,7 @@ def _kept(limits: Limits, plan: Plan, outcomes: Sequence[Outcome], labels: Ints)
 
 
 def score_statistics(
-    runs: Sequence[Mapping[str, Outcome]],
-    plan: Plan,
-    measure: Metric,
-    labels: Ints,
-    n_classes: int,
-    seed: int,
+    runs: Sequence[Mapping[str, Outcome]], plan: Plan, measure: Metric, labels: Ints, n_classes: int, seed: int
 ) -> Scores:
     """Statistics over splits, or over the rows of a test set. Test rows are rows of ``labels``."""
     bounds = bounds_of(measure)

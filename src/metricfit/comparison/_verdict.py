@@ -28,13 +28,7 @@ from metricfit.comparison._statistics import (
     bounds_of,
     constant_scores,
 )
-from metricfit.comparison._words import (
-    join_labels,
-    number_word,
-    p_in_words,
-    plural,
-    quote,
-)
+from metricfit.comparison._words import join_labels, number_word, p_in_words, plural, quote
 from metricfit.methods import BASELINE, CROSS_ENTROPY, Choice
 from metricfit.metrics import BalancedAccuracy, CohenKappa, Cost, FBeta, MatthewsCorrelation, Metric, Precision, Recall
 

@@ -217,12 +217,7 @@ def _is_ordered(kind: pa.DataType) -> bool:
 
 
 def merge_classes(
-    classes: NDArray[Any],
-    counts: NDArray[Any],
-    min_rows: int,
-    target: str,
-    say: Say,
-    order: Sequence[Any] | None = None,
+    classes: NDArray[Any], counts: NDArray[Any], min_rows: int, target: str, say: Say, order: Sequence[Any] | None = None
 ) -> NDArray[Any]:
     """The new name of every class, so that all classes have at least ``min_rows`` rows; unchanged if they do already.
 

@@ -33,14 +33,7 @@ if TYPE_CHECKING:
 
 SECTIONS = ("top", "comparison", "summary", "gain", "review", "errors", "features", "data", "more")
 LIMITED_SECTIONS = ("limits", "data", "run")
-FORMATS: tuple[Callable[..., str], ...] = (
-    words.score,
-    words.interval,
-    words.p_value,
-    words.rows,
-    words.money,
-    shorten,
-)
+FORMATS: tuple[Callable[..., str], ...] = (words.score, words.interval, words.p_value, words.rows, words.money, shorten)
 FEW_CONFUSIONS = 5  # listed with a matrix that has numbers
 TONES = {"clear": "clear", "unclear": "enough", "constant": "open", "none": "open"}  # of the headline, by the verdict's status
 
