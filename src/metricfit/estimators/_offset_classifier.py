@@ -46,9 +46,7 @@ class FoldMean:
 
     def __init__(self, estimators: Sequence[Any], classes: NDArray[Any]) -> None:
         self.estimators_, self.classes_ = list(estimators), classes
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(estimators[0], name):
-                setattr(self, name, getattr(estimators[0], name))
+        _copy_features(estimators[0], self)
 
     @available_if(lambda self: all(hasattr(one, "predict_proba") for one in self.estimators_))
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
@@ -61,6 +59,12 @@ class FoldMean:
 
     def _spread(self, one: Any, scores: Floats, never: float) -> Floats:
         return spread_classes(scores, np.searchsorted(self.classes_, one.classes_), len(self.classes_), never)
+
+
+def _copy_features(source: Any, target: Any) -> None:
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(source, name):
+            setattr(target, name, getattr(source, name))
 
 
 def _has_probabilities(self: OffsetClassifier) -> bool:
@@ -201,32 +205,12 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         if hasattr(self.estimator, "__sklearn_tags__") and is_regressor(self.estimator):
             raise TypeError(f"`estimator` should be a classifier, got the regressor {self.estimator!r}.")
-        prefit, many = isinstance(self.cv, str) and self.cv == "prefit", _are_many(y)
-        if many:
-            self._check_label_options()
-            target: Any = y.toarray() if issparse(y) else np.asarray(y)  # type: ignore[union-attr]
-        else:
-            self._check_options()
-            target = check_target(y, warn=True)
-        X, target = indexable(X, target)  # noqa: N806
-        numbers = None if groups is None else check_groups(groups, len(target))
-        weight = check_weight(sample_weight, len(target))
-        weights, splits = None if sample_weight is None else weight, None
-        if prefit:
-            check_is_fitted(self.estimator)
-        if many:
-            if not np.isin(target, (0, 1)).all():
-                raise ValueError("`y` of several labels per row should be 0 and 1, one column per label, got other values.")
-            if not prefit:
-                splits = label_splits(self.cv, target, groups, self._seed())
-            scores, rows = self._score_held_out(X, target, weights, splits, None)
-            names = list(getattr(y, "columns", range(target.shape[1])))
-            rule = DecisionRule(with_average(self.metric, self.average), classes=names, kind=self._kind())
-            self.rule_ = rule.fit(scores, target[rows], weight[rows], None if numbers is None else numbers[rows])
-            self.classes_, self.offsets_ = self.rule_.classes_, self.rule_.offsets_
-            return self._keep_features()
-        amounts = fit_costs(self.metric, costs, X, len(target))
-        if prefit:
+        if _are_many(y):
+            return self._fit_labels(X, y, sample_weight, groups)
+        self._check_options()
+        X, target, weight, numbers = self._read(X, check_target(y, warn=True), sample_weight, groups)  # noqa: N806
+        amounts, splits = fit_costs(self.metric, costs, X, len(target)), None
+        if self._is_prefit():
             self.classes_ = self.estimator.classes_
             labels = self._class_indices(target)
         else:
@@ -234,6 +218,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
             if len(self.classes_) < 2:
                 raise ValueError(f"OffsetClassifier needs at least two classes, got one class: {self.classes_.tolist()[0]!r}.")
             splits = self._splits(labels, groups)
+        weights = None if sample_weight is None else weight
         scores, rows = self._score_held_out(X, target, weights, splits, self.classes_)
         order = order_of(y) if self.class_order is None else self.class_order
         self._find_metric(labels, order)
@@ -247,7 +232,36 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             fit_to = fit_calibrated_offsets if self.smooth else fit_offsets
             self.offsets_ = fit_to(scores, labels[rows].astype(np.int64), self.metric_, weight[rows])
-        return self._keep_features()
+        _copy_features(self.estimator_, self)
+        return self
+
+    def _fit_labels(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:  # noqa: N803
+        """Fit a threshold for every label of a table (n, K)."""
+        self._check_label_options()
+        table = y.toarray() if issparse(y) else np.asarray(y)
+        X, table, weight, numbers = self._read(X, table, sample_weight, groups)  # noqa: N806
+        if not np.isin(table, (0, 1)).all():
+            raise ValueError("`y` of several labels per row should be 0 and 1, one column per label, got other values.")
+        splits = None if self._is_prefit() else label_splits(self.cv, table, groups, self._seed())
+        scores, rows = self._score_held_out(X, table, None if sample_weight is None else weight, splits, None)
+        names = list(getattr(y, "columns", range(table.shape[1])))
+        rule = DecisionRule(with_average(self.metric, self.average), classes=names, kind=self._kind())
+        self.rule_ = rule.fit(scores, table[rows], weight[rows], None if numbers is None else numbers[rows])
+        self.classes_, self.offsets_ = self.rule_.classes_, self.rule_.offsets_
+        _copy_features(self.estimator_, self)
+        return self
+
+    def _read(self, X: Any, target: Any, sample_weight: Any, groups: Any) -> tuple[Any, Any, Floats, Ints | None]:  # noqa: N803
+        """Rows and labels of one length, the weights of the rows, and the numbers of their groups."""
+        X, target = indexable(X, target)  # noqa: N806
+        numbers = None if groups is None else check_groups(groups, len(target))
+        weight = check_weight(sample_weight, len(target))
+        if self._is_prefit():
+            check_is_fitted(self.estimator)
+        return X, target, weight, numbers
+
+    def _is_prefit(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "prefit"
 
     def _score_held_out(
         self,
@@ -272,13 +286,6 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
             self.estimator_ = fit_weighted(clone(self.estimator), X, target, weights)
         return np.concatenate(parts), np.concatenate([test for _, test in splits])
 
-    def _keep_features(self) -> Self:
-        if hasattr(self.estimator_, "n_features_in_"):
-            self.n_features_in_ = self.estimator_.n_features_in_
-        if hasattr(self.estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.estimator_.feature_names_in_
-        return self
-
     def _rule_input(self, X: Any) -> Floats:  # noqa: N803
         if self._has_labels():
             return _label_scores(self.estimator_, X, len(self.classes_))
@@ -292,7 +299,7 @@ class OffsetClassifier(DecisionMixin, MetaEstimatorMixin, BaseEstimator):
         self._check_constraints()
         if self._needs_rule() and not self.smooth:
             raise ValueError("`smooth` should stay True with `subject_to` and costs per row, which need no noise.")
-        if self.calibration is not None and isinstance(self.cv, str) and self.cv == "prefit":
+        if self.calibration is not None and self._is_prefit():
             raise ValueError("`calibration` holds rows out of training: leave it out with cv='prefit'.")
 
     def _check_label_options(self) -> None:
