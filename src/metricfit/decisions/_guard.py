@@ -38,7 +38,6 @@ class Guard:
         return self._error(self._influence(predicted))
 
     def difference_error(self, one: Ints, other: Ints) -> float:
-        """Standard error of the difference of two metrics."""
         return self._error(self._influence(one) - self._influence(other))
 
     def choose(self, predictions: dict[str, Ints]) -> tuple[str, dict[str, str]]:

@@ -199,7 +199,7 @@ def _running_sums(change: Floats, rows: _Rows) -> Floats:
     return sums
 
 
-def _group_ends(n_steps: int, metric: Metric, n_classes: int, here: int = 0) -> Ints:
+def _group_ends(n_steps: int, metric: Metric, n_classes: int, here: int) -> Ints:
     """How many steps the class has after each group, so that the matrices or counts of all candidates fit in memory.
 
     One of many classes has few rows, so its first groups are the smallest. The steps that it has ``here`` are the end of one:

@@ -59,11 +59,9 @@ class Rows:
         return [fold == number for number in range(n_folds)]
 
     def confusion(self, predicted: Ints) -> Floats:
-        """The confusion matrix of these predictions."""
         return hard_confusion(predicted, self.labels, self.weight, self.n_classes)
 
     def sums_by_draw(self, values: Floats) -> Floats:
-        """Sums of values of the rows over rows that were drawn together."""
         return sums_by_draw(values, self.groups)
 
 

@@ -153,7 +153,6 @@ def count_codes(transformer: Any) -> int:
 
 
 def library_of(data: Any) -> str:
-    """The library of a DataFrame, by name."""
     return nw.from_native(data, eager_only=True).implementation.value
 
 

@@ -28,7 +28,6 @@ def gather(fabric: Fabric, value: Any) -> list[Any]:
 
 
 def sums_over_processes(fabric: Fabric, *values: float) -> tuple[float, ...]:
-    """The sum of each value over all processes."""
     if fabric.world_size == 1:
         return values
     return tuple(sum_over_processes(torch.tensor(values, dtype=torch.float64, device=fabric.device)).tolist())
