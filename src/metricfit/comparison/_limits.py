@@ -23,6 +23,7 @@ from metricfit.comparison._verdict import (
     highest_of,
     interval_in_words,
     name_and_score,
+    not_above_constant,
     too_few,
 )
 from metricfit.comparison._words import MetricWords, plural
@@ -192,10 +193,8 @@ def find_limited_verdict(comparison: Comparison, limits: Limits) -> Verdict:
     words = f"Best: {_described(best, comparison)}."
     constant = comparison.constant
     if constant.is_able and not any(map(beats_constant, able)):
-        answer = f"{comparison.constant_in_words} ({comparison.metric_words.text(constant.estimate.mean)})"
-        gain = difference_in_words(best.above_constant, comparison)
         headline = f"No model is shown to beat a constant answer, {comparison.constant_title}, subject to {limits.in_words}."
-        words += f" It is not shown to beat {answer}: {gain}."
+        words += not_above_constant(best, comparison)
         return Verdict("constant", "none", best.contender.name, comparison.constant_name, headline, words, promise)
     simpler = [one for one in takewhile(lambda one: one is not best, able) if not constant.is_able or beats_constant(one)]
     close = [one for one in simpler if closeness(one.behind_best, comparison.margin) == CLOSE]

@@ -30,7 +30,7 @@ from metricfit.comparison._statistics import (
     estimate_of_test,
     resample_scores,
 )
-from metricfit.comparison._verdict import Verdict, find_verdict, list_warnings
+from metricfit.comparison._verdict import Verdict, find_verdict, highest_of, list_warnings
 from metricfit.comparison._words import MetricWords, quote
 from metricfit.decisions import hard_confusion
 from metricfit.methods import Choice, Method
@@ -131,7 +131,7 @@ class Comparison:
     @property
     def best(self) -> Result:
         """The contender with the best mean; of equals the simplest."""
-        return max(self.results.values(), key=lambda result: result.estimate.mean)
+        return highest_of(list(self.results.values()))
 
     @property
     def models(self) -> list[Result]:
@@ -142,8 +142,7 @@ class Comparison:
     def main(self) -> Result:
         """The contender that the headline is about: the subject, or else the recommended model, or else the best model."""
         name = self.verdict.recommended if self.subject is None else self.subject
-        highest = max(self.models, key=lambda result: result.estimate.mean)
-        return highest if name is None or name == CONSTANT_NAME else self.results[name]
+        return highest_of(self.models) if name is None or name == CONSTANT_NAME else self.results[name]
 
     @cached_property
     def choice(self) -> Result:
@@ -151,7 +150,7 @@ class Comparison:
         if self.subject is not None or self.main is not self.reference:
             return self.main
         others = [result for result in self.models if result is not self.reference]
-        return max(others or [self.reference], key=lambda result: result.estimate.mean)
+        return highest_of(others or [self.reference])
 
     def confusion(self, result: Result) -> Floats:
         """The confusion matrix (k, k) of the held-out rows, whose rows are true classes."""
@@ -171,7 +170,6 @@ class Comparison:
 
     @property
     def constant(self) -> Result:
-        """The constant answer."""
         return self.results[CONSTANT_NAME]
 
     @property
@@ -183,8 +181,7 @@ class Comparison:
     @property
     def constant_title(self) -> str:
         """The constant answer in words: "always 'good'"; "mostly 'good'" if it is not the same on all splits."""
-        chosen = self.constant.chosen
-        return f"{'always' if len(chosen) == 1 else 'mostly'} {quote(self.constant_answer)}"
+        return f"{'always' if len(self.constant.chosen) == 1 else 'mostly'} {quote(self.constant_answer)}"
 
     @cached_property
     def verdict(self) -> Verdict:

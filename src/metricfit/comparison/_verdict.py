@@ -145,8 +145,7 @@ def _useless_metric(comparison: Comparison) -> Verdict:
 
 def _nothing_beats_constant(comparison: Comparison) -> Verdict:
     """No model is shown to be better than a constant answer."""
-    constant, best = comparison.constant, highest_of(comparison.models)
-    answer = f"{comparison.constant_in_words} ({comparison.metric_words.text(constant.estimate.mean)})"
+    best, answer = highest_of(comparison.models), constant_and_score(comparison)
     words, gain = f"No model is shown to beat {answer}.", difference_in_words(best.above_constant, comparison)
     if max(result.above_constant.high for result in comparison.models) <= comparison.margin:
         words = f"No model beats {answer} by more than {comparison.margin:.2g}."
@@ -227,9 +226,8 @@ def _against_reference(best: Result, base: Result, comparison: Comparison) -> st
 
 def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     """The score of one contender, which is fitted, and whether another one is shown to be better."""
-    score, constant = subject.estimate, comparison.constant
-    short = capital(subject.contender.in_words)
-    named = f"{short}: {comparison.metric_words.sentence(score.mean)}"
+    score = subject.estimate
+    named = f"{capital(subject.contender.in_words)}: {comparison.metric_words.sentence(score.mean)}"
     shown = comparison.metric_words.shown_estimate(score)
     interval = f"95 % interval {shown.low:.4f} to {shown.high:.4f}"
     named_score = f"{subject.contender.name} scores {comparison.metric_words.text(score.mean)} ({interval})"
@@ -251,9 +249,7 @@ def _subject_verdict(comparison: Comparison, subject: Result) -> Verdict:
     else:
         words += " No other contender has a better score."
     if not beats_constant(subject):
-        gain = difference_in_words(subject.above_constant, comparison)
-        answer = f"{comparison.constant_in_words} ({comparison.metric_words.text(constant.estimate.mean)})"
-        words += f" It is not shown to beat {answer}: {gain}."
+        words += not_above_constant(subject, comparison)
         answer = f"a constant answer, {comparison.constant_title}"
         status, headline = "constant", f"The data do not show {subject.contender.in_words} to beat {answer}."
     answer, about_method = _method_verdict(comparison)
@@ -332,6 +328,15 @@ def highest_of(results: Sequence[Result]) -> Result:
 
 def name_and_score(result: Result, comparison: Comparison) -> str:
     return f"{result.contender.name} ({comparison.metric_words.text(result.estimate.mean)})"
+
+
+def constant_and_score(comparison: Comparison) -> str:
+    return f"{comparison.constant_in_words} ({comparison.metric_words.text(comparison.constant.estimate.mean)})"
+
+
+def not_above_constant(result: Result, comparison: Comparison) -> str:
+    gain = difference_in_words(result.above_constant, comparison)
+    return f" It is not shown to beat {constant_and_score(comparison)}: {gain}."
 
 
 def capital(words: str) -> str:
