@@ -23,8 +23,8 @@ def data(n=300, n_classes=2):
     )
 
 
-def names(models, methods=("cross_entropy",), **options):
-    return [one.name for one in list_contenders(models, list(methods), **options)]
+def names(models, methods=("cross_entropy",)):
+    return [one.name for one in list_contenders(models, methods, {}, False, None)]
 
 
 def test_models_go_from_simple_to_complex():
@@ -45,7 +45,7 @@ def test_networks_take_the_methods_that_were_asked_for():
     found = names(["mlp", "boosting"], ["direct"])
     assert [name for name in found if name.startswith("mlp")] == ["mlp, threshold", "mlp, direct"]
     assert [name for name in found if name.startswith("boosting")] == ["boosting, cross_entropy", "boosting, threshold"]
-    default = [one.name for one in list_contenders(["mlp"], None)]
+    default = names(["mlp"], None)
     assert [name for name in default if name.startswith("mlp")] == ["mlp, cross_entropy", "mlp, threshold"]
 
 

@@ -269,7 +269,7 @@ def _leave_out_shared(
 
 
 def check_splits(
-    labels: NDArray[Any], folds: int, repeats: int, groups: NDArray[Any] | None = None, time: NDArray[Any] | None = None
+    labels: NDArray[Any], folds: int, repeats: int, groups: NDArray[Any] | None, time: NDArray[Any] | None
 ) -> None:
     """Raise a DataError with what to type if a class, a group or a moment is too rare for the splits that a verdict needs.
 

@@ -99,7 +99,7 @@ def costs_of(rule: DecisionRule) -> tuple[str, ...]:
     return rule.metric.columns if isinstance(rule.metric, Cost) else ()
 
 
-def open_model(folder: Path, trusted: Sequence[str] = ()) -> Model:
+def open_model(folder: Path, trusted: Sequence[str]) -> Model:
     """Open a model; a missing or invalid file is an error, and so is an object of a type that is not ``trusted``."""
     if not folder.is_dir():
         raise UsageError(f"{'File' if folder.suffix == '.json' else 'Folder'} {folder} does not exist.")

@@ -231,15 +231,15 @@ def compare(
 
 def check_request(
     *,
-    models: Any = None,
-    methods: Any = None,
-    groups: Any = None,
-    time: Any = None,
-    test: Any = None,
-    subject_to: Any = None,
-    confidence: float | None = None,
-    calibration: float | None = None,
-    time_limit: float | None = None,
+    models: Any,
+    methods: Any,
+    groups: Any,
+    time: Any,
+    test: Any,
+    subject_to: Any,
+    confidence: float | None,
+    calibration: float | None,
+    time_limit: float | None,
 ) -> None:
     """Refuse arguments of :func:`compare` that cannot be combined, before anything is read."""
     held_out = [name for name, one in (("groups", groups), ("time", time), ("test", test)) if one is not None]

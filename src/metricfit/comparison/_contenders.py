@@ -109,16 +109,16 @@ def fit_options(contender: Contender, measure: Metric | None) -> str:
 def list_contenders(
     models: Any,
     methods: Sequence[MethodLike] | None,
-    left_out: Mapping[str, str] | None = None,
-    thresholds_only: bool = False,
-    time_limit: float | None = None,
+    left_out: Mapping[str, str],
+    thresholds_only: bool,
+    time_limit: float | None,
 ) -> list[Contender]:
     """A constant answer first, then every model plain and with a tuned threshold; linear models by all methods.
 
     ``left_out`` are default models that cannot take the data. ``thresholds_only`` leaves every model with a tuned threshold.
     ``time_limit`` is for the ensemble, and means nothing where that cannot take the data.
     """
-    wanted = _models_in_order(models, [name for name in DEFAULT_MODELS if name not in (left_out or {})])
+    wanted = _models_in_order(models, [name for name in DEFAULT_MODELS if name not in left_out])
     for_metric = _methods_in_order(methods)
     plain = [known_methods.get(CROSS_ENTROPY), known_methods.get(BASELINE)]
     found = [Contender(TRIVIAL, CONSTANT, None)]

@@ -175,7 +175,7 @@ def read_whole(path: Path, layout: Layout, positions: Sequence[int]) -> pa.Table
 
 
 def read_batches(
-    path: Path, layout: Layout, positions: Sequence[int], skip_ragged: bool = False, groups: Sequence[int] | None = None
+    path: Path, layout: Layout, positions: Sequence[int], skip_ragged: bool, groups: Sequence[int] | None
 ) -> Iterator[tuple[pa.Table, Ragged]]:
     """Read in chunks of rows. With ``skip_ragged``, all values of a CSV row with too many or too few cells are missing.
 

@@ -189,7 +189,7 @@ def _rows_where(mask: pa.ChunkedArray) -> list[int]:
 
 
 def detect_columns(
-    raw: pa.Table, layout: Layout, target: str, say: Say, numeric: Collection[str] = (), categorical: Collection[str] = ()
+    raw: pa.Table, layout: Layout, target: str, say: Say, numeric: Collection[str], categorical: Collection[str]
 ) -> list[Column]:
     """All columns except the target and a row index, with their types."""
     _check_overrides(target, numeric, categorical, raw.column_names)
