@@ -26,9 +26,9 @@ seconds for both sides: Python's clocks count the processor time of the process 
 machine. AutoGluon has one core and trains in one process, with the metric as its `eval_metric`.
 
 Two of the new sets make most of their means, so read the median. AutoGluon answers cm1 (49 of 498 rows are positive) with one
-class when it trains for MCC. And after the fits we saw that cps91 tells its class: the column `nwifeinc` has 178 values for wives who do not
-work and 1,416 for those who do, because it is computed from rounded incomes. AutoGluon finds that within 60 seconds, but not
-within 20. The set stays in, because no set is dropped after a fit."""
+class when it trains for MCC. And after the fits we saw that cps91 tells its class: the column `nwifeinc` has 178 values for
+wives who do not work and 1,416 for those who do, because it is computed from rounded incomes. AutoGluon finds that within 60
+seconds, but not within 20. The set stays in, because no set is dropped after a fit."""
 
 
 def report(results: Results, frozen: Path) -> str:

@@ -9,8 +9,10 @@ time limit was chosen, but on which the default has been judged before. Rows are
 
 ``PLAN`` is in the order of the run: every stage takes all of its sets, so that a run that was stopped compares the same sets
 in what it has finished. Rows are written as they come, the same command goes on, and it refuses to go on with other rules or
-another plan. Limits are in processor time (``_timed_arms.py``). The stages about the thirty sets, about AutoGluon's F1 and those
-after it were run in two processes from the frozen commit, in another order than the plan's, and their rows put together.
+another plan. Limits are in processor time (``_timed_arms.py``).
+
+The stages about the thirty sets, about AutoGluon's F1 and those after it were run in two processes from the frozen commit, in
+another order than the plan's, and their rows put together.
 
 The first start was stopped in its second stage, because a deadline still began by the wall clock and every metric was trained
 again. It had fitted the default to all sets, and no result with a limit had been written. Both faults were repaired, no rule
