@@ -84,7 +84,7 @@ class Smoothing(nn.Module, ABC):
         Tensor of the shape of ``scores``
             Shares that sum to one over the classes.
         """
-        return self.assign_checked(scores, check_scores(scores), scale)
+        return self.assign_checked(*_checked(scores), scale)
 
     def log_assign(self, scores: Tensor, scale: Width | None = None) -> Tensor:
         """Logarithm of :meth:`assign`, accurate where the assignment underflows.
@@ -99,7 +99,7 @@ class Smoothing(nn.Module, ABC):
         Tensor of the shape of ``scores``
             The logarithms.
         """
-        return self.log_assign_checked(scores, check_scores(scores), scale)
+        return self.log_assign_checked(*_checked(scores), scale)
 
     def label_probability(
         self, scores: Tensor, labels: Tensor, margin: float | None = None, scale: Width | None = None
@@ -139,13 +139,13 @@ class Smoothing(nn.Module, ABC):
         Tensor of the shape of ``labels``
             The logarithms.
         """
-        ends = check_scores(scores)
+        scores, ends = _checked(scores)
         check_labels(labels, scores.shape[1], scores.shape[:1] + scores.shape[2:])
         if margin is not None:
             check_number(margin, "margin", 0.0)
         return self.log_label_checked(scores, ends, labels.long(), margin, scale)
 
-    # the same for scores and labels that a loss has checked already; ``ends`` are those of the scores, if they are known
+    # the same for scores in working precision and labels that are checked; ``ends`` are those of the scores, if they are known
 
     def assign_checked(self, scores: Tensor, ends: Ends, scale: Width | None = None) -> Tensor:
         scores, width = self._prepare(scores, ends, scale)
@@ -200,8 +200,7 @@ class Smoothing(nn.Module, ABC):
         return self._log_assign(gaps, width).gather(1, labels[:, None]).squeeze(1)
 
     def _prepare(self, scores: Tensor, ends: Ends, scale: Width | None) -> tuple[Tensor, Width]:
-        """Scores in working precision whose quotients by the width are finite, and the width as a subclass takes it."""
-        scores = working_precision(scores)
+        """Scores whose quotients by the width are finite, and the width as a subclass takes it."""
         width, width_ends = self._checked_width(scores, scale)
         tiny, largest = _LIMITS[scores.dtype]
         least = tiny**self.width_power
@@ -214,10 +213,13 @@ class Smoothing(nn.Module, ABC):
 
     def _checked_width(self, scores: Tensor, scale: Width | None) -> tuple[Tensor, Ends]:
         """The width of this call, a tensor with one entry or one per row, and its ends if they are known."""
-        name, width = (self.width_name, self.width) if scale is None else ("scale", scale)
-        if not isinstance(width, Tensor):
-            width = torch.tensor(check_number(width, name, -math.inf), dtype=torch.float64)
-        check_floating(width, name)
+        if isinstance(scale, Tensor):
+            name, width = "scale", scale
+            check_floating(width, name)
+        elif scale is not None:
+            name, width = "scale", torch.tensor(check_number(scale, "scale", -math.inf), dtype=torch.float64)
+        else:
+            name, width = self.width_name, self.width
         if width.numel() != 1 and width.shape != (per_row := scores.shape[:1] + scores.shape[2:]):
             raise ValueError(f"`{name}` should be a number or have shape {tuple(per_row)}, got {tuple(width.shape)}.")
         return width, check_width(width, name, self.width_limit)
@@ -233,6 +235,12 @@ class Smoothing(nn.Module, ABC):
             return super()._apply(fn, recurse)
         except TypeError:  # a device without float64
             return super()._apply(lambda tensor: fn(tensor.float()), recurse)
+
+
+def _checked(scores: Tensor) -> tuple[Tensor, Ends]:
+    """The caller's scores in working precision, and their ends."""
+    ends = check_scores(scores)
+    return working_precision(scores), ends
 
 
 def as_column(width: Width, scores: Tensor) -> Tensor:
