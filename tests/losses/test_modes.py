@@ -113,6 +113,7 @@ def test_shapes_tell_the_mode_where_only_one_is_possible():
         (lambda: mf.MetricLoss("f1", mode="binary", weight=torch.ones(2)), r"In mode='binary' pass `pos_weight`"),
         (lambda: mf.MetricLoss("f1", mode="multiclass", pos_weight=torch.ones(1)), r"For classes pass `weight`"),
         (lambda: mf.MetricLoss("f1", pos_weight=torch.ones(1))(LOGITS, LABELS), r"`pos_weight` needs `mode`"),
+        (lambda: mf.ExactLoss(pos_weight=torch.ones(1))(MANY.float(), MANY_LABELS[:, 0]), r"`pos_weight` needs `mode`"),
         (lambda: mf.MetricLoss("f1", weight=torch.ones(2))(LOGITS, LABELS), r"one logit per row. Pass mode=\"binary\" and"),
         (
             lambda: mf.MetricLoss("f1_macro", mode="multilabel", pos_weight=torch.ones(3))(MANY, MANY_LABELS),

@@ -95,7 +95,8 @@ def is_summed(method: Method, metric: Metric, n_classes: int) -> bool:
 
 def by_autograd(method: Method, rows: TrainingRows, metric: Metric, width: float | None = None) -> Surrogate:
     """Any method, by its loss as a module in float64."""
-    loss = method.build_loss(metric, rows.n_classes, _leak_weight(rows))
+    leak_weight = None if (rows.class_weight == 1.0).all() else torch.from_numpy(rows.class_weight)
+    loss = method.build_loss(metric, rows.n_classes, leak_weight)
     assert isinstance(loss, MetricLoss)
     if rows.n_classes > 2 and type(loss.smoothing) is Normal:
         loss.smoothing = _Single(loss.smoothing)
@@ -137,10 +138,6 @@ class _Single(Smoothing):
 
 def _single(width: float | Tensor) -> float | Tensor:
     return width.float() if isinstance(width, Tensor) else width
-
-
-def _leak_weight(rows: TrainingRows) -> Tensor | None:
-    return None if (rows.class_weight == 1.0).all() else torch.from_numpy(rows.class_weight)
 
 
 class _NormalOfTwo(SummedSurrogate):

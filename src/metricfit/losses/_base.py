@@ -22,7 +22,6 @@ from metricfit.numerics import safe_divide
 from metricfit.scores import limit_gradient
 
 REDUCTIONS = ("mean", "sum", "none")
-Combine = Callable[[Objective, Tensor], Tensor]
 
 
 class CrossEntropyOptions(TypedDict, total=False):
@@ -48,41 +47,6 @@ class LossOptions(CrossEntropyOptions, total=False):
 
     memory: float | None
     distributed: bool | None
-
-
-def compute_loss(
-    objective: Objective,
-    input: Tensor,
-    target: Tensor,
-    sample_weight: Tensor | None,
-    scale: float | Tensor | None,
-    reduction: str,
-    options: RowOptions,
-    combine: Combine | None = None,
-) -> Tensor:
-    """The loss, from a fused kernel if one covers the case.
-
-    ``combine`` may add the statistics of other batches to those of these rows before the loss is computed.
-    """
-    plain = options.weight is None and sample_weight is None and combine is None and not options.label_smoothing
-    if plain and reduction != "none" and options.mode in (None, "multiclass"):
-        loss = fused_loss(objective, input, target, scale, options, reduction)
-        if loss is not None:
-            return loss
-    only_ratios = reduction == "mean" and combine is None
-    rows = rows_for(objective, input, target, sample_weight, scale, options, only_ratios)
-    if reduction == "none":
-        if not isinstance(objective, PerRow):
-            raise ValueError(
-                '`reduction` should be "mean" or "sum" for a loss that is a function of the whole batch, got "none".'
-            )
-        return rows.restore(objective.losses(rows))
-    if only_ratios:
-        return rows.finite(objective.loss(rows))
-    statistics = objective.statistics(rows)
-    if combine is not None:
-        statistics = combine(objective, statistics)
-    return rows.finite(objective.total(statistics) if reduction == "sum" else objective.value(statistics))
 
 
 def rows_for(
@@ -199,9 +163,26 @@ class ClassificationLoss(nn.Module, ABC):
             A scalar, or one loss per row with ``reduction="none"``.
         """
         self._check_scale(scale)
-        combine = self._combine if self.memory is not None or self.n_processes() > 1 else None
         objective, options = self._kept()
-        return compute_loss(objective, input, target, sample_weight, scale, self.reduction, options, combine)
+        is_alone = self.memory is None and self.n_processes() == 1  # not joined with the statistics of other batches
+        if is_alone and options.plain and sample_weight is None and self.reduction != "none":
+            loss = fused_loss(objective, input, target, scale, options, self.reduction)
+            if loss is not None:
+                return loss
+        only_ratios = is_alone and self.reduction == "mean"
+        rows = rows_for(objective, input, target, sample_weight, scale, options, only_ratios)
+        if self.reduction == "none":
+            if not isinstance(objective, PerRow):
+                raise ValueError(
+                    '`reduction` should be "mean" or "sum" for a loss that is a function of the whole batch, got "none".'
+                )
+            return rows.restore(objective.losses(rows))
+        if only_ratios:
+            return rows.finite(objective.loss(rows))
+        statistics = objective.statistics(rows)
+        if not is_alone:
+            statistics = self._combine(objective, statistics)
+        return rows.finite(objective.total(statistics) if self.reduction == "sum" else objective.value(statistics))
 
     def statistics(
         self, input: Tensor, target: Tensor, sample_weight: Tensor | None = None, scale: float | Tensor | None = None

@@ -13,7 +13,7 @@ Concavity ensures that the interval covers these f for any row (see each functio
 step depends on a value, so the same code runs on any device without synchronising. On a CPU, many classes are first condensed
 to fewer weighted ones, see :mod:`._condense`.
 
-These functions work on plain tensors without autograd; :mod:`metricfit.smoothing` adds the derivatives.
+These functions work on plain tensors without autograd; :mod:`._operators` adds the derivatives.
 """
 
 from __future__ import annotations

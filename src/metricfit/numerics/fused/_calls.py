@@ -28,7 +28,7 @@ _LEAST_SCALE = torch.finfo(torch.float32).tiny ** 0.4  # as in ``Smoothing``
 def log_win(
     scores: Tensor, labels: Tensor, scale: Tensor, margin: float | None, with_gradient: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """log p (n,), its derivative by the scores (n, k) and by the scale (n,); see ``metricfit.smoothing._race_ops``."""
+    """log p (n,), its derivative by the scores (n, k) and by the scale (n,); see ``metricfit.numerics._operators``."""
     scores, labels, scale = scores.contiguous(), labels.contiguous(), scale.contiguous()
     log_p = scores.new_empty(len(scores))
     by_scores, by_scale = (
