@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.sparse import csr_array
 from scipy.special import ndtr
+from torch import Tensor
 
 from metricfit._typing import Floats, Ints
 from metricfit.decisions._hard import sums_by_cell
@@ -31,7 +33,8 @@ class NoisyMetric(ABC):
     the ``value`` of the total, and pass its derivative to ``slopes`` of each block.
     """
 
-    metric: Any
+    def __init__(self, metric: Metric, labels: Ints, weight: Floats) -> None:
+        self.metric, self.labels, self.weight, self.unit = metric, labels, weight, metric.unit
 
     def __call__(self, scores: Floats) -> tuple[float, Floats]:
         sums, kept = self.sums(scores)
@@ -44,11 +47,25 @@ class NoisyMetric(ABC):
 
     def value(self, sums: Floats) -> tuple[float, Floats]:
         """The value, and its derivative by the sums, which are the confusion matrix here."""
-        return negative_metric(self.metric, sums)
+        value, slopes = self._negative(self.metric.value, sums)
+        return value, slopes[0]
 
     @abstractmethod
     def slopes(self, kept: Any, by_sums: Floats) -> Floats:
         """The derivative by the scores."""
+
+    def _negative(self, metric: Callable[..., Tensor], *sums: Floats) -> tuple[float, list[Floats]]:
+        """-M / u as a function of some sums, and its derivative by each of them."""
+        leaves = [torch.from_numpy(one).requires_grad_() for one in sums]
+        with torch.enable_grad():
+            value = -metric(*leaves) / self.unit
+            if not value.requires_grad:
+                raise ValueError(
+                    f"`metric` should be written with torch operations, but {self.metric} has no gradient. "
+                    "To tune offsets without one, pass `smooth=False`."
+                )
+            slopes = torch.autograd.grad(value, leaves, materialize_grads=True)
+        return float(value.detach()), [slope.numpy() for slope in slopes]
 
 
 class NormalOfTwo(NoisyMetric):
@@ -63,8 +80,8 @@ class NormalOfTwo(NoisyMetric):
     """
 
     def __init__(self, metric: Metric, labels: Ints, weight: Floats, sigma: float) -> None:
-        self.metric, self.labels, self.weight, self.per_score = metric, labels, weight, 1.0 / (_SQRT_2 * sigma)
-        self.positive, self.support = labels == 1, np.bincount(labels, weight, 2)
+        super().__init__(metric, labels, weight)
+        self.per_score, self.positive, self.support = 1.0 / (_SQRT_2 * sigma), labels == 1, np.bincount(labels, weight, 2)
 
     def sums(self, scores: Floats) -> tuple[Floats, Floats]:
         x = scores * self.per_score
@@ -86,7 +103,8 @@ def softmax_of_any(metric: Metric, labels: Ints, weight: Floats, n_classes: int,
 
 class _SoftmaxOfMatrix(NoisyMetric):
     def __init__(self, metric: Metric, labels: Ints, weight: Floats, n_classes: int, temperature: float) -> None:
-        self.metric, self.labels, self.weight, self.temperature = metric, labels, weight, temperature
+        super().__init__(metric, labels, weight)
+        self.temperature = temperature
         self.members = csr_array((weight, (labels, np.arange(len(labels)))), shape=(n_classes, len(labels)))
 
     def sums(self, scores: Floats) -> tuple[Floats, Floats]:
@@ -102,7 +120,8 @@ class _SoftmaxOfCounts(NoisyMetric):
     """The same from counts per class (hits, support, predictions) instead of k x k entries: time grows with nk."""
 
     def __init__(self, metric: CountsMetric, labels: Ints, weight: Floats, n_classes: int, temperature: float) -> None:
-        self.metric, self.labels, self.weight, self.temperature = metric, labels, weight, temperature
+        super().__init__(metric, labels, weight)
+        self.of_counts, self.temperature = metric.of_counts, temperature
         self.index, self.shape, self.share = np.arange(len(labels)), (n_classes,), weight / temperature
         self.support = sums_by_cell(labels, weight, self.shape)
 
@@ -113,7 +132,14 @@ class _SoftmaxOfCounts(NoisyMetric):
         return np.stack([hits, self.support, self.weight @ assigned]), (assigned, right)
 
     def value(self, sums: Floats) -> tuple[float, Floats]:
-        return _negative_of_counts(self.metric, *sums)
+        hits, support, predicted = sums
+        true = torch.from_numpy(support)
+
+        def of_counts(hits: Tensor, predicted: Tensor) -> Tensor:
+            return self.of_counts(Counts(hits, true, predicted, true.sum()))
+
+        value, slopes = self._negative(of_counts, hits, predicted)
+        return value, np.stack(slopes)
 
     def slopes(self, kept: tuple[Floats, Floats], by_sums: Floats) -> Floats:
         (assigned, right), (by_hits, by_predicted) = kept, by_sums
@@ -133,27 +159,3 @@ def softmax_and_normalizer(scores: Floats) -> tuple[Floats, Floats]:
     total = exponentials.sum(1, keepdims=True)
     exponentials /= total
     return exponentials, (largest + np.log(total))[:, 0]
-
-
-def _negative_of_counts(metric: CountsMetric, hits: Floats, support: Floats, predicted: Floats) -> tuple[float, Floats]:
-    """-M / u of counts per class, and its derivative by the hits and by the predictions, (2, k)."""
-    leaves = [torch.from_numpy(counts).requires_grad_() for counts in (hits, predicted)]
-    true = torch.from_numpy(support)
-    with torch.enable_grad():
-        value = -metric.of_counts(Counts(leaves[0], true, leaves[1], true.sum())) / metric.unit
-        by_hits, by_predicted = torch.autograd.grad(value, leaves, materialize_grads=True)
-    return float(value.detach()), np.stack([by_hits.numpy(), by_predicted.numpy()])
-
-
-def negative_metric(metric: Metric, matrix: Floats) -> tuple[float, Floats]:
-    """-M / u of a confusion matrix, and its derivative by the entries."""
-    leaf = torch.from_numpy(matrix).requires_grad_()
-    with torch.enable_grad():
-        value = -metric.value(leaf) / metric.unit
-        if not value.requires_grad:
-            raise ValueError(
-                f"`metric` should be written with torch operations, but {metric} has no gradient. "
-                "To tune offsets without one, pass `smooth=False`."
-            )
-        (slope,) = torch.autograd.grad(value, leaf)
-    return float(value.detach()), slope.numpy()
