@@ -85,7 +85,7 @@ class Averaged(CountsMetric):
     def of_counts(self, counts: Counts) -> Tensor:
         if self.average == "binary":
             return self.per_class(counts)[..., self.positive]
-        averaged = occurs(counts.support) | occurs(counts.predicted) if counts.averaged is None else counts.averaged
+        averaged = occurs(counts.support + counts.predicted) if counts.averaged is None else counts.averaged
         if self.ignore_classes:
             averaged = averaged & counted_classes(counts.hits, self.ignore_classes)
             counts = counts.of_classes(averaged)
