@@ -65,7 +65,7 @@ def test_cross_entropy_takes_the_steps_of_scikit_learn(k, newton):
     memory, files = make_rows(k=k)
     expected = LogisticRegression(solver="newton-cholesky" if newton else "lbfgs", warm_start=True, max_iter=300)
     m, values = 1 if k == 2 else k, (0.01, 1.0, 100.0)
-    path = fit_path(files, values, LinearModel(np.zeros((4, m)), np.zeros(m), np.zeros(k)), newton)
+    path = fit_path(files, values, np.zeros((5, m)), newton)
     for value, model in zip(values, path, strict=True):
         expected.set_params(C=value).fit(memory.features, memory.labels, memory.training_weight)
         np.testing.assert_allclose(model.weight.T, expected.coef_, atol=1e-6)

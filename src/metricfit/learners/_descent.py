@@ -28,9 +28,9 @@ def descend(
     objective: RowsObjective,
     penalty: float,
     start: LinearModel,
-    record: Record | None = None,
+    record: Record | None,
     *,
-    trains_offsets: bool = True,
+    trains_offsets: bool,
 ) -> LinearModel:
     """L-BFGS on an objective plus the penalty, over weights, intercepts and, where asked for, offsets.
 

@@ -84,22 +84,17 @@ def _decided(model: LinearModel, rows: TrainingRows) -> Floats:
     return hard_confusion(predicted, rows.labels, rows.weight, rows.n_classes)
 
 
-def _fit_cross_entropy(
-    rows: TrainingRows,
-    Cs: Sequence[float],  # noqa: N803
-    start: LinearModel | None = None,
-) -> list[LinearModel]:
+def _fit_cross_entropy(rows: TrainingRows, Cs: Sequence[float], start: LinearModel | None) -> list[LinearModel]:  # noqa: N803
     """Logistic regression by scikit-learn for every inverse penalty C, from the strongest penalty to the weakest."""
-    n_classes = rows.n_classes
-    n_columns = 1 if n_classes == 2 else n_classes
-    newton = (rows.features.shape[1] + 1) * n_columns <= MAX_NEWTON
-    solver = LogisticRegression(solver="newton-cholesky" if newton else "lbfgs", warm_start=True, max_iter=MAX_STEPS)
-    if start is not None and start.weight.shape == (rows.features.shape[1], n_columns):
-        solver.coef_, solver.intercept_ = start.weight.T.copy(), start.intercept.copy()
     rows.check_classes()
+    n_classes, n_features = rows.n_classes, rows.features.shape[1]
+    n_columns = 1 if n_classes == 2 else n_classes
+    newton = (n_features + 1) * n_columns <= MAX_NEWTON
     if rows.in_blocks:
-        zero = LinearModel(np.zeros((rows.features.shape[1], n_columns)), np.zeros(n_columns), np.zeros(n_classes))
-        return fit_path(rows, Cs, zero, newton)
+        return fit_path(rows, Cs, np.zeros((n_features + 1, n_columns)), newton)
+    solver = LogisticRegression(solver="newton-cholesky" if newton else "lbfgs", warm_start=True, max_iter=MAX_STEPS)
+    if start is not None and start.weight.shape == (n_features, n_columns):
+        solver.coef_, solver.intercept_ = start.weight.T.copy(), start.intercept.copy()
     fitted = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge the result
@@ -126,9 +121,9 @@ LEAST_STEP = 2.0**-20
 EPSILON = float(np.finfo(np.float64).eps)
 
 
-def fit_path(rows: TrainingRows, Cs: Sequence[float], start: LinearModel, newton: bool) -> list[LinearModel]:  # noqa: N803
-    """A model for every inverse penalty C, each from the one before."""
-    solve, stacked, path = _Newton(rows) if newton else partial(_lbfgs, rows), np.vstack([start.weight, start.intercept]), []
+def fit_path(rows: TrainingRows, Cs: Sequence[float], stacked: Floats, newton: bool) -> list[LinearModel]:  # noqa: N803
+    """A model for every inverse penalty C, each from the one before; the first from weights above intercepts, (p + 1, m)."""
+    solve, path = _Newton(rows) if newton else partial(_lbfgs, rows), list[LinearModel]()
     for C in Cs:  # noqa: N806
         stacked = solve(1.0 / (C * rows.total_weight), stacked)
         path.append(_model(stacked, rows.n_classes))
