@@ -96,22 +96,22 @@ def is_summed(method: Method, metric: Metric, n_classes: int) -> bool:
 def by_autograd(method: Method, rows: TrainingRows, metric: Metric, width: float | None = None) -> Surrogate:
     """Any method, by its loss as a module in float64."""
     leak_weight = None if (rows.class_weight == 1.0).all() else torch.from_numpy(rows.class_weight)
-    loss = method.build_loss(metric, rows.n_classes, leak_weight)
+    shift = torch.zeros(rows.n_classes, dtype=torch.float64, requires_grad=True)
+    loss = method.build_loss(metric, rows.n_classes, leak_weight, shift)
     assert isinstance(loss, MetricLoss)
     if rows.n_classes > 2 and type(loss.smoothing) is Normal:
         loss.smoothing = _Single(loss.smoothing)
-    labels, weight = torch.from_numpy(rows.labels), torch.from_numpy(rows.weight)
+    objective, unit = loss.objective(), metric.unit
     best = metric.bounds[1] if isinstance(loss.link, Linear) else 0.0
+    labels, weight = torch.from_numpy(rows.labels), torch.from_numpy(rows.weight)
 
     def surrogate(scores: Floats, offsets: Floats) -> tuple[float, Floats, Floats]:
-        leaves = torch.from_numpy(scores).requires_grad_(), torch.from_numpy(offsets).requires_grad_()
-        ends = float(scores.min()), float(scores.max())
-        given = LabelRows(leaves[0], weight, width, labels.shape, ends, labels)  # checked once, not at every step
+        leaf, ends = torch.from_numpy(scores).requires_grad_(), (float(scores.min()), float(scores.max()))
+        given = LabelRows(leaf, weight, width, labels.shape, ends, labels)  # checked once, not at every step
+        shift.detach().copy_(torch.from_numpy(offsets))
         with torch.enable_grad():
-            loss.offsets = leaves[1]
-            objective = loss.objective()
-            value = (objective.value(objective.statistics(given)) - best) / metric.unit
-            by_scores, by_offsets = torch.autograd.grad(value, leaves)
+            value = (objective.value(objective.statistics(given)) - best) / unit
+            by_scores, by_offsets = torch.autograd.grad(value, (leaf, shift))
         return float(value.detach()), by_scores.numpy(), by_offsets.numpy()
 
     return surrogate
