@@ -17,6 +17,27 @@ job = _job.Job(**_calls._row_fields(scores, scores), labels=labels.data_ptr(), i
 print(int(_calls._run(_kernels.stages, job)[0]), _calls._entry(_kernels.stages).cache_hits, _job.__file__)
 """
 
+BITS = """
+import hashlib, torch, metricfit as mf
+scores, labels = torch.randn(256, 40, generator=torch.Generator().manual_seed(0)).requires_grad_(), torch.arange(256) % 40
+for loss in (mf.ExactLoss(), mf.MetricLoss("f1_macro", smoothing=mf.smoothing.Normal())):
+    scores.grad = None
+    loss(scores, labels).backward()
+    print(hashlib.sha256(scores.grad.numpy().tobytes()).hexdigest())
+"""
+
+
+def test_code_from_disk_computes_the_same_bits(tmp_path):
+    def run():
+        paths = {"NUMBA_CACHE_DIR": str(tmp_path)}
+        return subprocess.run(
+            [sys.executable, "-c", BITS], env={**os.environ, **paths}, capture_output=True, check=True
+        ).stdout
+
+    compiled = run()
+    assert list(tmp_path.rglob("*.nbc"))
+    assert run() == compiled
+
 
 def test_an_edit_to_a_helper_is_seen_and_else_kept_code_is_used(tmp_path):
     package, kept = tmp_path / "metricfit" / "numerics" / "fused", tmp_path / "kept"

@@ -18,8 +18,9 @@ from numba import cfunc, njit
 from metricfit.numerics.fused import message_if_slow
 
 _KERNEL: dict[str, Any] = {"nopython": True, "error_model": "numpy"}
-# For functions that only kernels call: without wrappers for calls from Python they compile faster.
-INNER: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# For functions that only kernels call: without wrappers for calls from Python they compile faster. Inlined, because a function
+# that is called may be another compilation of it once the kernel comes from disk, and round differently.
+INNER: dict[str, Any] = {"error_model": "numpy", "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 FAST: dict[str, Any] = {**INNER, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}  # NaN and inf keep their meaning
 
 
