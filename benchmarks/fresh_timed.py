@@ -11,8 +11,8 @@ time limit was chosen, but on which the default has been judged before. Rows are
 in what it has finished. Rows are written as they come, the same command goes on, and it refuses to go on with other rules or
 another plan. Limits are in processor time (``_timed_arms.py``).
 
-The stages about the thirty sets, about AutoGluon's F1 and those after it were run in two processes from the frozen commit, in
-another order than the plan's, and their rows put together.
+The last stages, those about the thirty sets among them, were run in two processes from the frozen commit, in another order
+than the plan's, and their rows put together.
 
 The first start was stopped in its second stage, because a deadline still began by the wall clock and every metric was trained
 again. It had fitted the default to all sets, and no result with a limit had been written. Both faults were repaired, no rule
