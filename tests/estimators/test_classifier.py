@@ -89,7 +89,7 @@ def test_the_diagonal_of_the_curvature_leads_to_the_same_place(monkeypatch):
     """Many classes with many features take the diagonal only, because their matrices need too much memory."""
     features, target = imbalanced(k=3)
     whole = linear("f1_macro", method="direct", C=1.0, random_state=0).fit(features, target)
-    monkeypatch.setattr("metricfit.learners._descent.MAX_ENTRIES", 0)
+    monkeypatch.setattr("metricfit.learners._surrogates.MAX_ENTRIES", 0)
     diagonal = linear("f1_macro", method="direct", C=1.0, random_state=0).fit(features, target)
     assert (whole.coef_ != diagonal.coef_).any()
     assert diagonal.history_[-1]["surrogate"] == pytest.approx(whole.history_[-1]["surrogate"], rel=1e-3)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.special import bdtrc
 
 from metricfit._printable import quoted
 from metricfit.data._schema import TableSchema, ValueSummary
@@ -128,6 +127,8 @@ def _are_outside(count: int, n_rows: int, n_training: int) -> bool:
 
 def _are_more(count: int, n_rows: int, share: float, n_training: int, tolerance: float) -> bool:
     """Whether so many rows are improbable, given the share in the training table, its standard error and the tolerance."""
+    from scipy.special import bdtrc
+
     largest = share + STANDARD_ERRORS * ((share + 1.0 / n_training) / n_training) ** 0.5 + tolerance
     return count > 0 and largest < 1.0 and float(bdtrc(count - 1, n_rows, largest)) < RARE
 
