@@ -1,4 +1,4 @@
-"""What the values of options mean: names, columns, delimiters, workers; and errors in the words of options."""
+"""Read the values of options: names, columns, delimiters, workers. Errors name the option, not the Python argument."""
 
 from __future__ import annotations
 

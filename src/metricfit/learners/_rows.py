@@ -84,7 +84,7 @@ class ScratchBlock(Block):
 
 
 def arrays_of(matrix: Any) -> list[NDArray[Any]]:
-    """What a matrix consists of."""
+    """A dense matrix itself, or the three arrays of a sparse one (CSR)."""
     return [np.ascontiguousarray(matrix)] if isinstance(matrix, np.ndarray) else [matrix.data, matrix.indices, matrix.indptr]
 
 

@@ -18,8 +18,8 @@ from numba import cfunc, njit
 from metricfit.numerics.fused import message_if_slow
 
 _KERNEL: dict[str, Any] = {"nopython": True, "error_model": "numpy"}
-# For functions that only kernels call: without wrappers for calls from Python they compile faster. Inlined, because a function
-# that is called may be another compilation of it once the kernel comes from disk, and round differently.
+# For functions that only kernels call. Without wrappers for calls from Python they compile faster. They are inlined: otherwise
+# a kernel that is loaded from disk may call another compiled copy of them, which rounds differently.
 INNER: dict[str, Any] = {"error_model": "numpy", "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 FAST: dict[str, Any] = {**INNER, "fastmath": {"reassoc", "contract", "nsz", "arcp"}}  # NaN and inf keep their meaning
 
